@@ -1,6 +1,8 @@
+import type { AdmissionState } from '#domain/db/statements/delivery-admission.ts';
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { type DeliveryRow, type DeliveryState, deliveryStates } from '#domain/webhooks/deliveries.ts';
+import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
@@ -163,9 +165,30 @@ async function redeliverEvent(input: WebhookRequest & { eventId: string }, conte
   }
 }
 
+const admissionStates: readonly AdmissionState[] = ['running', 'paused', 'draining'];
+
+const admission: Command = {
+  verb: 'admission',
+  summary: "whether the region's deliveries are sent; while paused or draining, none begins, and events are kept",
+  options: { set: { value: 'S', about: `change it to one of ${admissionStates.join(', ')}` } },
+  async run(options, { database: { pool } }) {
+    const asked = options.find('set');
+    const state = admissionStates.find((one) => one === asked);
+    if (asked !== null && state === undefined)
+      throw new WrongUse(`--set must be one of ${admissionStates.join(', ')}.`);
+    if (state !== undefined) await setDeliveryAdmission(pool, state);
+    const read = await readDeliveryAdmission(pool);
+    const { changedAt, underWay, isDrained } = read;
+    return {
+      json: read,
+      text: fields({ state: read.state, since: changedAt, 'under way': underWay, drained: isDrained }),
+    };
+  },
+};
+
 /** `orgctl delivery …` */
 export const delivery: Noun = {
   noun: 'delivery',
   summary: 'events on their way to webhooks',
-  commands: [list, show, redeliver, cancel],
+  commands: [list, show, redeliver, cancel, admission],
 };

@@ -289,6 +289,17 @@ describe('orgctl', () => {
     expect(read.json()).toMatchObject({ obligations: 3, waiting: 0, exhausted: 3, difference: 0, overdue: 0 });
   });
 
+  it('holds all deliveries of the region, and says when they are drained', { timeout }, async () => {
+    const t = await setupOrgctl();
+    const admission = (...args: string[]) => t.orgctl('delivery', 'admission', ...args, '--json');
+    expect((await admission()).json()).toMatchObject({ state: 'running', underWay: 0, isDrained: false });
+    expect((await admission('--set', 'draining')).json()).toMatchObject({ state: 'draining', isDrained: false });
+    await t.owner.pool.query(`update delivery_admission set changed_at = changed_at - interval '10 seconds'`);
+    expect((await admission()).json()).toMatchObject({ state: 'draining', isDrained: true });
+    expect((await admission('--set', 'stopped')).code).toBe(2);
+    expect((await admission('--set', 'running')).json()).toMatchObject({ state: 'running' });
+  });
+
   it('retries a waiting delivery now, and shows every attempt', {
     timeout,
   }, async () => {

@@ -38,6 +38,8 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'workflow_sweep_one_row',
     `insert into workflow_sweep (id) values (false)`,
   ],
+  ['a second row about admission', 'delivery_admission_one_row', `insert into delivery_admission (id) values (false)`],
+  ['an unknown state of admission', 'delivery_admission_state_known', `update delivery_admission set state = 'held'`],
   ['a member with an unknown status', 'membership_status_known', `update membership set status = 'gone'`],
   ['an own role that takes a system role’s key', 'role_system_key_reserved', `${insertRole('$org', 'owner')}`],
   ['a system role that is not one of the five', 'role_system_key_reserved', insertRole('null', 'auditor', '6')],

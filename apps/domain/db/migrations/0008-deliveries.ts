@@ -210,6 +210,18 @@ export class Deliveries extends Migration {
       create index redelivery_by_webhook on redelivery (organization_id, webhook_id, id);
     `);
 
+    // Whether any delivery of the region is admitted; admission reads it in its own statement.
+    this.addSql(/* sql */ `
+      create table delivery_admission (
+        -- One row.
+        id boolean primary key default true constraint delivery_admission_one_row check (id),
+        state text not null default 'running'
+          constraint delivery_admission_state_known check (state in ('running', 'paused', 'draining')),
+        changed_at timestamptz not null default now()
+      );
+      insert into delivery_admission default values;
+    `);
+
     // When Temporal was last asked for every running delivery, and how far that came: one worker asks
     // in an interval, and the next continues from there.
     this.addSql(/* sql */ `

@@ -256,6 +256,8 @@ export class Rights extends Migration {
         on redelivery to org_api_operator;
       grant insert (organization_id, person_id, key_id, action, address, detail) on activity to org_api_operator;
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
+      grant select, update (state, changed_at) on delivery_admission to org_api_operator;
+      grant select on concurrency_slot to org_api_operator;
       grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;
       grant select (organization_id, webhook_id, event_id, number, round, is_last, status, started_at, finished_at)
         on delivery_attempt to org_api_operator;
@@ -280,6 +282,7 @@ export class Rights extends Migration {
         leased_until)
         on redelivery to org_api_worker;
       grant select, update (due_at, place) on workflow_sweep to org_api_worker;
+      grant select on delivery_admission to org_api_worker;
       grant select, insert on ledger_day, ledger_count to org_api_worker;
       grant execute on function purge_deliveries, fold_ledger to org_api_worker;
 

@@ -1,4 +1,5 @@
 import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
+import { isAdmittingSql } from './delivery-admission.ts';
 
 /** Which attempts hold a webhook's concurrency slots, and which deliveries wait for one. */
 export interface SlotQueue {
@@ -48,11 +49,14 @@ export interface AdmittedRow {
  *
  * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last,
  * `$6` whether it is admitted only as the first of its round, `$7` the admission's id. While it is
- * under way the delivery counts as due in 60 s: past that, the reconciler looks after it. Two workers may pick the same
- * slot, or begin the same delivery: the unique indexes refuse the second (23505), which then tries
- * again. Numbers follow the rows and not the count alone: an outcome whose row was gone is written
- * again, after the delivery went on or was settled, and a number that exists would be refused each
- * time.
+ * under way the delivery counts as due in 60 s: past that, the reconciler looks after it. Two
+ * workers may pick the same slot, or begin the same delivery: the unique indexes refuse the second
+ * (23505), which then tries again. Numbers follow the rows and not the count alone: an outcome whose
+ * row was gone is written again, after the delivery went on or was settled, and a number that exists
+ * would be refused each time.
+ *
+ * While the region's deliveries are held, the delivery gets a new round that is not started. The
+ * relay starts it when they are not held any more.
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
@@ -69,7 +73,12 @@ export const admitAttemptSql = /* sql */ `
       and w.epoch = d.epoch
     left join event e on e.organization_id = d.organization_id and e.id = d.event_id
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
+      and ${isAdmittingSql}
     for no key update of d
+  ), returned as (
+    update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
+      and not ${isAdmittingSql}
   ), secret as (
     select s.id, s.sealed, s.valid_until, s.created_at from webhook_secret s
     where s.organization_id = $1 and s.webhook_id = $2 and (s.valid_until is null or s.valid_until > clock_timestamp())

@@ -1,7 +1,9 @@
 import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
+import { isAdmittingSql } from './delivery-admission.ts';
 
 /**
- * Lists the active webhooks that have deliveries no relay has claimed: `{webhookIds}`. A relay asks
+ * Lists the active webhooks that have deliveries no relay has claimed: `{webhookIds}`; none while
+ * the region admits no delivery. A relay asks
  * this many times a second to find work, so it reads one index entry per webhook and nothing else;
  * 30 µs when there are none.
  *
@@ -11,7 +13,8 @@ import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSq
 export const listUnclaimedSql = /* sql */ `
   with recursive unclaimed as (
     (select d.organization_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and not d.started and not d.claimed order by d.organization_id, d.webhook_id limit 1)
+      where d.state = 'waiting' and not d.started and not d.claimed and ${isAdmittingSql}
+      order by d.organization_id, d.webhook_id limit 1)
     union all
     select n.organization_id, n.webhook_id from unclaimed u cross join lateral (
       select d.organization_id, d.webhook_id from delivery d
@@ -26,7 +29,7 @@ export const listUnclaimedSql = /* sql */ `
 
 /**
  * Claims deliveries whose workflow is to be started, as many as there are concurrency slots for,
- * and numbers those that have no number yet.
+ * and numbers those that have no number yet. Claims none while the region admits no delivery.
  *
  * `$1` and `$2`: at most so many deliveries of prompt and of slow webhooks; `$3` the lease in
  * seconds. Returns a row per delivery:
@@ -62,7 +65,8 @@ export const listUnclaimedSql = /* sql */ `
  */
 export const claimDeliveriesSql = /* sql */ `
   with recursive unstarted as (
-    (select d.organization_id, d.webhook_id from delivery d where d.state = 'waiting' and not d.started
+    (select d.organization_id, d.webhook_id from delivery d
+      where d.state = 'waiting' and not d.started and ${isAdmittingSql}
       order by d.organization_id, d.webhook_id limit 1)
     union all
     select n.organization_id, n.webhook_id from unstarted u cross join lateral (

@@ -1,4 +1,5 @@
 import { concurrencySlotsSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
+import { isAdmittingSql } from './delivery-admission.ts';
 
 /**
  * The ledger: what was to be delivered, counted by the trigger that made the events, against what
@@ -129,7 +130,7 @@ export const readLedgerSql = /* sql */ `
     from delivery d where not d.rolled_up and d.state in ${settledStates}
   ), open as (
     select d.organization_id, d.webhook_id, count(*) as count,
-      count(*) filter (where d.next_attempt_at < clock_timestamp() - interval '1 minute') as late
+      count(*) filter (where d.next_attempt_at < clock_timestamp() - interval '1 minute' and ${isAdmittingSql}) as late
     from delivery d where d.state = 'waiting' and d.next_attempt_at is not null
     group by d.organization_id, d.webhook_id
   ), waiting as (

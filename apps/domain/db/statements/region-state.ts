@@ -1,3 +1,5 @@
+import { isAdmittingSql } from './delivery-admission.ts';
+
 /** What the operator shows of a region's database. */
 export interface RegionState {
   /** Names of the migrations that were applied, in order. */
@@ -21,6 +23,7 @@ export const readRegionStateSql = /* sql */ `
     select count(*) as count, min(d.next_attempt_at) as oldest
     from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
     where d.state = 'waiting' and d.next_attempt_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
+      and ${isAdmittingSql}
   )
   select json_build_object(
     'migrations', (select json_agg(v.name order by v.name) from api.schema_version v),

@@ -1,0 +1,109 @@
+/** Holding all deliveries of a region: none begins, none is lost, and each is posted once afterwards. */
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it, vi } from 'vitest';
+import type { AdmissionState } from '#domain/db/statements/delivery-admission.ts';
+import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
+import { readLedger } from '#domain/webhooks/ledger.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTestWorker } from '#test/worker.ts';
+
+const timeout = 90_000;
+const patient = { timeout: 30_000, interval: 50 };
+/** Longer than the relay's longest wait between two claims, several times. */
+const quietMs = 2_000;
+
+async function setup(settings: Record<string, string> = {}) {
+  const { database, owner, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  const { pool } = owner;
+  return {
+    receiver,
+    pool,
+    startWorker: () => startTestWorker(database, settings),
+    makeEvent: () => make.grant({ professional }),
+    set: (state: AdmissionState) => setDeliveryAdmission(pool, state),
+    async countByState(): Promise<Record<string, number>> {
+      const { rows } = await pool.query<{ state: string; count: number }>(
+        'select state, count(*)::integer as count from delivery group by state',
+      );
+      return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+    },
+  };
+}
+
+describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held) => {
+  it('no post begins, the one under way is recorded, and all events go out once afterwards', { timeout }, async () => {
+    const { receiver, pool, startWorker, makeEvent, set, countByState } = await setup();
+    const open: ServerResponse[] = [];
+    receiver.answer = (response) => void open.push(response);
+    await startWorker();
+    await makeEvent();
+    await vi.waitFor(() => expect(open).toHaveLength(1), patient);
+
+    await set(held);
+    for (let event = 0; event < 20; event += 1) await makeEvent();
+    expect(await readDeliveryAdmission(pool)).toMatchObject({ state: held, underWay: 1, isDrained: false });
+    open.pop()?.writeHead(200).end();
+    await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 1, waiting: 20 }), patient);
+    await new Promise((resolve) => setTimeout(resolve, quietMs));
+
+    expect(receiver.received).toHaveLength(1);
+    await pool.query(`update delivery_admission set changed_at = changed_at - interval '10 seconds'`);
+    expect(await readDeliveryAdmission(pool)).toMatchObject({ state: held, underWay: 0, isDrained: true });
+
+    receiver.answer = (response) => void response.writeHead(200).end();
+    await set('running');
+    await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 21 }), patient);
+    expect(receiver.received).toHaveLength(21);
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(21);
+    expect(await readLedger(pool)).toMatchObject({ obligations: 21, delivered: 21, difference: 0, missing: 0 });
+    expect(await readDeliveryAdmission(pool)).toMatchObject({ state: 'running', isDrained: false });
+  });
+
+  it('a retry that comes due is not made, and its delivery goes on afterwards', { timeout }, async () => {
+    const { receiver, pool, startWorker, makeEvent, set, countByState } = await setup({ DELIVERY_SCHEDULE: '1s,1h' });
+    receiver.answer = (response) => {
+      // In the receiver's turn, so that it is on before the attempt's end is recorded.
+      void set(held).then(() => response.writeHead(500).end());
+    };
+    await startWorker();
+    await makeEvent();
+
+    await vi.waitFor(async () => {
+      const { rows } = await pool.query('select round, started, attempts, state from delivery');
+      expect(rows).toEqual([{ round: 2, started: false, attempts: 1, state: 'waiting' }]);
+    }, patient);
+    await new Promise((resolve) => setTimeout(resolve, quietMs));
+    expect(receiver.received).toHaveLength(1);
+
+    receiver.answer = (response) => void response.writeHead(200).end();
+    await set('running');
+    await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 1 }), patient);
+    expect(receiver.received.map(({ headers }) => headers['webhook-attempt'])).toEqual(['1', '2']);
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+  });
+
+  it('what waits is not overdue, because nothing is wrong', async () => {
+    const { pool, makeEvent, set } = await setup();
+    await makeEvent();
+    await pool.query(`update delivery set next_attempt_at = now() - interval '1 hour'`);
+    expect(await readLedger(pool)).toMatchObject({ waiting: 1, overdue: 1, stuck: 1 });
+
+    await set(held);
+
+    expect(await readLedger(pool)).toMatchObject({ waiting: 1, overdue: 0, stuck: 0, difference: 0 });
+  });
+});
+
+it('a state that is set already stays as old as it is', async () => {
+  const { pool, set } = await setup();
+  expect(await set('paused')).toBe(true);
+  const { changedAt } = await readDeliveryAdmission(pool);
+
+  expect(await set('paused')).toBe(false);
+
+  expect((await readDeliveryAdmission(pool)).changedAt).toBe(changedAt);
+});
