@@ -150,6 +150,17 @@ export interface RegionSpec {
     allow: string[];
   };
   /**
+   * Whether deliveries of the region are sent. Without it, the operator leaves that as it is, for
+   * example as `orgctl delivery admission` set it.
+   */
+  delivery?: {
+    /**
+     * `Paused` and `Draining`: no attempt begins, those under way end, and events are kept. Use
+     * `Draining` before a move.
+     */
+    state: 'Running' | 'Paused' | 'Draining';
+  };
+  /**
    * Ids of the organizations whose webhooks may be declared in this namespace; `*` allows all.
    * Without it, none are.
    */
@@ -184,6 +195,10 @@ export interface RegionStatus {
   };
   /** The ledger and the backlog, as PostgreSQL counts them. */
   deliveries?: {
+    /** `Running`, `Paused` or `Draining`. */
+    state?: string;
+    /** Attempts under way. */
+    underWay?: number;
     /** Deliveries that wait for an attempt. */
     waiting?: number;
     /** Deliveries of active webhooks that are more than a minute late. */

@@ -67,7 +67,11 @@ const database = {
   oldestDueAt: null,
   suspendedWebhooks: 0,
   ledgerDifference: 0,
+  admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 };
+const held = (state: string, isDrained: boolean) => ({
+  database: { ...database, admission: { ...database.admission, state, isDrained } },
+});
 const workers = { currentBuild: 'b2', ramping: null, builds: [] };
 const region = { ...regionIn('us'), metadata: { name: 'region', namespace: 'us', ...metadata } } as Region;
 type Change = Partial<{ database: object; workers: object | null }>;
@@ -101,6 +105,14 @@ const regions: [what: string, conditions: JudgedCondition[], health: string, rel
 ];
 
 describe('Argo CD', () => {
+  it.each([
+    ['paused', held('paused', false)],
+    ['draining', held('draining', false)],
+    ['drained', held('draining', true)],
+  ])('shows a Region whose deliveries are %s as suspended', (_, change) => {
+    expect(healthOf(withStatus('Region', observe(change))).status).toBe('Suspended');
+  });
+
   it.each(regions)('shows a Region that is %s as it is', (_, conditions, health) => {
     const object = withStatus('Region', conditions);
 

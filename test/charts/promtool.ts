@@ -71,10 +71,10 @@ export function evaluation(told: string, series: Series, firing: readonly string
 }
 
 /** One evaluation: an alert fires over these series without those of a metric. */
-export function withoutMetric(alert: string, metric: string, series: Series): object {
+export function withoutMetric(alert: string, metric: string, series: Series, at = 40): object {
   const left = Object.entries(series).filter(([one]) => one.split('{')[0] !== metric);
   const alerts = `ALERTS{alertstate="firing",alertname="${alert}"}`;
-  return evaluationOf(alerts, `${alert} without ${metric}`, Object.fromEntries(left), [alert], 40);
+  return evaluationOf(alerts, `${alert} without ${metric}`, Object.fromEntries(left), [alert], at);
 }
 
 function evaluationOf(alerts: string, told: string, series: Series, firing: readonly string[], at: number): object {

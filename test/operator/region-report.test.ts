@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { currentMigration } from '#domain/db/migrations/index.ts';
+import { planAdmission } from '../../apps/operator/region/admission.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { kinds, type Region } from '../../apps/operator/resources.ts';
@@ -30,6 +31,7 @@ const database = {
   oldestDueAt: null,
   suspendedWebhooks: 0,
   ledgerDifference: 0,
+  admission: { state: 'running' as const, changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 };
 const workers = { currentBuild: 'b2', ramping: null, builds: [{ buildId: 'b2', state: 'Current' as const }] };
 const healthy: ObservedRegion = { database, workers };
@@ -91,5 +93,48 @@ describe('the status of a Region', () => {
       'WorkersCurrent Unknown TemporalUnreachable',
     ]);
     expect(reportRegion(region, observed, null).deliveries?.waiting).toBe(3);
+  });
+});
+
+describe('the deliveries of a Region', () => {
+  const observe = (
+    admission: Partial<typeof database.admission> | { state: 'paused' | 'draining' },
+  ): ObservedRegion => ({
+    ...healthy,
+    database: { ...database, admission: { ...database.admission, ...admission } },
+  });
+  const withState = (state: 'Running' | 'Paused' | 'Draining'): Region => ({
+    ...region,
+    spec: { ...region.spec, delivery: { state } },
+  });
+
+  it.each([
+    ['running', { state: 'running' }, 'True Sending'],
+    ['paused', { state: 'paused' }, 'False Paused'],
+    ['draining with an attempt under way', { state: 'draining', underWay: 1 }, 'False Draining'],
+    ['drained', { state: 'draining', isDrained: true }, 'False Drained'],
+  ] as const)('are shown as %s, and the Region stays Ready', (_, admission, told) => {
+    const { conditions, deliveries } = reportRegion(region, observe(admission), null);
+    const find = (name: string) => conditions.find(({ type }) => type === name);
+
+    expect(`${find('Delivering')?.status} ${find('Delivering')?.reason}`).toBe(told);
+    expect(find('Ready')?.status).toBe('True');
+    expect(deliveries?.state?.toLowerCase()).toBe(admission.state);
+  });
+
+  it('are unknown when PostgreSQL cannot be read, and nothing is done', () => {
+    const unreadable: ObservedRegion = { ...healthy, database: { reason: 'DatabaseUnreachable', message: 'Away.' } };
+
+    expect(problemsOf(unreadable)).toContain('Delivering Unknown DatabaseUnreachable');
+    expect(planAdmission(withState('Paused'), unreadable)).toEqual([]);
+  });
+
+  it('are set to what the spec declares, and left alone without it', () => {
+    expect(planAdmission(withState('Draining'), healthy)).toEqual([{ kind: 'setAdmission', state: 'draining' }]);
+    expect(planAdmission(withState('Running'), observe({ state: 'paused' }))).toEqual([
+      { kind: 'setAdmission', state: 'running' },
+    ]);
+    expect(planAdmission(withState('Paused'), observe({ state: 'paused' }))).toEqual([]);
+    expect(planAdmission(region, observe({ state: 'paused' }))).toEqual([]);
   });
 });

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CustomObjectsApi } from '@kubernetes/client-node';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import { createLog } from '#runtime/log.ts';
@@ -60,6 +61,7 @@ async function setup({ kubeConfig = server.kubeConfig, now = () => performance.n
   return {
     statusOf: async (page: string) => (await fetch(new URL(page, operator.metricsUrl))).status,
     operator,
+    database,
     namespace,
     make,
     async readReadiness() {
@@ -87,7 +89,13 @@ describe('the operator', () => {
 
     await vi.waitFor(async () => expect((await readStatus())?.schema?.applied).toBe(currentMigration), waiting);
     const status = await readStatus();
-    expect(status?.deliveries).toEqual({ waiting: 0, overdue: 0, ledgerDifference: 0 });
+    expect(status?.deliveries).toEqual({
+      state: 'Running',
+      underWay: 0,
+      waiting: 0,
+      overdue: 0,
+      ledgerDifference: 0,
+    });
     const told = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason}`);
     expect(told).toEqual([
       'Ready Unknown NoDeployment',
@@ -95,6 +103,7 @@ describe('the operator', () => {
       'TemporalReady True NamespaceAnswers',
       'WorkersCurrent Unknown NoDeployment',
       'LedgerBalanced True NoDifference',
+      'Delivering True Sending',
     ]);
   });
 
@@ -117,6 +126,29 @@ describe('the operator', () => {
     });
 
     await vi.waitFor(async () => expect(await readReadiness()).toBe('Applied'), waiting);
+  });
+
+  it('holds the deliveries of the region as the Region declares, and leaves them alone without it', async () => {
+    const { applySecret, applyRegion, readStatus, database } = await setup();
+    await applySecret();
+    const client = new pg.Client({ connectionString: database.ownerUrl });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const expectState = (state: string, reason: string) =>
+      vi.waitFor(async () => {
+        const { rows } = await client.query('select state from delivery_admission');
+        expect(rows).toEqual([{ state }]);
+        const status = await readStatus();
+        expect(status?.conditions?.find(({ type }) => type === 'Delivering')?.reason).toBe(reason);
+      }, waiting);
+
+    await applyRegion({}, { delivery: { state: 'Draining' } });
+    await expectState('draining', 'Draining');
+    await client.query(`update delivery_admission set state = 'paused', changed_at = now() - interval '1 hour'`);
+    await applyRegion({}, {});
+    await expectState('paused', 'Paused');
+    await applyRegion({}, { delivery: { state: 'Running' } });
+    await expectState('running', 'Sending');
   });
 
   it('names the Secret that is missing, and shows what Temporal says meanwhile', async () => {

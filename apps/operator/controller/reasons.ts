@@ -13,6 +13,8 @@ export const reasons = [
   'AllConditionsHold',
   'BuildCurrent',
   'DatabaseUnreachable',
+  'Drained',
+  'Draining',
   'LedgerDifference',
   'MigrationsApplied',
   'MigrationsPending',
@@ -26,6 +28,7 @@ export const reasons = [
   'OtherBuildCurrent',
   'RampStopped',
   'Ramping',
+  'Sending',
   'TemporalUnreachable',
   // WebhookSubscription.
   'Active',

@@ -1,6 +1,8 @@
 import type { Connection } from '@temporalio/client';
 import type { Pool } from 'pg';
+import type { DeliveryAdmission } from '#domain/db/statements/delivery-admission.ts';
 import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
+import { readDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { type Failure, ReconcileFailed } from '../controller/contract.ts';
 import type { Reason } from '../controller/reasons.ts';
@@ -25,7 +27,7 @@ export type Unreadable = Failure;
 
 /** What was found of a region. A part that could not be read says why; the others are still shown. */
 export interface ObservedRegion {
-  database: (RegionState & { ledgerDifference: number }) | Unreadable;
+  database: (RegionState & { ledgerDifference: number; admission: DeliveryAdmission }) | Unreadable;
   /** Null: the spec names no deployment, or Temporal knows none of that name. */
   workers: Workers | Unreadable | null;
 }
@@ -66,7 +68,8 @@ async function readDatabase(pool: Pool): Promise<ObservedRegion['database']> {
     const { rows } = await pool.query<{ state: RegionState }>(readRegionStateSql);
     if (rows[0] === undefined) throw new Error('the region state answered no row');
     const { difference } = await readLedger(pool);
-    return { ...rows[0].state, ledgerDifference: difference };
+    const admission = await readDeliveryAdmission(pool);
+    return { ...rows[0].state, ledgerDifference: difference, admission };
   } catch (cause) {
     if (!notMigrated.has((cause as { code?: string }).code ?? '')) throw cause;
     return { reason: 'NotMigrated', message: 'The database lacks the schema or the rights of this version.' };

@@ -2,6 +2,7 @@ import { currentMigration } from '#domain/db/migrations/index.ts';
 import { condition } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
+import { judgeAdmission, nameAdmission } from './admission.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 
 /**
@@ -12,21 +13,27 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
   if (observed === null) {
     const { reason = 'NotObserved', message = 'Not looked at yet.' } = failure ?? {};
     const parts = conditionTypes.map((type) => condition(type, null, reason, message));
-    return { schema: { expected: currentMigration }, conditions: [summarize(parts), ...parts] };
+    const delivering = condition('Delivering', null, reason, message);
+    return { schema: { expected: currentMigration }, conditions: [summarize(parts), ...parts, delivering] };
   }
   const parts = [judgeSchema(observed), judgeTemporal(observed), judgeWorkers(region, observed), judgeLedger(observed)];
-  return { ...showDatabase(observed), ...showWorkers(observed), conditions: [summarize(parts), ...parts] };
+  return {
+    ...showDatabase(observed),
+    ...showWorkers(observed),
+    conditions: [summarize(parts), ...parts, judgeAdmission(observed)],
+  };
 }
 
 const conditionTypes = ['SchemaCurrent', 'TemporalReady', 'WorkersCurrent', 'LedgerBalanced'] as const;
 
 function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'conditions'> {
   if (isUnreadable(database)) return { schema: { expected: currentMigration } };
-  const { waiting, overdue, oldestDueAt, ledgerDifference, suspendedWebhooks } = database;
+  const { waiting, overdue, oldestDueAt, ledgerDifference, suspendedWebhooks, admission } = database;
+  const { underWay } = admission;
   const oldest = oldestDueAt === null ? {} : { oldestDueAt };
   return {
     schema: { applied: newestOf(database), expected: currentMigration },
-    deliveries: { waiting, overdue, ledgerDifference, ...oldest },
+    deliveries: { state: nameAdmission(admission.state), underWay, waiting, overdue, ledgerDifference, ...oldest },
     suspendedWebhooks,
   };
 }
