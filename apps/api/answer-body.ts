@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { ParameterizedContext } from 'koa';
@@ -8,50 +8,17 @@ import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 /** Answers up to this size (bytes) are sent in one piece, as text. */
 export const smallAnswerBytes = 65_536;
 
-/** Characters of a chunk: what a socket is given at a time, and by which its progress is judged. */
-const chunkCharacters = 65_536;
-
-/** Chunks that are made without a break. */
-const chunksAtATime = 4;
-
 /** A large answer in bytes, which several requests of one key may share. */
 export interface SharedChunks {
   /** The chunks for one of the requests; each is released once all of them have sent it. */
   partsFor(answer: GuardedAnswer): Generator<Buffer>;
 }
 
-/** The entity tag of an answer's bytes or text: the same for all keys of its organization. */
-const entityTag = (digest: string) => `"${digest.slice(0, 22)}"`;
-
-export const tagOfText = (text: string): string => entityTag(hash('sha256', text, 'base64url'));
-
 /**
- * Turns the text of a large answer into bytes, once. The caller gives up the text, so that it can
- * be collected while the bytes are being sent.
+ * The entity tag of an answer, the same for all keys of its organization. The database makes that of
+ * a large answer: `authorizedInChunks`.
  */
-export async function encodeInChunks(text: string): Promise<{ chunks: Buffer[]; etag: string }> {
-  const digest = createHash('sha256');
-  const chunks: Buffer[] = [];
-  for (let from = 0; from < text.length; ) {
-    const to = endOfChunk(text, from);
-    const chunk = Buffer.from(text.slice(from, to));
-    digest.update(chunk);
-    chunks.push(chunk);
-    from = to;
-    // Other requests go on in between: 4 MB in one piece took the process 15 ms.
-    if (chunks.length % chunksAtATime === 0) await setImmediate();
-  }
-  return { chunks, etag: entityTag(digest.digest('base64url')) };
-}
-
-/**
- * Not between the two halves of a character beyond U+FFFF, which would both become something else.
- */
-function endOfChunk(text: string, from: number): number {
-  const to = from + chunkCharacters;
-  const last = text.charCodeAt(to - 1);
-  return last >= 0xd800 && last <= 0xdbff ? to + 1 : Math.min(to, text.length);
-}
+export const tagOfText = (text: string): string => `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 
 const noBytes = Buffer.alloc(0);
 

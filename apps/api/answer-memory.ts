@@ -2,7 +2,9 @@ import { ApiError } from '#domain/contract/errors.ts';
 import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { ClientGone, createBudget, type Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
-import { encodeInChunks, type SharedChunks, shareChunks, smallAnswerBytes, tagOfText } from './answer-body.ts';
+import { type SharedChunks, shareChunks, smallAnswerBytes, tagOfText } from './answer-body.ts';
+import type { ChunkedRead } from './chunked-read.ts';
+import { listEtags } from './if-none-match.ts';
 import { slowReadMs } from './read-batches.ts';
 
 const mebibyte = 1_048_576;
@@ -18,10 +20,10 @@ const keyShare = 0.4;
 const organizationShare = 0.6;
 
 /**
- * How often a large answer is in memory while it is made: what `pg` has received, twice at worst;
- * its text; and its bytes.
+ * How often a large answer is in memory while it arrives: its bytes, and the text of chunks until it
+ * is collected.
  */
-const copiesWhileMade = 4;
+const copiesWhileMade = 2;
 
 /** What a large answer may grow by until its statement has to run twice. */
 const growth = 1.125;
@@ -68,19 +70,26 @@ export interface Reading {
   answer: GuardedAnswer;
 }
 
-/**
- * What the statement said. `content` is null unless the key may read: text when small, else bytes.
- */
-export interface Read {
-  row: AuthorizedRow | null;
-  content: { etag: string; bytes: number; body: string | SharedChunks } | null;
-}
+/** What a statement said of the key, beside its answer. */
+export type ReadRow = Omit<AuthorizedRow, 'body'>;
 
 /**
- * Runs a read's statement with so much room (bytes) for its answer. A read that was small and quick
- * the last time may share the statement with others.
+ * What the statement said. `content` is null unless the key may read. Its body is text when small,
+ * else chunks; null when all who asked have it already.
  */
-type Ask = (room: number, mayShare: boolean) => Promise<AuthorizedRow | null>;
+export interface Read {
+  row: ReadRow | null;
+  content: { etag: string; bytes: number; body: string | SharedChunks | null } | null;
+}
+
+/** The ways to run a read's statement; `room` (bytes) is the most that its answer may have. */
+export interface ReadStatements {
+  /** With other reads, when the last answer was small and quick. */
+  together(): Promise<AuthorizedRow | null>;
+  alone(room: number): Promise<AuthorizedRow | null>;
+  /** In chunks; without any when the answer has one of these entity tags, or any when null. */
+  inChunks(room: number, unchanged: readonly string[] | null): Promise<ChunkedRead | null>;
+}
 
 /** What a read's last statement said of an organization's answer. */
 interface Known {
@@ -101,7 +110,7 @@ interface Together {
   key: string;
   name: string;
   reading: Reading;
-  ask: Ask;
+  statements: ReadStatements;
   answers: Set<GuardedAnswer>;
 }
 
@@ -157,7 +166,7 @@ export function createAnswerMemory(options: {
 
   const expectedBytes = (reading: Reading): number | null => findKnown(reading)?.bytes ?? null;
 
-  function remember({ organizationId, bytes, elapsedMs }: AuthorizedRow, { operationId }: Reading): void {
+  function remember({ organizationId, bytes, elapsedMs }: ReadRow, { operationId }: Reading): void {
     if (bytes === null) return;
     const ofOperation = answers.get(operationId) ?? new Map<string, Known>();
     if (ofOperation.size === 0) answers.set(operationId, ofOperation);
@@ -168,36 +177,36 @@ export function createAnswerMemory(options: {
   }
 
   /** A read that is known to be small. */
-  async function readSmall(reading: Reading, ask: Ask, mayShare: boolean): Promise<Read> {
+  async function readSmall(reading: Reading, statements: ReadStatements, mayShare: boolean): Promise<Read> {
     const { answer } = reading;
     const got = budgets.small.reserve({ organization: reading.organizationId }, smallAnswerBytes, answer);
     const hold = got instanceof Promise ? await got : got;
     answer.onEnd(() => hold.release());
     if (answer.hasEnded) throw new ClientGone();
-    const row = await ask(smallAnswerBytes, mayShare);
+    const row = await (mayShare ? statements.together() : statements.alone(smallAnswerBytes));
     if (row !== null) remember(row, reading);
     if (row === null || row.bytes === null) return { row, content: null };
     if (row.body !== null) return { row, content: contentOfText(row.body, row.bytes) };
     hold.release();
-    return readTogether(reading, ask);
+    return readTogether(reading, statements);
   }
 
   /**
    * Waits for one of the key's turns to be sent a large answer, then joins the requests that the
    * next statement answers.
    */
-  async function readTogether(reading: Reading, ask: Ask): Promise<Read> {
+  async function readTogether(reading: Reading, statements: ReadStatements): Promise<Read> {
     const { answer, organizationId: organization } = reading;
     const key = reading.print.toString('latin1');
     const turn = await budgets.answers.reserve({ key, organization }, 1, answer);
     answer.onEnd(() => turn.release());
     if (answer.hasEnded) throw new ClientGone();
-    return join(key, reading, ask);
+    return join(key, reading, statements);
   }
 
-  function join(key: string, reading: Reading, ask: Ask): Promise<Read> {
+  function join(key: string, reading: Reading, statements: ReadStatements): Promise<Read> {
     const name = `${key} ${reading.organizationId} ${reading.operationId}`;
-    const group = gathering.get(name) ?? gather(name, key, reading, ask);
+    const group = gathering.get(name) ?? gather(name, key, reading, statements);
     group.answers.add(reading.answer);
     return new Promise((resolve, reject) => {
       group.read.then(resolve, reject);
@@ -207,10 +216,10 @@ export function createAnswerMemory(options: {
     });
   }
 
-  function gather(name: string, key: string, reading: Reading, ask: Ask): Gathering {
+  function gather(name: string, key: string, reading: Reading, statements: ReadStatements): Gathering {
     const answers = new Set([reading.answer]);
     const before = underWay.get(name);
-    const read = makeTogether({ key, name, reading, ask, answers }, before);
+    const read = makeTogether({ key, name, reading, statements, answers }, before);
     const settled = Promise.allSettled([before, read]);
     underWay.set(name, settled);
     void settled.then(() => {
@@ -255,8 +264,8 @@ export function createAnswerMemory(options: {
       : budgets.small.reserve({ organization }, room, client, leftMs()));
     let turn: Hold | undefined;
     try {
-      const statements = isLarge(expected) ? budgets.largeStatements : budgets.unknownStatements;
-      turn = await statements.reserve({ organization }, 1, client, leftMs());
+      const turns = isLarge(expected) ? budgets.largeStatements : budgets.unknownStatements;
+      turn = await turns.reserve({ organization }, 1, client, leftMs());
       const read = await runOnce(together, room, hold);
       if (read === 'too_large' || read.content === null) hold.release();
       return read;
@@ -269,12 +278,18 @@ export function createAnswerMemory(options: {
   }
 
   async function runOnce(together: Together, room: number, hold: Hold): Promise<Read | 'too_large'> {
-    const { reading, answers } = together;
+    const { reading, answers, statements } = together;
     if (hasAllEnded(answers)) throw new ClientGone();
     stopGathering(together);
-    const row = await together.ask(room, false);
-    if (row !== null) remember(row, reading);
-    return readOf(row, answers, hold);
+    if (room === smallAnswerBytes) {
+      const row = await statements.alone(room);
+      if (row !== null) remember(row, reading);
+      return readOfText(row, answers, hold);
+    }
+    const read = await statements.inChunks(room, tagsOfAll(answers));
+    if (read === null) return { row: null, content: null };
+    remember(read.row, reading);
+    return readOfChunks(read, answers, hold);
   }
 
   return {
@@ -285,11 +300,11 @@ export function createAnswerMemory(options: {
      * @throws BudgetExhausted after the wait, or when too many wait already; ClientGone when the
      * client went away meanwhile.
      */
-    read(reading: Reading, ask: Ask): Promise<Read> {
+    read(reading: Reading, statements: ReadStatements): Promise<Read> {
       const known = findKnown(reading);
       return known === null || isLarge(known.bytes)
-        ? readTogether(reading, ask)
-        : readSmall(reading, ask, known.isQuick);
+        ? readTogether(reading, statements)
+        : readSmall(reading, statements, known.isQuick);
     },
 
     /** What is held for small and for large answers, and how many statements wait. */
@@ -308,18 +323,33 @@ const isLarge = (bytes: number | null): bytes is number => bytes !== null && byt
 const contentOfText = (body: string, bytes: number) => ({ etag: tagOfText(body), bytes, body });
 
 /** What was read, in memory that is held until the last of the answers has ended. */
-async function readOf(row: AuthorizedRow | null, answers: Set<GuardedAnswer>, hold: Hold): Promise<Read | 'too_large'> {
+function readOfText(row: AuthorizedRow | null, answers: Set<GuardedAnswer>, hold: Hold): Read | 'too_large' {
   const bytes = row?.bytes ?? null;
   if (row === null || bytes === null) return { row, content: null };
   if (row.body === null) return 'too_large';
-  if (bytes <= smallAnswerBytes) {
-    hold.resize(bytes * answers.size);
-    onAllEnded(answers, () => hold.release());
-    return { row, content: contentOfText(row.body, bytes) };
-  }
-  const { chunks, etag } = await encodeInChunks(row.body);
-  row.body = null;
-  return { row, content: { etag, bytes, body: shareChunks(chunks, answers, hold) } };
+  hold.resize(bytes * answers.size);
+  onAllEnded(answers, () => hold.release());
+  return { row, content: contentOfText(row.body, bytes) };
+}
+
+/** The same for chunks. Nothing is held when no body is needed. */
+function readOfChunks({ row, chunks }: ChunkedRead, answers: Set<GuardedAnswer>, hold: Hold): Read | 'too_large' {
+  const { bytes, etag } = row;
+  if (bytes === null) return { row, content: null };
+  if (etag === null) return 'too_large';
+  if (chunks.length > 0) return { row, content: { etag, bytes, body: shareChunks(chunks, answers, hold) } };
+  hold.release();
+  return { row, content: { etag, bytes, body: null } };
+}
+
+/** The entity tags with which none of the answers needs a body; null: any. */
+function tagsOfAll(answers: Set<GuardedAnswer>): string[] | null {
+  const named = [...answers]
+    .filter(({ hasEnded }) => !hasEnded)
+    .map(({ req }) => listEtags(req.headers['if-none-match'] ?? ''))
+    .filter((tags) => tags !== null);
+  const [first] = named;
+  return first?.filter((tag) => named.every((tags) => tags.includes(tag))) ?? null;
 }
 
 const hasAllEnded = (answers: Set<GuardedAnswer>) => [...answers].every(({ hasEnded }) => hasEnded);

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Scope } from '#domain/contract/scopes.ts';
-import { authorized } from '#domain/db/statements/authorized.ts';
+import { authorized, authorizedInChunks } from '#domain/db/statements/authorized.ts';
 
 /**
  * One read, as declared: the route, the OpenAPI operation and the one statement all come from it.
@@ -30,6 +30,8 @@ export interface EndpointDeclaration {
 export interface Endpoint extends EndpointDeclaration {
   /** The whole statement: key, maker, scope and answer. Values: fingerprints, organization. */
   statement: { name: string; text: string };
+  /** The same for a large answer, which comes in chunks. */
+  chunkStatement: { name: string; text: string };
 }
 
 /** Declares a read. */
@@ -37,5 +39,9 @@ export function endpoint(declaration: EndpointDeclaration): Endpoint {
   return {
     ...declaration,
     statement: { name: declaration.operationId, text: authorized(declaration.scope, declaration.body) },
+    chunkStatement: {
+      name: `${declaration.operationId}InChunks`,
+      text: authorizedInChunks(declaration.scope, declaration.body),
+    },
   };
 }

@@ -1,9 +1,14 @@
 /**
- * Returns whether an `If-None-Match` header names a strong entity tag, by weak comparison; `*`
- * matches anything (RFC 9110, section 13.1.2). Why not `ctx.fresh`: docs/adr/0106.
+ * Returns the strong entity tags of an `If-None-Match` header, without the marks of weak ones; null
+ * for `*`, which matches anything (RFC 9110, section 13.1.2). Why not `ctx.fresh`: docs/adr/0106.
  */
+export function listEtags(ifNoneMatch: string): string[] | null {
+  if (ifNoneMatch === '') return [];
+  if (ifNoneMatch.trim() === '*') return null;
+  return ifNoneMatch.split(',').map((candidate) => candidate.trim().replace(/^W\//, ''));
+}
+
+/** Returns whether an `If-None-Match` header names an entity tag, by weak comparison. */
 export function matchesEtag(ifNoneMatch: string, etag: string): boolean {
-  if (ifNoneMatch === '') return false;
-  if (ifNoneMatch.trim() === '*') return true;
-  return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag);
+  return listEtags(ifNoneMatch)?.includes(etag) ?? true;
 }

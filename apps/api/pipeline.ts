@@ -9,6 +9,7 @@ import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import type { ActivityWriter } from './activity-writer.ts';
 import { sendChunks } from './answer-body.ts';
 import type { AnswerMemory } from './answer-memory.ts';
+import { readInChunks } from './chunked-read.ts';
 import type { Endpoint } from './endpoint.ts';
 import { createGate, type GateDependencies } from './gate.ts';
 import { matchesEtag } from './if-none-match.ts';
@@ -57,11 +58,11 @@ export function createReads(deps: ReadDependencies): Middleware[] {
       answer: ctx.res as GuardedAnswer,
     };
     const values = { fingerprints, organizationId };
-    const { row, content } = await memory.read(reading, (room, mayShare) =>
-      inStatement(() =>
-        mayShare ? batches.runTogether(endpoint.statement, values) : batches.runAlone(endpoint.statement, values, room),
-      ),
-    );
+    const { row, content } = await memory.read(reading, {
+      together: () => inStatement(() => batches.runTogether(endpoint.statement, values)),
+      alone: (room) => inStatement(() => batches.runAlone(endpoint.statement, values, room)),
+      inChunks: (room, unchanged) => inStatement(() => readInChunks(pool, endpoint, values, room, unchanged)),
+    });
     if (row === null) {
       throw gate.refuseAuthentication(ctx, new ApiError('invalid_api_key', 'This API key is not known here.'));
     }
@@ -88,7 +89,8 @@ export function createReads(deps: ReadDependencies): Middleware[] {
   /** Commits the activity row. No row, no answer. */
   async function recordUse(ctx: ReadContext, next: Next): Promise<void> {
     const { key, content } = ctx.state;
-    const isUnchanged = content !== null && matchesEtag(ctx.get('If-None-Match'), content.etag);
+    const isUnchanged =
+      content !== null && (content.body === null || matchesEtag(ctx.get('If-None-Match'), content.etag));
     const status = isUnchanged ? 304 : 200;
     await record(ctx, key, status, null);
     ctx.status = status;
@@ -181,7 +183,7 @@ function sendAnswer(ctx: ReadContext): void {
   const { content } = ctx.state;
   if (content === null) return;
   ctx.set('ETag', content.etag);
-  if (ctx.status === 304) return;
+  if (content.body === null || ctx.status === 304) return;
   ctx.set('Content-Type', 'application/json');
   if (typeof content.body === 'string') ctx.body = content.body;
   else sendChunks(ctx, content.body.partsFor(ctx.res as GuardedAnswer), content.bytes);

@@ -1,6 +1,5 @@
 import type { ParameterizedContext } from 'koa';
-import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
-import type { Read } from './answer-memory.ts';
+import type { Read, ReadRow } from './answer-memory.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** What the log line of every request shows. `requestId` is also the id of its activity row. */
@@ -22,7 +21,7 @@ export interface ReadState extends RequestState {
   pathOrganizationId: string | null;
   /** Why the request is malformed, in a sentence; empty when it is not. */
   malformation: string;
-  key: AuthorizedRow;
+  key: ReadRow;
   content: Read['content'];
 }
 

@@ -173,11 +173,17 @@ it('a read that took long runs alone from then on, until it takes less', async (
     const answer = new GuardedAnswer(new IncomingMessage(new Socket()));
     const [print] = values.fingerprints;
     if (print === undefined) throw new Error('no fingerprint');
-    await memory.read({ print, organizationId: key.orgId, operationId: 'getOrg', answer }, (room, mayShare) => {
-      shared.push(mayShare);
-      return mayShare
-        ? batches.runTogether(getOrg.statement, values)
-        : batches.runAlone(getOrg.statement, values, room);
+    const reading = { print, organizationId: key.orgId, operationId: 'getOrg', answer };
+    await memory.read(reading, {
+      together() {
+        shared.push(true);
+        return batches.runTogether(getOrg.statement, values);
+      },
+      alone(room) {
+        shared.push(false);
+        return batches.runAlone(getOrg.statement, values, room);
+      },
+      inChunks: () => Promise.reject(new Error('the answer is small')),
     });
     answer.markEnded();
   };

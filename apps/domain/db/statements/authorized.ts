@@ -97,6 +97,48 @@ export function authorized(scope: Scope, body: string): string {
     ) a`;
 }
 
+/** Bytes of a chunk: what a socket is given at a time, and by which its progress is judged. */
+export const chunkBytes = 65_536;
+
+/**
+ * A row of a read that is answered in chunks. Each row repeats what is known of the key. `number` and
+ * `chunk` are null in the only row of a read without a body.
+ */
+export interface ChunkRow extends Omit<AuthorizedRow, 'body'> {
+  /** The answer's entity tag; null when there is no answer, or when it is too long. */
+  etag: string | null;
+  /** The chunk's place in the answer, from 0. */
+  number: number | null;
+  chunk: Buffer | null;
+}
+
+/**
+ * Wraps the SQL of one answer as `authorized` does, and divides it into chunks of `chunkBytes`. One
+ * statement gives decision, entity tag and chunks, so they are of one snapshot. `$5` is the tags
+ * (text[]) of answers that need no body, null for all: with one of these, no chunk is made.
+ *
+ * A chunk may end within a character. Its bytes therefore travel as characters of Latin-1, in a
+ * column of a type that no other column has. `offset 0` has answer, bytes and tag computed once; an
+ * order would write the answer to a file, so the reader sorts by `number`.
+ */
+export function authorizedInChunks(scope: Scope, body: string): string {
+  return /* sql */ `
+    select r.place, r."keyId", r."organizationId", r."expiresAt", r.decision, r.bytes, r."elapsedMs",
+      tag.etag, c.number, c.chunk
+    from (${authorized(scope, body)} offset 0) r,
+    lateral (select convert_to(r.body, 'UTF8') as content offset 0) utf8,
+    lateral (
+      select '"' || left(translate(encode(sha256(utf8.content), 'base64'), '+/', '-_'), 22) || '"' as etag
+      offset 0
+    ) tag
+    left join lateral (
+      select n as number,
+        convert_from(substr(utf8.content, n * ${chunkBytes} + 1, ${chunkBytes}), 'LATIN1')::varchar as chunk
+      from generate_series(0, (r.bytes - 1) / ${chunkBytes}) n
+      where r.body is not null and tag.etag <> all ($5::text[])
+    ) c on true`;
+}
+
 /** Returns the values of a statement of `authorized`; `room` is the most bytes of an answer. */
 export function authorizedValues(reads: readonly ReadValues[], room: number): unknown[] {
   const places: number[] = [];

@@ -1,0 +1,254 @@
+/**
+ * A roster of 100,000 grants passes from PostgreSQL to the socket in chunks: one snapshot, bounded
+ * memory, short turns of the event loop, and never a part for the whole.
+ */
+import { createHash } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Koa from 'koa';
+import type pg from 'pg';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { authorizedValues, chunkBytes } from '#domain/db/statements/authorized.ts';
+import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { startChildApi } from '#test/child-api.ts';
+import { exchange } from '#test/exchange.ts';
+import { testKeySecrets } from '#test/secrets.ts';
+import { setupDatabase, shareInstallation, startTestApi } from '#test/setup.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { sendChunks } from '../../../apps/api/answer-body.ts';
+import { readInChunks } from '../../../apps/api/chunked-read.ts';
+import { getFirmRoster } from '../../../apps/api/endpoints/get-firm-roster.ts';
+import { residentMiB, untilFigures } from './figures.ts';
+import { giveGrants, openReader } from './readers.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const grants = 100_000;
+const room = 64 * 1_048_576;
+
+/** An organization with 100,000 grants, whose names have characters of one to four bytes. */
+const shared = shareInstallation(async (onFinished) => {
+  const installation = await setupDatabase(onFinished);
+  const { database, owner, make } = installation;
+  const maker = await make.member();
+  await giveGrants(owner, maker, grants);
+  await owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 34)`);
+  const api = await openDatabase({ url: database.urls.api, applicationName: 'large', poolMax: 2 });
+  onFinished(() => api.close());
+  const { key } = await make.apiKey({ maker });
+  const values = {
+    fingerprints: fingerprints(key, testKeySecrets.peppers),
+    organizationId: maker.orgId,
+  };
+  return { ...installation, maker, key, values, pool: api.pool, path: `/v1/orgs/${maker.orgId}/clients` };
+});
+
+/** The answer as one row, as a small one arrives. */
+async function readWhole(): Promise<string> {
+  const { pool, values } = shared();
+  const { rows } = await pool.query<{ body: string }>({
+    ...getFirmRoster.statement,
+    values: authorizedValues([values], room),
+  });
+  return rows[0]?.body ?? '';
+}
+
+const readChunks = (unchanged: string[] | null = []) => {
+  const { pool, values } = shared();
+  return readInChunks(pool, getFirmRoster, values, room, unchanged);
+};
+
+/** A pool that reports each chunk when it becomes bytes. */
+const watchChunks = (onChunk: () => void) => ({
+  query(query: { types: pg.CustomTypesConfig }) {
+    const { types } = query;
+    const getTypeParser = (type: number, format?: 'text') => {
+      const parse = types.getTypeParser(type, format) as (text: string) => unknown;
+      return (text: string) => {
+        if (text.length === chunkBytes) onChunk();
+        return parse(text);
+      };
+    };
+    return shared().pool.query({ ...query, types: { getTypeParser } } as never);
+  },
+});
+
+/** Blocks all that a key's use needs to be recorded, until the transaction of `client` ends. */
+async function blockActivity(): Promise<pg.PoolClient> {
+  const client = await shared().owner.pool.connect();
+  await client.query('begin');
+  await client.query('lock table activity in access exclusive mode');
+  return client;
+}
+
+const countWaiting = async (condition: string) => {
+  const { rows } = await shared().owner.pool.query<{ count: number }>(
+    `select count(*)::int as count from pg_stat_activity
+     where datname = current_database() and application_name = 'org-api' and ${condition}`,
+  );
+  return rows[0]?.count ?? 0;
+};
+
+it('chunks and entity tag are those of the answer in one piece', async () => {
+  const whole = Buffer.from(await readWhole());
+  const read = await readChunks();
+
+  expect(read?.row).toMatchObject({ decision: 'ok', bytes: whole.length });
+  expect(read?.row.etag).toBe(`"${createHash('sha256').update(whole).digest('base64url').slice(0, 22)}"`);
+  expect(read?.chunks.map(({ length }) => length)).toEqual(
+    Array.from({ length: Math.ceil(whole.length / chunkBytes) }, (_, n) =>
+      Math.min(chunkBytes, whole.length - n * chunkBytes),
+    ),
+  );
+  expect(Buffer.concat(read?.chunks ?? []).equals(whole)).toBe(true);
+});
+
+it('an answer that its client has already, or that is too long, leaves no chunk of it in PostgreSQL’s reply', async () => {
+  const { pool, values } = shared();
+  const etag = (await readChunks())?.row.etag ?? '';
+  const client = await pool.connect();
+  onTestFinished(() => client.release());
+  const received = () => (client as unknown as { connection: { stream: { bytesRead: number } } }).connection.stream;
+  const ask = async (mostBytes: number, unchanged: string[] | null) => {
+    const before = received().bytesRead;
+    const read = await readInChunks(client as never, getFirmRoster, values, mostBytes, unchanged);
+    return { etag: read?.row.etag, chunks: read?.chunks.length, bytes: received().bytesRead - before };
+  };
+  for (const unchanged of [[etag], ['"other"', etag], null]) {
+    const { bytes, ...read } = await ask(room, unchanged);
+    expect(read).toEqual({ etag, chunks: 0 });
+    expect(bytes).toBeLessThan(2_000);
+  }
+  const { bytes, ...read } = await ask(100_000, []);
+  expect(read).toEqual({ etag: null, chunks: 0 });
+  expect(bytes).toBeLessThan(2_000);
+});
+
+it('chunks arrive in many turns of the event loop, at most 40 in one', async () => {
+  const { values } = shared();
+  const chunksOfTurns = [0];
+  let isDone = false;
+  const pool = watchChunks(() => {
+    chunksOfTurns[0] = (chunksOfTurns[0] ?? 0) + 1;
+  });
+  const read = readInChunks(pool as never, getFirmRoster, values, room, []).finally(() => {
+    isDone = true;
+  });
+  const turn = { cpu: process.threadCpuUsage(), longestMs: 0 };
+  while (!isDone) {
+    await new Promise((resolve) => setImmediate(resolve));
+    const { user, system } = process.threadCpuUsage(turn.cpu);
+    turn.longestMs = Math.max(turn.longestMs, (user + system) / 1_000);
+    turn.cpu = process.threadCpuUsage();
+    if (chunksOfTurns[0] !== 0) chunksOfTurns.unshift(0);
+  }
+  const chunks = (await read)?.chunks.length ?? 0;
+  console.log(`    ${chunks} chunks in ${chunksOfTurns.length} turns, the longest of ${turn.longestMs} ms`);
+  expect(chunksOfTurns.reduce((sum, each) => sum + each)).toBe(chunks - 1);
+  // Node reads from a socket 32 times in a turn, 64 KiB each.
+  expect(Math.max(...chunksOfTurns)).toBeLessThanOrEqual(40);
+});
+
+it('a roster of 100,000 grants grows the process by less than four times its size, and several stay within a pod', async () => {
+  const { database, maker, key, path } = shared();
+  const api = await startChildApi(database);
+  const headers = { authorization: `Bearer ${key}` };
+  const resident = () => residentMiB(api.process.pid ?? 0);
+  for (let times = 0; times < 50; times += 1) await exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers });
+  const before = resident();
+  let most = before;
+  const timer = setInterval(() => {
+    most = Math.max(most, resident());
+  }, 5);
+  onTestFinished(() => clearInterval(timer));
+  const { body } = await exchange(api.url + path, { headers });
+  const answerMiB = Buffer.byteLength(body) / 1_048_576;
+  const first = most - before;
+  for (let round = 0; round < 3; round += 1)
+    await Promise.all(Array.from({ length: 4 }, () => exchange(api.url + path, { headers })));
+  console.log(
+    `    ${answerMiB.toFixed(0)} MiB; the process grew by ${first.toFixed(0)} MiB, then to ${most.toFixed(0)}`,
+  );
+  expect(first).toBeLessThan(4 * answerMiB);
+  expect(most).toBeLessThan(400);
+});
+
+it('its activity row is committed before its first byte', async () => {
+  const { database, owner, key, path } = shared();
+  const api = await startTestApi(database);
+  const blocker = await blockActivity();
+  const reader = await openReader(api.url, { path, key });
+  await expect.poll(() => countWaiting(`wait_event_type = 'Lock'`), { timeout: 30_000 }).toBe(1);
+  expect(reader.received).toBe(0);
+  const { heldBytes } = await untilFigures(api.metricsUrl, (figures) => figures.heldBytes > 0);
+  expect(heldBytes).toBeGreaterThan(20_000_000);
+
+  await blocker.query('rollback');
+  blocker.release();
+  await expect.poll(() => reader.isClosed, { timeout: 30_000 }).toBe(true);
+  expect(reader.status).toBe(200);
+  expect(reader.received).toBeGreaterThan(heldBytes);
+  await untilFigures(api.metricsUrl, (figures) => figures.heldBytes === 0);
+  expect(owner.pool.waitingCount).toBe(0);
+});
+
+it('a revocation before its statement begins is seen, and no byte of the roster is sent', async () => {
+  const { database, make, maker, path } = shared();
+  const api = await startTestApi(database);
+  const made = await make.apiKey({ maker });
+  const first = await openReader(api.url, { path, key: made.key });
+  await expect.poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`), { timeout: 30_000 }).toBe(1);
+  const second = api.get(path, { key: made.key });
+  await make.keyRevoked(made);
+  expect((await second).status).toBe(401);
+  await expect.poll(() => first.isClosed, { timeout: 30_000 }).toBe(true);
+  expect(first.status).toBe(200);
+});
+
+it('a database connection that breaks while chunks arrive gives a complete error and no part of the roster', async () => {
+  const { database, key, path } = shared();
+  const { hostname, port } = new URL(database.urls.api);
+  const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
+  const url = new URL(database.urls.api);
+  url.port = String(proxy.port);
+  const api = await startTestApi(database, { API_DATABASE_URL: url.href });
+  const answer = api.get(path, { key });
+  await expect.poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`), { timeout: 30_000 }).toBe(1);
+  proxy.pause();
+  await expect.poll(() => countWaiting(`wait_event = 'ClientWrite'`), { timeout: 30_000 }).toBe(1);
+
+  await proxy.refuse();
+
+  const { status } = await answer;
+  expect(status).toBe(503);
+  expect(await (await answer).json()).toMatchObject({ error: 'unavailable' });
+  await untilFigures(api.metricsUrl, ({ heldBytes, waiting }) => heldBytes === 0 && waiting === 0);
+});
+
+it('a client that disconnects while its roster is sent frees what was held', async () => {
+  const { database, key, path } = shared();
+  const api = await startTestApi(database);
+  const reader = await openReader(api.url, { path, key, bytesPerSecond: 100_000 });
+  await expect.poll(() => reader.received, { timeout: 30_000 }).toBeGreaterThan(0);
+  await untilFigures(api.metricsUrl, ({ heldBytes }) => heldBytes > 10_000_000);
+  reader.socket.destroy();
+  await untilFigures(api.metricsUrl, ({ heldBytes }) => heldBytes === 0);
+});
+
+it('a body that fails half-way ends the connection, so that no client takes a part for the whole', async () => {
+  const app = new Koa();
+  app.silent = true;
+  app.use((ctx) => {
+    function* failing() {
+      yield Buffer.alloc(chunkBytes);
+      throw new Error('the rest is lost');
+    }
+    sendChunks(ctx, failing(), 2 * chunkBytes);
+  });
+  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await expect(exchange(`http://127.0.0.1:${port}/`)).rejects.toThrow(/cut off|aborted|ECONNRESET/);
+});
