@@ -43,15 +43,18 @@
     const beside = button.closest('.copyable')?.querySelector('code')?.textContent;
     const text = button.dataset.copy || beside || '';
     const label = [...button.childNodes];
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = 'Copied';
-    } catch {
-      button.textContent = 'Select and copy the text';
-    }
-    say(button.textContent);
+    const isIcon = button.matches('.copy-button');
+    const isCopied = await navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false,
+    );
+    const words = isCopied ? 'Copied' : 'Select and copy the text';
+    say(words);
+    if (isIcon && isCopied) button.dataset.copied = '';
+    if (!isIcon) button.textContent = words;
     setTimeout(() => {
-      button.replaceChildren(...label);
+      delete button.dataset.copied;
+      if (!isIcon) button.replaceChildren(...label);
     }, 2_000);
   }
 
@@ -172,7 +175,8 @@
   /** @param {string} words announced to screen readers */
   function say(words) {
     const status = document.querySelector('[data-said]');
-    if (status !== null) status.textContent = words;
+    // The same words are announced again only if the text changes.
+    if (status !== null) status.textContent = status.textContent === words ? `${words}\u00A0` : words;
   }
 
   /** The last known badges of each live part. @type {Map<string, string[]>} */

@@ -22,6 +22,8 @@ const files = {
   info: 'information-circle',
   paused: 'pause-circle',
   search: 'magnifying-glass',
+  copy: 'clipboard-document',
+  copied: 'check',
 } as const;
 
 export type IconName = keyof typeof files;

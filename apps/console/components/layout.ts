@@ -6,6 +6,7 @@ import type { Page } from '../web/answer.ts';
 import { assets } from '../web/assets.ts';
 import { type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
+import { copyableId } from './copy.ts';
 import { buttonForm } from './form.ts';
 import { type IconName, icon } from './icon.ts';
 import { notice } from './notice.ts';
@@ -175,6 +176,7 @@ function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
 
 /** Draws the body of an error page. `requestId` is for internal errors, to quote to support. */
 export function problemBody(parts: { sentence: string; next?: Child; requestId?: string }): Html {
-  return html`<p>${parts.sentence}</p>${parts.next ? html`<p>${parts.next}</p>` : nothing}
-    ${parts.requestId ? html`<p class="quiet">Request ID for support: <code>${parts.requestId}</code></p>` : nothing}`;
+  const { sentence, next, requestId } = parts;
+  return html`<p>${sentence}</p>${next ? html`<p>${next}</p>` : nothing}
+    ${requestId ? html`<p class="quiet">Request ID for support: ${copyableId('request ID', requestId)}</p>` : nothing}`;
 }

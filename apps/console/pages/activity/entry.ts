@@ -1,5 +1,6 @@
 import { type ActivityEntry, findActivityEntry } from '#domain/activity/search.ts';
 import { describeAction, describeActor } from '#domain/activity/sentences.ts';
+import { copyableId } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { detailList } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
@@ -64,8 +65,8 @@ function entryRows(visit: MemberVisit, entry: ActivityEntry): DetailRow[] {
     ['Action', html`${filterLink(visit, 'action', action, html`<code>${action}</code>`)}`],
     ['Result', resultBadge(entry)],
     ...(count > 1 ? [['Count', count.toLocaleString('en')] as const] : []),
-    ['IP address', address === null ? html`<span class="quiet">–</span>` : html`<code>${address}</code>`],
-    [status === null ? 'Event ID' : 'Request-Id', html`<code>${id}</code>`],
+    ['IP address', address === null ? html`<span class="quiet">–</span>` : copyableId('IP address', address)],
+    status === null ? ['Event ID', copyableId('event ID', id)] : ['Request-Id', copyableId('request ID', id)],
   ];
 }
 
@@ -100,7 +101,7 @@ function detailRows({ detail, memberName }: ActivityEntry): DetailRow[] {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => [
       detailNames[name] ?? name,
-      html`<bdi>${valueText(value)}</bdi>${name === 'memberId' && memberName !== null ? html` (${displayName(memberName)})` : null}`,
+      html`${name.endsWith('Id') ? copyableId(detailNames[name] ?? name, valueText(value)) : html`<bdi>${valueText(value)}</bdi>`}${name === 'memberId' && memberName !== null ? html` (${displayName(memberName)})` : null}`,
     ]);
 }
 

@@ -1,5 +1,6 @@
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
 import { getSeatCounts, listSeatsOfGrant, type SeatRow } from '#domain/organization/list-seats.ts';
+import { copyableId } from '../../components/copy.ts';
 import { truncate } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { clientStatus } from '../../components/status.ts';
@@ -35,6 +36,7 @@ async function clientPage(visit: MemberVisit): Promise<Page> {
         client.family.length > 80 && ['Name', html`<bdi>${client.family}</bdi>`],
         ['Professional', professional(visit, client)],
         ['Kind', kindWords[client.kind]],
+        ['Access ID', copyableId('access ID', client.grantId)],
         ['Since', time(client.since)],
         ['Ends', time(client.endsAt, 'No end date')],
         [

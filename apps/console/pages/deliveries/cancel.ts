@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
+import { copyableId } from '../../components/copy.ts';
 import { form } from '../../components/form.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
@@ -65,7 +66,7 @@ async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
     ],
     body: html`
       ${detailList([
-        ['Event', html`${delivery.type} <code>${eventId}</code>`],
+        ['Event', html`${delivery.type} ${copyableId('event ID', eventId)}`],
         ['Occurred', exactTime(delivery.createdAt)],
         ['Status', deliveryStatus(delivery)],
         ['Details', describeDelivery(delivery)],

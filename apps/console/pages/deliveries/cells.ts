@@ -1,4 +1,5 @@
 import type { FoundDelivery, ListedDelivery } from '#domain/webhooks/search-deliveries.ts';
+import { copyableId } from '../../components/copy.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
 import { exactTime, time } from '../../components/time.ts';
@@ -45,7 +46,7 @@ export function deliveriesTable(
       main: true,
       cell: ({ webhookId, eventId, type }) =>
         html`<a id="d-${webhookId}-${eventId}" href="${pathOf(webhookId)}/deliveries/${eventId}">${type}</a>
-          <br><code>${eventId}</code>`,
+          <br>${copyableId('event ID', eventId)}`,
     },
     { heading: 'Status', onPhone: 'beside', cell: deliveryStatus },
     hasWebhook && {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
+import { copyableId } from '../../components/copy.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { live } from '../../components/live.ts';
@@ -114,7 +115,7 @@ const detailsOf = (delivery: DeliveryDetail): Html =>
     ['Status', deliveryStatus(delivery)],
     ['Details', describeDelivery(delivery)],
     ['Occurred', exactTime(delivery.createdAt)],
-    ['Event ID', html`<code>${delivery.eventId}</code>`],
+    ['Event ID', copyableId('event ID', delivery.eventId)],
     ['Sequence number', delivery.sequence === null ? 'Not assigned yet' : String(delivery.sequence)],
     ['Attempts', String(delivery.attempts)],
     roundOf(delivery) > 1 && ['Round', `${roundOf(delivery)} (each redelivery, resume or repair starts a new round)`],

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { countRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
+import { copyableUrl } from '../../components/copy.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { form, hiddenField } from '../../components/form.ts';
 import { time } from '../../components/time.ts';
@@ -97,7 +98,7 @@ async function confirmPage(
             secondary: html`<a href="${back}">Cancel</a>`,
             fields: html`
               <p>${describeFields(visit, fields)}: <strong>${count}</strong> to <bdi>${nameOf(webhook)}</bdi>
-                (<code>${webhook.url}</code>).</p>
+                (${copyableUrl('endpoint URL', webhook.url)}).</p>
               <p>The receiver gets each event again with the same id. Events are sent at a limited rate.</p>
               ${carried.map((name) => hiddenField(name, textOf(state, name)))}`,
           }),

@@ -3,6 +3,7 @@ import { listWebhooks } from '#domain/webhooks/list.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
+import { copyableUrl } from '../../components/copy.ts';
 import { form, hiddenField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -129,7 +130,8 @@ async function describeWebhooks(visit: MemberVisit, keys: readonly DeliveryKey[]
   return webhooks.map((one) => {
     const count = keys.filter(({ webhookId }) => webhookId === one.id).length;
     if (count === 0) return nothing;
-    return html`<li><strong>${eventCount(count)}</strong> to ${webhookName(one)} (<code>${one.url}</code>)</li>`;
+    const url = copyableUrl('endpoint URL', one.url);
+    return html`<li><strong>${eventCount(count)}</strong> to ${webhookName(one)} ${url}</li>`;
   });
 }
 

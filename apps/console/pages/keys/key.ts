@@ -2,6 +2,7 @@ import { everything, listActivity } from '#domain/activity/search.ts';
 import { reads } from '#domain/activity/sentences.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/usage.ts';
+import { copyableId } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { standing } from '../../components/notice.ts';
@@ -75,6 +76,7 @@ const whyNothing = ({ makerName, makerStatus }: KeyUsage): Html =>
 async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return detailList([
     ['Key prefix', keyHintCell(key)],
+    ['Key ID', copyableId('key ID', key.id)],
     ['Created', time(key.createdAt)],
     ['Owner', displayName(key.makerName)],
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],

@@ -1,5 +1,6 @@
 import { getRoleDetails } from '#domain/organization/list-roles.ts';
 import { confirm } from '../../components/confirm.ts';
+import { copyableId } from '../../components/copy.ts';
 import { truncate } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
@@ -39,7 +40,7 @@ export async function rolePage(visit: MemberVisit, state: FormState): Promise<Pa
       <p>${roleMeaning(role)}</p>
       ${detailList([
         ['Type', role.isSystem ? 'System role' : 'Custom role'],
-        ['Identifier', html`<code>${role.key}</code>`],
+        ['Identifier', copyableId('identifier', role.key)],
         ['Members', holdersCell(visit, role)],
       ])}
       <section aria-labelledby="permissions"><h2 id="permissions">Permissions</h2>${permissionList(role.permissions)}</section>

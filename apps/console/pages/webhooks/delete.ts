@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { deleteWebhook } from '#domain/webhooks/park.ts';
+import { copyableUrl } from '../../components/copy.ts';
 import { form } from '../../components/form.ts';
 import { detailList } from '../../components/table.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
@@ -49,7 +50,7 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
     body: html`
       <p>You can’t undo this. To stop sending for a while without losing events, <a href="${of(visit, '/pause')}">pause the webhook</a> instead.</p>
       ${detailList([
-        ['Endpoint URL', html`<bdi class="url">${webhook.url}</bdi>`],
+        ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
         ['Events', typeList(webhook.eventTypes)],
         ['Last 24 hours', describeDay(webhook.day)],
         [

@@ -3,6 +3,7 @@ import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webho
 import { searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
+import { copyableUrl } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { live } from '../../components/live.ts';
@@ -28,7 +29,7 @@ export async function healthTab(visit: MemberVisit, webhook: WebhookSummary, spa
 
 const summaryOf = (webhook: WebhookSummary): Html =>
   detailList([
-    ['Endpoint URL', html`<bdi class="url">${webhook.url}</bdi>`],
+    ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
     ['Last 24 hours', describeDay(webhook.day)],
     ['Events', typeList(webhook.eventTypes)],
     webhook.waiting > 0 && ['Pending', formatOpenCount(webhook.waiting)],

@@ -1,6 +1,7 @@
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import { pageCounts, type WebhookSummary } from '#domain/webhooks/summary.ts';
+import { copyableUrl } from '../../components/copy.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { webhookStatus } from '../../components/status.ts';
@@ -52,7 +53,7 @@ const columns = (visit: MemberVisit): Column<WebhookSummary>[] => [
     main: true,
     cell: (webhook) =>
       html`<a href="${visit.at(`/webhooks/${webhook.id}`)}">${webhookName(webhook)}</a>
-        <br><span class="url">${webhook.url}</span>`,
+        <br>${copyableUrl('endpoint URL', webhook.url)}`,
   },
   { heading: 'Status', onPhone: 'beside', cell: webhookStatus },
   { heading: 'Failing since', onPhone: 'hidden', cell: ({ failingSince }) => relativeTime(failingSince) },

@@ -1,4 +1,5 @@
 import type { TestResult } from '#workflows/send-test/types.ts';
+import { copyableId } from '../../components/copy.ts';
 import { testEventStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -10,6 +11,6 @@ export function testResultDetails({ eventId, delivered, status, cause, explanati
     ['Response', status === null ? 'No response' : String(status)],
     ['Duration', `${durationMs.toLocaleString('en')} ms`],
     ['Cause', html`${explanation} <code>${cause}</code>`],
-    ['Event ID', html`<code>${eventId}</code>`],
+    ['Event ID', copyableId('event ID', eventId)],
   ]);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
+import { copyableId, copyableUrl } from '../../components/copy.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { linkButton } from '../../components/link.ts';
 import { standing } from '../../components/notice.ts';
@@ -99,9 +100,10 @@ const actions = (visit: MemberVisit, { state }: WebhookSummary): Html => html`
 
 const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
   ${detailList([
-    ['Endpoint URL', html`<bdi class="url">${webhook.url}</bdi>`],
+    ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
     ['Events', typeList(webhook.eventTypes)],
     ['Description', webhook.description.trim() === '' ? '–' : foreignText(webhook.description)],
+    ['Webhook ID', copyableId('webhook ID', webhook.id)],
     ['Created', time(webhook.createdAt)],
   ])}
   ${
