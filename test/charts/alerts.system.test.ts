@@ -2,8 +2,7 @@
  * The alerts, evaluated by Prometheus' own engine (promtool): each fires when it should, is quiet
  * when all is well, and fires when it cannot know.
  */
-import { beforeAll, describe, expect, it } from 'vitest';
-import { getTool } from '#test/chart-tools.ts';
+import { describe, expect, it } from 'vitest';
 import {
   always,
   api,
@@ -234,8 +233,6 @@ const faults: Fault[] = [
 ];
 
 const evaluate = (tests: object[], everyMinutes = 2) => evaluateRules(rules, tests, everyMinutes);
-
-beforeAll(() => void getTool('promtool'), buildMs);
 
 describe('the rules', () => {
   it('are valid for Prometheus', () => {

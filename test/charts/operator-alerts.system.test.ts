@@ -2,8 +2,7 @@
  * The alerts of the operator's chart, evaluated by Prometheus' own engine (promtool): each fires when
  * it should, is quiet when all is well, and fires when it cannot know.
  */
-import { beforeAll, describe, expect, it } from 'vitest';
-import { getTool } from '#test/chart-tools.ts';
+import { describe, expect, it } from 'vitest';
 import { createMetrics } from '../../apps/operator/metrics.ts';
 import { always, growing, type Series } from './alerts-data.ts';
 import { readRunbooks } from './documents.ts';
@@ -97,8 +96,6 @@ const faults: { told: string; changed: Series; firing: string[] }[] = [
 ];
 
 const evaluate = (tests: object[], everyMinutes = 2) => evaluateRules(rules, tests, everyMinutes);
-
-beforeAll(() => void getTool('promtool'), buildMs);
 
 describe('the rules of the operator', () => {
   it('are valid for Prometheus', () => {

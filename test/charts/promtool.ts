@@ -6,6 +6,9 @@ import { getTool } from '#test/chart-tools.ts';
 import type { Series } from './alerts-data.ts';
 import { chart, type Manifest, pick, type RenderOptions, render } from './render.ts';
 
+/** Looked for as the file is loaded: on a new machine it is built first, for longer than a test may take. */
+const program = getTool('promtool');
+
 /** One rule of a PrometheusRule: an alert, or a recorded series. */
 export interface Rule {
   alert?: string;
@@ -54,7 +57,7 @@ export function promtool(
   try {
     for (const [name, content] of Object.entries(files))
       writeFileSync(path.join(folder, name), JSON.stringify(content));
-    const { status, stdout, stderr } = spawnSync(getTool('promtool'), args, {
+    const { status, stdout, stderr } = spawnSync(program, args, {
       cwd: folder,
       encoding: 'utf8',
       maxBuffer: 64 * 1024 * 1024,

@@ -71,8 +71,8 @@ describe('eight processes at once on one key', () => {
   }, 30_000);
 
   it('never admit more calls than the limit in any trailing window by the clock of Redis', async () => {
-    const [limit, windowUs] = [120, 1_500_000]; // far longer than a busy machine holds up the looks
-    const work = hammered('windows:', limit, windowUs / 1_000_000, 6_000);
+    const [limit, windowUs] = [120, 3_000_000]; // far longer than a busy machine holds up the looks
+    const work = hammered('windows:', limit, windowUs / 1_000_000, 11_000);
     const times = await admittedTimes('windows:key', 40, work);
     const counts = await work;
     expect(counts.byPod).toBe(0);
@@ -81,5 +81,5 @@ describe('eight processes at once on one key', () => {
     for (let call = limit; call < times.length; call++) {
       expect(Number(times[call]) - Number(times[call - limit])).toBeGreaterThan(windowUs);
     }
-  }, 30_000);
+  }, 60_000);
 });
