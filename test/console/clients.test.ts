@@ -82,7 +82,7 @@ describe('a seat', () => {
       { action: 'seat.end', person: t.ada.personId, detail: data },
     ]);
     const twice = await owner.submit(end, end);
-    expect([twice.status, textOf(twice.text)]).toEqual([422, expect.stringContaining('This seat has ended already.')]);
+    expect([twice.status, textOf(twice.text)]).toEqual([422, expect.stringContaining('This seat has already ended.')]);
   });
 
   it('that is the last one is assigned once by two browsers, and the other sees the reason', async () => {
@@ -99,7 +99,7 @@ describe('a seat', () => {
     const sent = await Promise.all(opened.map(({ browser, page, client }) => browser.submit(page, `${client}/seat`)));
     expect(sent.map(({ status }) => status).sort()).toEqual([303, 422]);
     expect(textOf(sent.find(({ status }) => status === 422)?.text ?? '')).toContain(
-      'Every seat is taken. End one, or get more seats.',
+      'All seats are assigned. End one, or buy more seats.',
     );
     expect(textOf((await t.http(t.ada).get(t.at('/clients/seats'))).text)).toMatch(/Used 1 .* Available 0/);
   });
@@ -142,7 +142,7 @@ describe('the access of a client', () => {
     const twice = await owner.submit(`${t.client}/end`, `${t.client}/end`);
     expect([twice.status, textOf(twice.text)]).toEqual([
       422,
-      expect.stringContaining('This access has ended already.'),
+      expect.stringContaining('This access has already ended.'),
     ]);
   });
 

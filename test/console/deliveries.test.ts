@@ -256,7 +256,7 @@ describe('redelivering many events', () => {
     const range = (from: string, until: string) => t.review({ what: 'range', from, until, zone: 'UTC' });
     expect((await range('', day(1))).text).toContain('Enter a date and a time');
     const reversed = await range(day(1), day(2));
-    expect(reversed.text).toContain('ends before it begins');
+    expect(reversed.text).toContain('Enter an end that is after the start.');
     expect(reversed.text).toContain(`value="${day(1)}"`);
     expect((await range(day(40), day(1))).text).toContain('last 30 days');
     expect((await range(day(2), day(1))).text).toContain('No events to redeliver');

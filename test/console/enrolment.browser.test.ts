@@ -39,7 +39,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect(secret).toMatch(/^[A-Z2-7]{32}$/);
     await picture(page, `enrol-totp-${screen}`);
     await page.getByLabel('Authenticator code').fill(codeAt(secret, t.now()));
-    await page.getByRole('button', { name: 'Finish' }).click();
+    await page.getByRole('button', { name: 'Verify code' }).click();
     await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
     const codes = ((await page.getByRole('region', { name: 'Recovery codes' }).last().textContent()) ?? '').match(
       /[\w-]{29}/g,
@@ -78,7 +78,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByText('Paste the whole link, with everything after').first().waitFor();
     await page.getByLabel('Link').fill(first);
     await page.getByRole('button', { name: 'Continue' }).click();
-    expect(await page.getByLabel('You will sign in as').inputValue()).toContain(ada.userId);
+    expect(await page.getByLabel('E-mail address').inputValue()).toContain(ada.userId);
 
     const withScript = await openVisit(t.origin, { screen });
     for (const [link, whose] of [
@@ -87,7 +87,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     ] as const) {
       await withScript.page.goto(link);
       await withScript.page.waitForURL(`${t.origin}/enrol/step`);
-      expect(await withScript.page.getByLabel('You will sign in as').inputValue()).toContain(whose.userId);
+      expect(await withScript.page.getByLabel('E-mail address').inputValue()).toContain(whose.userId);
     }
     expectQuiet(withScript);
   });
@@ -106,7 +106,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await picture(page, `enrol-choice-${screen}`);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await ready(page);
-    await page.getByRole('button', { name: 'Make the passkey' }).click();
+    await page.getByRole('button', { name: 'Create passkey' }).click();
     await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
     await page.getByRole('link', { name: 'I’ve saved them' }).click();
     await page.locator('details.menu summary').click();

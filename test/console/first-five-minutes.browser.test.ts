@@ -42,7 +42,7 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
     await addAuthenticator(visit);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await ready(page);
-    await page.getByRole('button', { name: 'Make the passkey' }).click();
+    await page.getByRole('button', { name: 'Create passkey' }).click();
   }
   await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
   await page.getByRole('link', { name: 'I’ve saved them' }).click();
@@ -58,7 +58,7 @@ async function firstMinutes(place: Place, us: Region, link: string, screen: keyo
 async function confirmApp(page: Page): Promise<void> {
   const secret = await chooseApp(page);
   await page.getByLabel('Authenticator code').fill(codeAt(secret, new Date()));
-  await page.getByRole('button', { name: 'Finish' }).click();
+  await page.getByRole('button', { name: 'Verify code' }).click();
 }
 
 /** A key, and the line that its page shows, taken apart as a shell does. */

@@ -18,10 +18,10 @@ describe('in a browser', () => {
     await addAuthenticator(visit);
     await page.goto('/account');
     await page.getByRole('button', { name: 'Add a passkey' }).click();
-    await page.getByLabel('What to call it').fill('Laptop <b>of Ada</b>');
+    await page.getByLabel('Name').fill('Laptop <b>of Ada</b>');
     await ready(page);
-    await page.getByRole('button', { name: 'Make the passkey' }).click();
-    await page.getByText('is now one of your second factors').waitFor();
+    await page.getByRole('button', { name: 'Create passkey' }).click();
+    await page.getByText('“Laptop <b>of Ada</b>” added.').waitFor();
     await page.getByRole('rowheader', { name: 'Laptop <b>of Ada</b>' }).waitFor();
 
     t.pass(6 * minuteMs);
@@ -29,9 +29,9 @@ describe('in a browser', () => {
     await page.getByRole('heading', { name: 'Confirm your identity' }).waitFor();
     await ready(page);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByLabel('Old password').fill(goodPassword);
+    await page.getByLabel('Current password').fill(goodPassword);
     await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
-    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('button', { name: 'Change password' }).click();
     await page.getByText('Password changed').waitFor();
     expectQuiet(visit);
   });
@@ -70,8 +70,8 @@ describe('in a browser', () => {
     const spaced = (text: string | null) => (text ?? '').replace(/\s/g, ' ');
     expect(spaced(await signedIn.textContent())).toBe(spaced(inNewYork.format(new Date(iso))));
 
-    await page.getByText('Make new ones…').click();
-    await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+    await page.getByText('Create new codes…').click();
+    await page.getByRole('button', { name: 'Create recovery codes' }).click();
     await page.getByRole('button', { name: /^Copy/ }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');

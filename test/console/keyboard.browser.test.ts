@@ -84,14 +84,14 @@ describe('with the keyboard alone', () => {
 
     await page.goto('/account/password');
     await ready(page);
-    await page.getByLabel('Old password').fill('not-the-old-password');
+    await page.getByLabel('Current password').fill('not-the-old-password');
     await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
-    await page.getByRole('button', { name: 'Change the password' }).click();
-    await page.getByText('The old password is not right.').waitFor();
+    await page.getByRole('button', { name: 'Change password' }).click();
+    await page.getByText('The current password is incorrect.').waitFor();
     await ready(page);
     // The problem is at its field, which has the focus and is empty again.
-    const old = page.getByLabel('Old password');
-    expect(await focused(page)).toBe('Old password');
+    const old = page.getByLabel('Current password');
+    expect(await focused(page)).toBe('Current password');
     expect([await old.inputValue(), await old.getAttribute('aria-describedby')]).toEqual([
       '',
       'field-oldPassword-problem',

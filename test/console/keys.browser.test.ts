@@ -122,7 +122,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('link', { name: 'Report a leaked key' }).click();
     await page.getByLabel('API key, or text that contains it').fill('no key at all');
     await page.getByRole('button', { name: 'Find API key' }).click();
-    await page.getByText('There is no API key in that text').waitFor();
+    await page.getByText('This text contains no API key').waitFor();
     expect(await page.getByLabel('API key, or text that contains it').inputValue()).toBe('');
     await page.getByLabel('API key, or text that contains it').fill(`export KEY=${key}`);
     await page.getByRole('button', { name: 'Find API key' }).click();

@@ -15,7 +15,7 @@ async function enrolWithApp(page: Page, link: string, now: () => Date): Promise<
   await page.getByRole('button', { name: 'Continue' }).click();
   const secret = await chooseApp(page);
   await page.getByLabel('Authenticator code').fill(codeAt(secret, now()));
-  await page.getByRole('button', { name: 'Finish' }).click();
+  await page.getByRole('button', { name: 'Verify code' }).click();
   await page.getByRole('link', { name: 'I’ve saved them' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 }
@@ -117,9 +117,9 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await second?.getByRole('link', { name: 'Assign seat… to Stone family' }).click();
     await Promise.all(visits.map(({ page }) => page.getByRole('button', { name: 'Assign seat' }).click()));
     const told = await Promise.all(
-      visits.map(({ page }) => page.getByText(/^(Seat assigned|Every seat is taken)/).textContent()),
+      visits.map(({ page }) => page.getByText(/^(Seat assigned|All seats are assigned)/).textContent()),
     );
-    expect(told.sort()).toEqual(['Every seat is taken. End one, or get more seats.', 'Seat assigned.']);
+    expect(told.sort()).toEqual(['All seats are assigned. End one, or buy more seats.', 'Seat assigned.']);
     for (const [index, visit] of visits.entries()) {
       await picture(visit.page, `journey-last-seat-${index + 1}-${screen}`);
       expectQuiet(visit);

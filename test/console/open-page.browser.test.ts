@@ -106,19 +106,19 @@ it('a submitted form and a copied secret are announced', { timeout }, async () =
   const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.goto('/account');
-  await page.getByText('Make new ones…').click();
+  await page.getByText('Create new codes…').click();
   await ready(page);
   // No content: the page stays as it is while it is on its way.
   await page.route('**/recovery-codes', (route) => route.fulfill({ status: 204 }));
-  await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+  await page.getByRole('button', { name: 'Create recovery codes' }).click();
   await page.getByRole('button', { name: 'Submitting…' }).waitFor();
   expect(await page.locator('form[aria-busy="true"]').count()).toBe(1);
   expect(await page.locator('[data-said]').textContent()).toBe('Submitting…');
 
   await page.unroute('**/recovery-codes');
   await page.reload();
-  await page.getByText('Make new ones…').click();
-  await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+  await page.getByText('Create new codes…').click();
+  await page.getByRole('button', { name: 'Create recovery codes' }).click();
   await page.getByRole('button', { name: /^Copy/ }).click();
   await expect.poll(() => page.locator('[data-said]').textContent()).toBe('Copied');
 });

@@ -67,12 +67,12 @@ describe('adding a webhook', () => {
   it('explains why a URL is refused and how to correct it, keeps the input, and creates nothing', async () => {
     const t = await setup({ WEBHOOK_ALLOW: '' });
     for (const [url, why] of [
-      ['http://hooks.example.com/', 'does not begin with https://'],
+      ['http://hooks.example.com/', 'Enter a URL that starts with https://.'],
       ['https://10.0.0.8/events', 'not public'],
       ['https://[::ffff:169.254.169.254]/', 'not public'],
       ['https://ada:pass@hooks.example.com/', 'user name or password'],
-      ['https://metadata.internal/', 'only exists inside a network'],
-      ['nothing at all', 'holds a space'],
+      ['https://metadata.internal/', 'exists only inside a network'],
+      ['nothing at all', 'contains a space'],
       ['', 'The URL is missing.'],
     ] as const) {
       const refused = await t.submit('/new', { ...fields, url });

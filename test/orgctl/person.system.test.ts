@@ -158,5 +158,5 @@ it('confirm opens an organization to the sign-in of an active member, once, and 
   const stranger = await t.make.organization({ name: 'Stranger' });
   const refused = await t.orgctl('person', 'confirm', '--org', stranger, ...email);
   expect(refused).toMatchObject({ code: 1, stdout: '' });
-  expect(refused.stderr).toContain('no active member of the organization');
+  expect(refused.stderr).toContain('is not an active member of the organization');
 });

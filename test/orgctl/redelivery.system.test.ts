@@ -44,7 +44,7 @@ describe('delivery redeliver of many', () => {
     const shown = await t.orgctl('redelivery', 'show', '--id', id, '--json');
     expect(shown.json()).toMatchObject({ id, state: 'requested', requestedBy: null });
     const second = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--no-wait');
-    expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`under way (${id})`) });
+    expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`in progress (${id})`) });
     const cancelled = await t.orgctl('redelivery', 'cancel', '--id', id, '--json');
     expect(cancelled).toMatchObject({ code: 0, stderr: '' });
     expect(cancelled.json()).toMatchObject({ id, state: 'cancelled' });

@@ -37,7 +37,7 @@ export function secondFactorForms(
   const recovery = textField(each.state, {
     name: recoveryCode,
     label: 'Recovery code',
-    hint: 'One of the ten codes that you saved when you enrolled. Each works once.',
+    hint: 'One of the codes that you saved. Each works once.',
     exact: true,
     maxLength: 60,
   });

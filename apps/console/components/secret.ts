@@ -40,6 +40,6 @@ export function recoveryCodes(codes: readonly string[]): Html {
     several: true,
     advice:
       'Each code signs you in once if you lose your phone or passkey. Print them, or store them ' +
-      'apart from that phone and from your password.',
+      'away from that phone and from your password.',
   });
 }

@@ -151,6 +151,6 @@ export async function assertOwnerRemains(tx: EntityManager, organizationId: stri
   if (rows.length > 0) return;
   throw new OrganizationRefused(
     'last_owner',
-    'The last active owner cannot leave. Make another member an owner first, one who has enrolled.',
+    'The last active owner cannot leave. Make a member who can sign in an owner first.',
   );
 }

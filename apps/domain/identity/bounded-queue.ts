@@ -34,6 +34,6 @@ export function createBoundedQueue(options: {
 const busy = (now: Date) =>
   new IdentityRefused(
     'busy',
-    'Too many people are signing in right now. Wait a few seconds, then try again.',
+    'Too many people are signing in right now. Wait a few seconds, and try again.',
     new Date(now.getTime() + busyRetrySeconds * 1000),
   );

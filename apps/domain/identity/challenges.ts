@@ -75,5 +75,4 @@ const totpSetupOf = (sessionId: string) => ({ sessionId, purpose: 'totp_setup' a
 
 const endOf = (now: Date) => new Date(now.getTime() + challengeMinutes * 60_000);
 
-export const setupExpired = () =>
-  new IdentityRefused('setup_expired', 'This took too long, or was answered already. Start setting it up again.');
+export const setupExpired = () => new IdentityRefused('setup_expired', 'This setup has expired. Start again.');

@@ -40,10 +40,10 @@ export async function changePassword(
         detail: { step: 'old_password' },
       }),
     );
-    throw new IdentityRefused('wrong_credentials', 'The old password is not right.');
+    throw new IdentityRefused('wrong_credentials', 'The current password is incorrect.');
   }
   if (oldPassword === newPassword)
-    throw new IdentityRefused('password_unchanged', 'The new password is the old one. Take another.');
+    throw new IdentityRefused('password_unchanged', 'The new password is the current one. Enter another password.');
   const newHash = await hashPassword(newPassword, 'change');
   return em.fork().transactional(async (tx) => {
     // Of two changes at once one is first, and the other's old password is then wrong.

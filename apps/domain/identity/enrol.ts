@@ -153,8 +153,8 @@ export async function completeEnrolment(
     if (constraint === 'sign_in_email_unique')
       throw new IdentityRefused(
         'email_taken',
-        'Another person signs in with this address. Ask for a link for another one; or, if the ' +
-          'address is yours, an operator can release it (orgctl person release-address).',
+        'Another person signs in with this address. Ask for a link for a different address. If the ' +
+          'address is yours, contact support: an operator can release it (orgctl person release-address).',
       );
     if (constraint === 'sign_in_pkey') throw signInFirst();
     throw error;
@@ -300,17 +300,14 @@ async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordH
 const linkExpired = () =>
   new IdentityRefused(
     'link_expired',
-    'This link has expired, was used or replaced, or its creator may no longer give what it gives. Ask for a new one.',
+    'This link has expired, was used or replaced, or its creator can no longer invite you. Ask for a new link.',
   );
 
 const signInFirst = () =>
   new IdentityRefused(
     'sign_in_first',
-    'You sign in already: sign in with your password and second factor, then open the link again.',
+    'You have already set up sign-in. Sign in with your password and second factor, then open the link again.',
   );
 
 const setupExpired = () =>
-  new IdentityRefused(
-    'setup_expired',
-    'Begin with an authenticator app or a passkey first; a passkey’s answer counts once.',
-  );
+  new IdentityRefused('setup_expired', 'This setup has expired. Choose an authenticator app or a passkey again.');

@@ -183,7 +183,7 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
 
 async function assertOrganization(tx: EntityManager, organizationId: string): Promise<void> {
   if ((await tx.count(Organization, { id: organizationId })) === 0)
-    throw new IdentityRefused('no_such_organization', 'There is no such organization.');
+    throw new IdentityRefused('no_such_organization', 'The organization does not exist.');
 }
 
 /**
@@ -213,16 +213,16 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
   if (candidates.length > 1)
     throw new IdentityRefused(
       'email_ambiguous',
-      'Several members have this address. Remove those whose it is not, and invite each of them ' +
-        'with an address of their own.',
+      'Several members have this address. Remove the members who do not own it, and invite each ' +
+        'of them with their own address.',
     );
   const [found] = candidates;
   if (found === undefined) return { personId: `usr_${randomUUIDv7().replaceAll('-', '')}`, member: null, ...unknown };
   if (rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityRefused(
       'email_taken',
-      'Another person signs in with this address. Invite the member with another one; or, if the ' +
-        'address is theirs, have an operator release it (orgctl person release-address).',
+      'Another person signs in with this address. Invite the member with a different address. If ' +
+        'the address is theirs, contact support: an operator can release it (orgctl person release-address).',
     );
   const { signsIn, isOpen, isElsewhere, personId } = found;
   return { personId, member: found.status === null ? null : found, signsIn, isOpen, isElsewhere };
@@ -262,13 +262,13 @@ function assertMayInvite(
   if (isOpen)
     throw new IdentityRefused(
       'operator_needed',
-      'This member has enrolled already. If they have lost their password or second factor, an ' +
-        'operator can make a link for them.',
+      'This member has already set up sign-in. If they lost their password or second factor, ' +
+        'contact support: an operator can create a recovery link.',
     );
   if (!signsIn && isElsewhere)
     throw new IdentityRefused(
       'operator_needed',
-      'This person belongs to another organization too; an operator makes their first link.',
+      'This person is also a member of another organization. Contact support: an operator creates their first link.',
     );
 }
 

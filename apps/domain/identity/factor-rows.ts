@@ -70,7 +70,7 @@ export async function insertPasskey(
     onConflictFields: ['credentialId'],
     onConflictAction: 'ignore',
   });
-  if (stored.id !== id) throw new IdentityRefused('factor_known', 'This passkey is registered already.');
+  if (stored.id !== id) throw new IdentityRefused('factor_known', 'This passkey is already registered.');
 }
 
 /** Under the lock of the person's row, so that two at once do not both take the last place. */
@@ -79,7 +79,7 @@ async function assertRoom(tx: EntityManager, personId: string): Promise<void> {
   if ((await tx.count(SecondFactor, { personId })) < factorsPerPerson) return;
   throw new IdentityRefused(
     'too_many_factors',
-    `You have ${factorsPerPerson} second factors, the most there can be. Remove one first.`,
+    `You have ${factorsPerPerson} second factors, which is the maximum. Remove one first.`,
   );
 }
 

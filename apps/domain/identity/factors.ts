@@ -160,9 +160,9 @@ export async function removeFactor(
     await tx.findOne(SignIn, { personId }, writeLock);
     const factors = await tx.find(SecondFactor, { personId });
     const found = factors.find(({ id }) => id === factorId.toLowerCase());
-    if (found === undefined) throw new IdentityRefused('no_such_factor', 'You have no such second factor.');
+    if (found === undefined) throw new IdentityRefused('no_such_factor', 'This second factor does not exist.');
     if (factors.length === 1)
-      throw new IdentityRefused('last_factor', 'This is your only second factor. Add another one first.');
+      throw new IdentityRefused('last_factor', 'This is your only second factor. Add another second factor first.');
     await tx.remove(found).flush();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);

@@ -85,7 +85,7 @@ export async function confirmSignInOf(
     if (member?.status !== 'active')
       throw new IdentityRefused(
         'not_an_active_member',
-        'Who signs in with this address is no active member of the organization. Run orgctl person invite instead.',
+        'The person with this address is not an active member of the organization. Run orgctl person invite instead.',
       );
     return { personId, confirmed: await confirmSignIn(tx, { organizationId, personId, by: 'operator' }, now()) };
   });

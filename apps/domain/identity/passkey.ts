@@ -153,4 +153,4 @@ async function judged<T>(work: () => Promise<T>): Promise<T | null> {
 }
 
 export const wrongPasskey = () =>
-  new IdentityRefused('wrong_passkey', 'That passkey was not accepted. Try again, or use another second factor.');
+  new IdentityRefused('wrong_passkey', 'The passkey was not accepted. Try again, or use another second factor.');

@@ -100,19 +100,18 @@ export async function assertNewPassword(password: string, context: readonly stri
   if (length < passwordMinLength)
     throw new IdentityRefused(
       'password_too_short',
-      `A password has at least ${passwordMinLength} characters; this one has ${length}. A few unrelated words ` +
-        'make a good one.',
+      `Enter at least ${passwordMinLength} characters. This password has ${length}. Use several unrelated words.`,
     );
   if (length > passwordMaxLength)
     throw new IdentityRefused(
       'password_too_long',
-      `A password has at most ${passwordMaxLength} characters; this one has ${length}.`,
+      `Enter at most ${passwordMaxLength} characters. This password has ${length}.`,
     );
   if (await isCommonPassword(password, context))
     throw new IdentityRefused(
       'password_common',
-      'This password is easy to guess: it is common, or made of a few common words, of your name or ' +
-        'of your address. Take four or more unrelated words.',
+      'This password is easy to guess. It is common, or consists of a few common words, your name or ' +
+        'your address. Enter four or more unrelated words.',
     );
 }
 

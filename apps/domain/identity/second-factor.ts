@@ -84,7 +84,7 @@ export async function startPasskeyUse(
   now: () => Date = () => new Date(),
 ) {
   const known = await listPasskeyRows(em.fork(), session.personId);
-  if (known.length === 0) throw new IdentityRefused('no_such_factor', 'You have no passkey here.');
+  if (known.length === 0) throw new IdentityRefused('no_such_factor', 'You have no passkey for this console.');
   const options = await passkeyUseOptions(known, party);
   await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, options.challenge, now());
   return options;
@@ -193,4 +193,4 @@ function refusedToNull(error: unknown): null {
 }
 
 export const wrongCode = () =>
-  new IdentityRefused('wrong_code', 'That code is not right, or was used already. Take the next one that is shown.');
+  new IdentityRefused('wrong_code', 'This code is incorrect or was already used. Enter the next code.');

@@ -156,7 +156,7 @@ export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt
   if (!needsStepUp(session, now)) return;
   throw new IdentityRefused(
     'step_up_needed',
-    'Give your second factor again: this needs one given in the last 5 minutes.',
+    'Confirm your identity again. This action requires a second factor from the last 5 minutes.',
   );
 }
 
@@ -202,7 +202,7 @@ export async function endSession(
     const living = await tx.find(ConsoleSession, { personId: session.personId }, { fields: ['id'] });
     const found = living.find(({ id }) => id === sessionId.toLowerCase());
     if (found === undefined || (await tx.nativeDelete(ConsoleSession, { id: found.id })) === 0)
-      throw new IdentityRefused('no_such_session', 'You have no such session; it has ended already.');
+      throw new IdentityRefused('no_such_session', 'This session does not exist or has already ended.');
     const isOwn = sessionId === session.id;
     await recordPersonActivity(tx, {
       personId: session.personId,

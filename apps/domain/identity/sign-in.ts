@@ -76,8 +76,7 @@ export async function signIn(
   });
 }
 
-const wrongCredentials = () =>
-  new IdentityRefused('wrong_credentials', 'The e-mail address or the password is not right.');
+const wrongCredentials = () => new IdentityRefused('wrong_credentials', 'The e-mail address or password is incorrect.');
 
 interface LookedUp {
   /**

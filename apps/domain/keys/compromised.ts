@@ -58,9 +58,9 @@ function readKey(text: string): string {
   if (key === undefined)
     throw new KeyRefused(
       'no_key_in_text',
-      'There is no API key in that text. A key is aln_, a region, _ and 40 letters and digits. Paste all of it.',
+      'This text contains no API key. A key is aln_, a region, _ and 40 letters or digits. Paste the complete key.',
     );
   if (others.length > 0)
-    throw new KeyRefused('several_keys_in_text', 'That text contains several keys. Paste one at a time.');
+    throw new KeyRefused('several_keys_in_text', 'This text contains several keys. Paste one key at a time.');
   return key;
 }

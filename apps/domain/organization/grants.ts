@@ -63,7 +63,7 @@ export async function moveGrant(
     await tx.flush(); // before the member is locked: an import locks access before members too
     await assertActiveMember(tx, organizationId, toPersonId);
     if (professionalId === toPersonId)
-      throw new OrganizationRefused('same_professional', 'This access is with that member already.');
+      throw new OrganizationRefused('same_professional', 'This member already has this access.');
     const id = randomUUIDv7();
     tx.create(ClientGrant, {
       organizationId,
@@ -88,7 +88,7 @@ async function getActiveGrant(tx: EntityManager, { organizationId, grantId }: Gr
   const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId }, writeLock);
   if (grant === null) throw noSuchGrant();
   if (!grant.isActiveAt(await findDatabaseTime(tx)))
-    throw new OrganizationRefused('grant_not_active', 'This access has ended already.');
+    throw new OrganizationRefused('grant_not_active', 'This access has already ended.');
   return grant;
 }
 

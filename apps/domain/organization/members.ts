@@ -42,13 +42,13 @@ export async function changeMember(
 ): Promise<void> {
   await changing(em, input, 'member.change', async (_tx, { membership }) => {
     const changed = (['name', 'title'] as const).filter((field) => input[field] !== undefined);
-    if (changed.length === 0) throw new OrganizationRefused('nothing_to_change', 'Say what to change: name or title.');
+    if (changed.length === 0) throw new OrganizationRefused('nothing_to_change', 'Change the name or the title.');
     const name = input.name?.trim() ?? membership.name;
     const title = input.title === undefined ? membership.title : input.title?.trim() || null;
     if (name === '' || [name, title ?? ''].some((text) => text.length > longestText))
       throw new OrganizationRefused(
         'field_refused',
-        `A name has 1 to ${longestText} characters, a title at most as many.`,
+        `Enter a name of 1 to ${longestText} characters and a title of at most ${longestText}.`,
       );
     membership.name = name;
     membership.title = title;
@@ -65,7 +65,7 @@ export async function changeMember(
 export async function suspendMember(em: EntityManager, input: MemberRequest): Promise<void> {
   await changing(em, input, 'member.suspend', async (tx, { membership, access }) => {
     const wasActive = membership.status === 'active';
-    if (!membership.suspend()) throw wrongStatus('The member is suspended already.');
+    if (!membership.suspend()) throw wrongStatus('The member is already suspended.');
     await endAccess(tx, membership, access.isOwner && wasActive);
     return {};
   });

@@ -77,7 +77,7 @@ export async function changeRole(
     const role = await getOwnRole(tx, organizationId, roleId);
     const changed = (['name', 'description', 'permissions'] as const).filter((field) => input[field] !== undefined);
     if (changed.length === 0)
-      throw new OrganizationRefused('nothing_to_change', 'Say what to change: name, description or permissions.');
+      throw new OrganizationRefused('nothing_to_change', 'Change the name, the description or the permissions.');
     const permissions = input.permissions === undefined ? role.permissions : readPermissions(input.permissions);
     const { added, removed } = role.permit(permissions);
     assertHolds(actor, added);
@@ -141,21 +141,18 @@ export async function getRole(tx: EntityManager, organizationId: string, roleId:
 async function getOwnRole(tx: EntityManager, organizationId: string, roleId: string): Promise<Role> {
   const role = await getRole(tx, organizationId, roleId);
   if (role.isSystem)
-    throw new OrganizationRefused(
-      'system_role',
-      'A system role is the same in every organization. Create a role of your own.',
-    );
+    throw new OrganizationRefused('system_role', 'You cannot change a system role. Create a custom role instead.');
   return role;
 }
 
 async function assertFree(tx: EntityManager, organizationId: string, key: string): Promise<void> {
   const own = await tx.find(Role, { organizationId }, { fields: ['key'] });
   if (own.some((role) => role.key === key) || (systemRoleKeys as readonly string[]).includes(key))
-    throw new OrganizationRefused('role_key_taken', `There is a role ${key} already. Enter another name.`);
+    throw new OrganizationRefused('role_key_taken', `The role ${key} already exists. Enter another name.`);
   if (own.length >= rolesPerOrganization)
     throw new OrganizationRefused(
       'too_many_roles',
-      `The organization has ${rolesPerOrganization} roles of its own, which is the maximum. Delete one first.`,
+      `The organization has ${rolesPerOrganization} custom roles, which is the maximum. Delete one first.`,
     );
 }
 
@@ -164,16 +161,13 @@ function readText(text: string, shortest: number): string {
   if (trimmed.length >= shortest && trimmed.length <= longestText) return trimmed;
   throw new OrganizationRefused(
     'field_refused',
-    `A role's name has 1 to ${longestText} characters, its description at most as many.`,
+    `Enter a name of 1 to ${longestText} characters and a description of at most ${longestText}.`,
   );
 }
 
 function readKey(key: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,99}$/.test(key)) return key;
-  throw new OrganizationRefused(
-    'field_refused',
-    'A role’s key has 1 to 100 characters: a–z, 0–9, - and _. Enter one if the name contains none of them.',
-  );
+  throw new OrganizationRefused('field_refused', 'Enter an identifier of 1 to 100 characters: a–z, 0–9, - and _.');
 }
 
 /** Derives a key from a name: "Case manager" gives `case-manager`. */
@@ -189,6 +183,6 @@ const keyOf = (name: string) =>
 function readPermissions(given: readonly string[]): Permission[] {
   const unknown = given.filter((permission) => !(allPermissions as readonly string[]).includes(permission));
   if (unknown.length > 0)
-    throw new OrganizationRefused('unknown_permission', `There is no permission ${unknown.join(', ')}.`);
+    throw new OrganizationRefused('unknown_permission', `The permission ${unknown.join(', ')} does not exist.`);
   return allPermissions.filter((permission) => given.includes(permission));
 }

@@ -57,7 +57,7 @@ export async function endSeat(
     await getActor(tx, organizationId, by, 'org.seats.manage');
     const seat = await tx.findOne(Seat, { organizationId, id: seatId }, writeLock);
     if (seat === null) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
-    if (!seat.end()) throw new OrganizationRefused('seat_ended', 'This seat has ended already.');
+    if (!seat.end()) throw new OrganizationRefused('seat_ended', 'This seat has already ended.');
     await tx.flush();
     const detail = { seatId, grantId: seat.grantId };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'seat.end', detail });
@@ -71,9 +71,9 @@ function refusalOf(error: unknown): OrganizationRefused | null {
   switch (brokenConstraint(error)) {
     case 'seat_needs_free_place':
     case 'seat_plan_of_seat':
-      return new OrganizationRefused('no_free_seat', 'Every seat is taken. End one, or get more seats.');
+      return new OrganizationRefused('no_free_seat', 'All seats are assigned. End one, or buy more seats.');
     case 'seat_one_per_family':
-      return new OrganizationRefused('family_holds_seat', 'This family already holds a seat.');
+      return new OrganizationRefused('family_holds_seat', 'This client already has a seat.');
     case 'seat_needs_active_grant':
       return new OrganizationRefused('grant_not_active', 'This access has ended. A seat needs active access.');
     default:

@@ -48,7 +48,7 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
 function readChange(input: ChangeWebhook, allow: AllowList) {
   const changed = (['url', 'eventTypes', 'description'] as const).filter((field) => input[field] !== undefined);
   if (changed.length === 0)
-    throw new WebhookRefused('nothing_to_change', 'Say what to change: the URL, the event types or the description.');
+    throw new WebhookRefused('nothing_to_change', 'Change the URL, the event types or the description.');
   const { url = null, description = null } = input;
   if (url !== null) assertUrl(url, allow);
   if (description !== null) assertDescription(description);

@@ -78,7 +78,10 @@ export function isInState(state: DeliveryState | null): SqlPart {
 }
 
 export const noSuchDelivery = () =>
-  new WebhookRefused('no_such_delivery', 'The webhook has no delivery of this event: it was not subscribed to it.');
+  new WebhookRefused(
+    'no_such_delivery',
+    'This webhook has no delivery of this event, because it was not subscribed to it.',
+  );
 
 /**
  * @throws WebhookRefused when the caller may not look at the webhook, or the organization has no

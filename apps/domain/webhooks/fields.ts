@@ -23,11 +23,10 @@ export function assertUrl(url: string, allow: AllowList): void {
  */
 export function readEventTypes(asked: readonly string[]): EventType[] {
   const unknown = asked.filter((type) => !(knownEventTypes as string[]).includes(type));
-  const known = `there are ${knownEventTypes.join(', ')}`;
+  const known = `Use ${knownEventTypes.join(', ')}.`;
   if (unknown.length > 0)
-    throw new WebhookRefused('unknown_event_type', `There is no event type ${unknown.join(', ')}; ${known}.`);
-  if (asked.length === 0)
-    throw new WebhookRefused('no_event_types', `A webhook subscribes to at least one event type; ${known}.`);
+    throw new WebhookRefused('unknown_event_type', `The event type ${unknown.join(', ')} does not exist. ${known}`);
+  if (asked.length === 0) throw new WebhookRefused('no_event_types', `Choose at least one event type. ${known}`);
   return knownEventTypes.filter((type) => asked.includes(type));
 }
 
@@ -40,7 +39,7 @@ export function assertDescription(description: string): void {
   if (description.length <= descriptionMaxCharacters) return;
   throw new WebhookRefused(
     'description_too_long',
-    `A description has at most ${descriptionMaxCharacters} characters; this one has ${description.length}.`,
+    `Enter at most ${descriptionMaxCharacters} characters. This description has ${description.length}.`,
   );
 }
 
@@ -51,7 +50,7 @@ export function assertDescription(description: string): void {
  */
 export function assertSecret(secret: string): void {
   if (isSecret(secret)) return;
-  throw new WebhookRefused('secret_malformed', 'A signing secret is whsec_ and the base64 of 24 random bytes.');
+  throw new WebhookRefused('secret_malformed', 'Enter a signing secret: whsec_ and the base64 of 24 random bytes.');
 }
 
 /**

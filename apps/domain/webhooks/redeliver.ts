@@ -64,14 +64,13 @@ function assertRedeliverable(
 ): asserts found is FoundForRedelivery {
   if (found === null) throw noSuchDelivery();
   if (found.state === 'cancelled')
-    throw new WebhookRefused('delivery_cancelled', 'The delivery was cancelled, and is not sent again.');
+    throw new WebhookRefused('delivery_cancelled', 'This delivery was cancelled. You cannot redeliver it.');
   if (onlyOpen && found.state !== 'waiting') throw deliverySettled(found.state);
   if (found.isTooOld) throw eventTooOld();
   if (found.state === 'waiting' && found.started && !canRetryNow) {
     throw new WebhookRefused(
       'delivery_open',
-      'The delivery is still being tried, and its next attempt cannot be brought forward from here: ' +
-        'sending is not connected.',
+      'This delivery is still open. You cannot retry it now, because sending is not connected.',
     );
   }
 }
@@ -112,4 +111,4 @@ const webhookParked = () =>
 
 /** The refusal of what happened too long ago. */
 export const eventTooOld = () =>
-  new WebhookRefused('event_too_old', `Only events of the last ${redeliverableDays} days can be sent again.`);
+  new WebhookRefused('event_too_old', `You can redeliver only events of the last ${redeliverableDays} days.`);

@@ -265,7 +265,7 @@ async function selectRedelivery(em: EntityManager, organizationId: string, id: s
 function assertSelectable(selection: Selection): void {
   const begins = new Date('from' in selection ? selection.from : selection.failedSince);
   if ('from' in selection && begins >= new Date(selection.to))
-    throw new WebhookRefused('empty_range', 'The range is empty: it ends before it begins.');
+    throw new WebhookRefused('empty_range', 'The time range is empty. Enter an end that is after the start.');
   if (begins < oldestRedeliverable(new Date())) throw eventTooOld();
 }
 
@@ -278,7 +278,7 @@ async function underWay(em: EntityManager, { organizationId, webhookId }: Webhoo
   const which = open === null ? '' : ` (${open.id})`;
   return new WebhookRefused(
     'redelivery_under_way',
-    `A redelivery of this webhook is under way${which}: wait until it is done, or cancel it.`,
+    `A redelivery of this webhook is in progress${which}. Wait until it ends, or cancel it.`,
   );
 }
 

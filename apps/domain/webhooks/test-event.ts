@@ -73,7 +73,7 @@ function requestPost(
     if (eventType === undefined) {
       throw new WebhookRefused(
         'unknown_event_type',
-        `The webhook is not subscribed to that type; it is to ${eventTypes.join(', ')}.`,
+        `The webhook is not subscribed to this type. It is subscribed to ${eventTypes.join(', ')}.`,
       );
     }
     if (request.by !== 'operator') await assertFewTests(tx, request);

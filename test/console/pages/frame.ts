@@ -124,8 +124,8 @@ export const pages: readonly JudgedPage[] = [
     picture: 'account-recovery-codes',
     path: () => '/account',
     async steps(page) {
-      await page.getByText('Make new ones…').click();
-      await page.getByRole('button', { name: 'Make new recovery codes' }).click();
+      await page.getByText('Create new codes…').click();
+      await page.getByRole('button', { name: 'Create recovery codes' }).click();
       await page.getByRole('heading', { name: 'Your new recovery codes' }).waitFor();
     },
   },

@@ -41,7 +41,7 @@ export const addFactorRoutes = [
     form: z.object({ name, code: line('The code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     async act({ console, session, visitor }, { code, name }) {
       await addTotp(console.em, session, { code, name, visitor }, console.factors, console.now);
-      return redirect('/account', { flash: `“${name}” is now one of your second factors.` });
+      return redirect('/account', { flash: `Authenticator app “${name}” added.` });
     },
     redraw: totpPage,
   }),
@@ -63,7 +63,7 @@ export const addFactorRoutes = [
     async act({ console, session, visitor }, { name, passkey }) {
       const { em, factors, now } = console;
       await addPasskey(em, session, { response: parsed(passkey), name, visitor }, factors.relyingParty, now);
-      return redirect('/account', { flash: `“${name}” is now one of your second factors.` });
+      return redirect('/account', { flash: `Passkey “${name}” added.` });
     },
     redraw: passkeyPage,
   }),
@@ -81,9 +81,9 @@ async function totpPage(visit: PersonVisit, state: FormState): Promise<Page> {
       ${form(visit, {
         action: '/account/factors/totp',
         state,
-        button: 'Add it',
+        button: 'Add authenticator app',
         fields: html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}
-          ${textField(state, { name: 'name', label: 'What to call it', maxLength: 100 })}
+          ${textField(state, { name: 'name', label: 'Name', maxLength: 100 })}
           ${codeField(state, 'code')}`,
       })}`,
   });
@@ -96,15 +96,15 @@ async function passkeyPage(visit: PersonVisit, state: FormState): Promise<Page> 
     title: 'Add a passkey',
     breadcrumbs,
     passkeys: true,
-    body: html`<p>Your browser asks for your finger, face or PIN, or for a security key.</p>
+    body: html`<p>Your browser asks for your fingerprint, face, PIN or security key.</p>
       ${passkeyForm(visit, {
         action: '/account/factors/passkey',
         state,
         ceremony: 'create',
         options,
         field: 'passkey',
-        fields: textField(state, { name: 'name', label: 'What to call it', maxLength: 100 }),
-        button: 'Make the passkey',
+        fields: textField(state, { name: 'name', label: 'Name', maxLength: 100 }),
+        button: 'Create passkey',
       })}`,
   });
 }

@@ -11,25 +11,26 @@ const kinds = { totp: 'Authenticator app', passkey: 'Passkey' } as const;
 /** The section of the account page. */
 export function factorsSection(visit: PersonVisit, factors: readonly FactorRow[]): Html {
   return html`<section aria-labelledby="factors"><h2 id="factors">Second factors</h2>
-    <p>Two are better than one: when one is lost, the other lets you in. A passkey is quicker than codes and cannot be phished.</p>
+    <p>Add at least two, so that you can sign in if you lose one. A
+      passkey is faster than a code and resists phishing.</p>
     ${table<FactorRow>({
       caption: 'Your second factors',
       columns: [
         { heading: 'Name', main: true, cell: ({ name }) => name },
-        { heading: 'Kind', cell: ({ kind }) => kinds[kind] },
+        { heading: 'Type', cell: ({ kind }) => kinds[kind] },
         { heading: 'Added', cell: ({ createdAt }) => time(createdAt) },
         { heading: 'Last used', cell: ({ lastUsedAt }) => relativeTime(lastUsedAt, 'never') },
       ],
       rows: factors,
       actions: ({ id, name }) =>
         factors.length === 1
-          ? html`<span class="quiet">The last one stays</span>`
+          ? html`<span class="quiet">Required</span>`
           : confirm(visit, {
               summary: 'Remove…',
               about: name,
-              consequences: html`<p>“${name}” no longer lets you in, and your other sessions end.</p>`,
+              consequences: html`<p>You can no longer sign in with “${name}”. Your other sessions end.</p>`,
               action: `/account/factors/${id}/remove`,
-              button: 'Remove it',
+              button: `Remove ${name}`,
             }),
     })}
     <div class="actions">

@@ -22,14 +22,15 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
     title: 'Your account',
     body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
       ${detailList([
-        ['You sign in as', session.email],
-        ['Member of', memberOf(visit)],
+        ['E-mail address', session.email],
+        ['Organizations', memberOf(visit)],
       ])}
       ${session.unconfirmed.length === 0 ? nothing : unconfirmedNotice(session.unconfirmed.length)}
       ${factorsSection(visit, factors)}
       ${recoverySection(visit, recoveryCodesLeft)}
-      <section aria-labelledby="password"><h2 id="password">Password</h2><p>Changing it ends your other sessions.</p>
-        <p class="actions">${linkButton('/account/password', 'Change the password', 'secondary')}</p></section>
+      <section aria-labelledby="password"><h2 id="password">Password</h2>
+        <p>Changing your password ends your other sessions.</p>
+        <p class="actions">${linkButton('/account/password', 'Change password', 'secondary')}</p></section>
       ${await sessionsSection(visit)}`,
   });
 }

@@ -24,7 +24,10 @@ export const passwordRoutes = [
     name: 'changePassword',
     path: '/account/password',
     stepUp: true,
-    form: z.object({ oldPassword: typedSecret('The old password'), newPassword: typedSecret('The new password') }),
+    form: z.object({
+      oldPassword: typedSecret('The current password'),
+      newPassword: typedSecret('The new password'),
+    }),
     async act({ console, session, visitor }, { oldPassword, newPassword }) {
       const { token } = await changePassword(console.em, session, { oldPassword, newPassword, visitor }, console.now);
       return redirect('/account', {
@@ -38,15 +41,26 @@ export const passwordRoutes = [
 
 function passwordPage(visit: PersonVisit, state: FormState): Page {
   return page({
-    title: 'Change your password',
+    title: 'Change password',
     breadcrumbs: [['Your account', '/account']],
     body: form(visit, {
       action: '/account/password',
       state,
-      button: 'Change the password',
+      button: 'Change password',
       fields: html`
-        ${textField(state, { name: 'oldPassword', label: 'Old password', type: 'password', autocomplete: 'current-password' })}
-        ${textField(state, { name: 'newPassword', label: 'New password', hint: passwordHint, type: 'password', autocomplete: 'new-password' })}`,
+        ${textField(state, {
+          name: 'oldPassword',
+          label: 'Current password',
+          type: 'password',
+          autocomplete: 'current-password',
+        })}
+        ${textField(state, {
+          name: 'newPassword',
+          label: 'New password',
+          hint: passwordHint,
+          type: 'password',
+          autocomplete: 'new-password',
+        })}`,
     }),
   });
 }

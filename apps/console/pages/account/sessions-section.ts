@@ -13,7 +13,8 @@ export async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const { console, session } = visit;
   const sessions = await listSessions(console.em, session, console.now());
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
-    <p>Where you are signed in now. Each ends by itself after 30 minutes without use, or 12 hours. If you do not know one, end it and change your password.</p>
+    <p>A session ends after 30 minutes of inactivity or after 12 hours. If you
+      do not recognize one, end it and change your password.</p>
     ${table<SessionRow>({
       caption: 'Your sessions',
       columns: [
@@ -21,9 +22,9 @@ export async function sessionsSection(visit: PersonVisit): Promise<Html> {
           heading: 'Browser',
           main: true,
           cell: ({ userAgent, isThis }) =>
-            html`${describeBrowser(userAgent)} ${isThis ? badge('good', 'this one') : nothing}`,
+            html`${describeBrowser(userAgent)} ${isThis ? badge('good', 'This browser') : nothing}`,
         },
-        { heading: 'Address', cell: ({ address }) => address ?? 'unknown' },
+        { heading: 'Address', cell: ({ address }) => address ?? '–' },
         { heading: 'Signed in', cell: ({ createdAt }) => time(createdAt) },
         { heading: 'Last used', cell: ({ lastSeenAt }) => relativeTime(lastSeenAt) },
       ],
@@ -31,10 +32,14 @@ export async function sessionsSection(visit: PersonVisit): Promise<Html> {
       actions: ({ id, userAgent, isThis }) =>
         buttonForm(visit, {
           action: isThis ? '/sign-out' : `/account/sessions/${id}/end`,
-          button: isThis ? 'Sign out' : 'End',
+          button: isThis ? 'Sign out' : 'End session',
           about: `the session of ${describeBrowser(userAgent)}`,
         }),
     })}
-    ${sessions.length > 1 ? buttonForm(visit, { action: '/account/sessions/end-others', button: 'End all others' }) : nothing}
+    ${
+      sessions.length > 1
+        ? buttonForm(visit, { action: '/account/sessions/end-others', button: 'End other sessions' })
+        : nothing
+    }
   </section>`;
 }

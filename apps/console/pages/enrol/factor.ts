@@ -68,12 +68,13 @@ export function factorChoicePage(visit: Visit, state: FormState): Page {
   return page({
     title: 'Choose your second factor',
     body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
-      <p>A password can be guessed or stolen. The second factor is something that only you have; you can add more of them later.</p>
+      <p>You use it after your password each time you sign in. You can add more later.</p>
       <div class="two">
-        <section><h2>Passkey</h2><p>Your finger, face or PIN on this device, your phone or a security key. The fastest option, and it resists phishing.</p>
+        <section><h2>Passkey</h2><p>Use your fingerprint, face, PIN or security key. It is the
+          fastest option and resists phishing.</p>
           ${buttonForm(visit, { action: '/enrol/passkey/start', button: 'Use a passkey', kind: 'primary' })}</section>
         <section><h2>Authenticator app</h2><p>An app on your phone shows a new code every 30 seconds.</p>
-          ${buttonForm(visit, { action: '/enrol/totp/start', button: 'Use an app' })}</section>
+          ${buttonForm(visit, { action: '/enrol/totp/start', button: 'Use an authenticator app' })}</section>
       </div>`,
   });
 }
@@ -108,9 +109,9 @@ function totpPage(visit: Visit, state: FormState): Page {
       ${form(visit, {
         action: '/enrol/totp',
         state,
-        button: 'Finish',
+        button: 'Verify code',
         fields: html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}${codeField(state, 'code')}`,
-        secondary: html`<a href="/enrol/step">Choose another</a>`,
+        secondary: html`<a href="/enrol/step">Use another method</a>`,
       })}`,
   });
 }
@@ -119,17 +120,17 @@ async function passkeyPage(visit: Visit, state: FormState): Promise<Page> {
   const { em, factors, now } = visit.console;
   const options = await startEnrolmentPasskey(em, visit.enrolmentToken ?? '', factors.relyingParty, now);
   return page({
-    title: 'Make your passkey',
+    title: 'Create a passkey',
     passkeys: true,
-    body: html`<p>Your browser asks for your finger, face or PIN, or for a security key.</p>
+    body: html`<p>Your browser asks for your fingerprint, face, PIN or security key.</p>
       ${passkeyForm(visit, {
         action: '/enrol/passkey',
         state,
         ceremony: 'create',
         options,
         field: 'passkey',
-        button: 'Make the passkey',
+        button: 'Create passkey',
       })}
-      <p><a href="/enrol/step">Choose another</a></p>`,
+      <p><a href="/enrol/step">Use another method</a></p>`,
   });
 }

@@ -31,17 +31,29 @@ export const passwordRoutes = [
 export function passwordPage(visit: Visit, enrolment: EnrolmentDetails, state: FormState): Page {
   const { email, organizationName, kind } = enrolment;
   return page({
-    title: kind === 'recover' ? 'A new beginning' : `Welcome to ${organizationName}`,
+    title: kind === 'recover' ? 'Recover your account' : `Welcome to ${organizationName}`,
     body: html`
-      <p>${kind === 'recover' ? html`Your old password and second factors are deleted when you finish. This link works for one hour, until ${time(enrolment.expiresAt)}.` : 'Two steps, and you are in: a password, and a second factor that no stranger has.'}</p>
+      <p>${
+        kind === 'recover'
+          ? html`When you finish, your old password and second factors are deleted. This link works for one hour,
+            until ${time(enrolment.expiresAt)}.`
+          : 'Choose a password first, then a second factor.'
+      }</p>
       ${form(visit, {
         action: '/enrol/password',
         state,
         button: 'Continue',
         // The address stands in a field so that password managers keep it with the password.
-        fields: html`<div class="field"><label for="field-email">You will sign in as</label>
+        fields: html`<div class="field"><label for="field-email">E-mail address</label>
             <input${attributes({ id: 'field-email', type: 'email', value: email, autocomplete: 'username', readonly: true })}></div>
-          ${textField(state, { name: 'password', label: 'Password', hint: passwordHint, type: 'password', autocomplete: 'new-password', autofocus: true })}`,
+          ${textField(state, {
+            name: 'password',
+            label: 'Password',
+            hint: passwordHint,
+            type: 'password',
+            autocomplete: 'new-password',
+            autofocus: true,
+          })}`,
       })}`,
   });
 }

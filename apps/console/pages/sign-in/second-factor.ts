@@ -10,7 +10,7 @@ import { consumeSecondFactor, findAvailableFactors } from '../../web/second-fact
 import type { PersonVisit } from '../../web/visit.ts';
 
 const to = z.string().max(2_000).catch('').default('');
-const given = z.string().max(20_000, 'That is too long for any second factor.').default('');
+const given = z.string().max(20_000, 'Enter at most 20,000 characters.').default('');
 
 /** The second step: passkey, authenticator app or recovery code. */
 export const secondFactorRoutes = [
@@ -34,7 +34,7 @@ export const secondFactorRoutes = [
     async act(visit, sent) {
       const taken = await consumeSecondFactor(visit, (field) => sent[field as keyof typeof sent] ?? '');
       if (taken === null)
-        return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Give one of these.' });
+        return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Use one of these methods.' });
       const next = returnPath(sent.to, visit.console.origin);
       const browser = taken.browser === null ? null : { token: taken.browser, email: visit.session.email };
       return redirect(next, { session: { token: taken.token }, browser, flash: flashOf(taken.left) });
@@ -45,7 +45,7 @@ export const secondFactorRoutes = [
 
 function flashOf(left: number | undefined): string | null {
   if (left === undefined) return null;
-  return `You used a recovery code; ${left === 1 ? 'one is' : `${left} are`} left. Make new ones under “Your account” if that is few, and add the factor that you can use now.`;
+  return `You used a recovery code; ${left === 1 ? 'one is' : `${left} are`} left. Create new codes and add another second factor under “Your account”.`;
 }
 
 async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<Page> {
@@ -55,7 +55,12 @@ async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<P
     passkeys: factors.passkey !== null,
     status: state.problem === null ? 200 : 422,
     body: html`<p>Confirm your identity to finish signing in.</p>
-      ${secondFactorForms(visit, { action: '/sign-in/second-factor', factors, state, carried: hiddenField('to', textOf(state, 'to')) })}
+      ${secondFactorForms(visit, {
+        action: '/sign-in/second-factor',
+        factors,
+        state,
+        carried: hiddenField('to', textOf(state, 'to')),
+      })}
       <div class="aside">${buttonForm(visit, { action: '/sign-out', button: 'Use a different account' })}</div>`,
   });
 }

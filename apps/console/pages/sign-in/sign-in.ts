@@ -74,8 +74,21 @@ function signInPage(visit: Visit, state: FormState): Page {
       state,
       button: 'Continue',
       fields: html`${hiddenField('to', textOf(state, 'to'))}
-        ${textField(state, { name: 'email', label: 'E-mail address', type: 'email', autocomplete: 'username', exact: true, maxLength: 254, autofocus: textOf(state, 'email') === '' })}
-        ${textField(state, { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' })}`,
+        ${textField(state, {
+          name: 'email',
+          label: 'E-mail address',
+          type: 'email',
+          autocomplete: 'username',
+          exact: true,
+          maxLength: 254,
+          autofocus: textOf(state, 'email') === '',
+        })}
+        ${textField(state, {
+          name: 'password',
+          label: 'Password',
+          type: 'password',
+          autocomplete: 'current-password',
+        })}`,
     })}
     <p class="quiet">Signing in for the first time? Use the link that your organization sent you. If it has
       expired, ask your administrator for a new one. Lost your password or second factor? Contact support.</p>`,

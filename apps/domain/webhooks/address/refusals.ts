@@ -4,21 +4,19 @@
  * an address, so that they do not reveal what a name resolves to inside the network.
  */
 export const refusals = {
-  url_too_long: 'The URL is longer than 2,000 characters (as sent, percent-encoded): use a shorter one.',
-  url_characters: 'The URL holds a space, a control character or a backslash: percent-encode it, or correct the URL.',
-  url_form: 'The URL cannot be read: write it in full, like https://hooks.example.com/events.',
-  url_scheme: 'The URL does not begin with https://: serve the receiver over TLS and use its https URL.',
-  url_credentials:
-    'The URL holds a user name or password: remove it, and check the signature to know that a post is ours.',
-  url_fragment: 'The URL has a fragment (#…), which is never sent: remove it, or put it into the path or query.',
-  url_port: 'Port 0 cannot be reached: use the port the receiver listens on.',
+  url_too_long: 'The URL is longer than 2,000 characters when percent-encoded. Enter a shorter URL.',
+  url_characters: 'The URL contains a space, a control character or a backslash. Percent-encode or remove it.',
+  url_form: 'Enter a complete URL, for example https://hooks.example.com/events.',
+  url_scheme: 'Enter a URL that starts with https://. The receiver must use TLS.',
+  url_credentials: 'The URL contains a user name or password. Remove it, and verify signatures instead.',
+  url_fragment: 'The URL contains a fragment (#…), which is never sent. Remove it, or move it to the path or query.',
+  url_port: 'Port 0 cannot be reached. Enter the port of the receiver.',
   url_host_form:
-    'The host is written in an unusual way: use its plain name, or an address in its usual form, ' +
+    'The host is written in an unusual form. Enter its name, or its address in standard form, ' +
     'without a trailing dot.',
-  url_host_local: 'The host is a name that only exists inside a network: use a name that public DNS resolves.',
-  address_not_public: 'The host is an address that is not public: use a receiver that the internet can reach.',
-  name_not_public:
-    'DNS gives the host at least one address that is not public: let every A and AAAA record be a public address.',
+  url_host_local: 'The host name exists only inside a network. Enter a name that public DNS resolves.',
+  address_not_public: 'The address of the host is not public. Enter a receiver that the internet can reach.',
+  name_not_public: 'DNS returns an address for the host that is not public. Every A and AAAA record must be public.',
 } as const;
 
 /** A code of the table above. */
