@@ -9,7 +9,7 @@ import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import type { ConsoleConfig } from './config.ts';
 import { createMetrics } from './metrics.ts';
-import { places } from './routes.ts';
+import { places, routes } from './routes.ts';
 import { serveAssets } from './web/assets.ts';
 import { isSocketAbort } from './web/client-abort.ts';
 import { createDownloads } from './web/downloads.ts';
@@ -18,6 +18,7 @@ import { drawProblems } from './web/problems.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { logRequests } from './web/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
+import { createStepUpPaths } from './web/step-up-paths.ts';
 import type { ConsoleParts } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';
 
@@ -61,6 +62,7 @@ export async function startConsole(
     origin: config.origin,
     now,
     downloads: createDownloads(),
+    mayStepUp: createStepUpPaths(routes),
   };
 
   const refusals = createRefusalCounter({

@@ -120,7 +120,7 @@ describe('every route', () => {
     const linked = [...text.matchAll(/<(?:link|script|img)[^>]* (?:href|src)="([^"]*)"/g)].map(([, path = '']) => path);
     expect(linked.length).toBeGreaterThan(4);
     for (const path of linked) {
-      expect(path).toMatch(/^\/assets\/[\w-]{12}\/[\w.]+$/);
+      expect(path).toMatch(/^\/assets\/[\w-]{12}\/[\w.-]+$/);
       const file = await fetch(t.console.url + path, { headers: { 'accept-encoding': 'br' } });
       expect([path, file.status, file.headers.get('cache-control'), file.headers.get('content-encoding')]).toEqual([
         path,

@@ -123,6 +123,34 @@ describe('a change that requires a fresh second factor', () => {
     expect(rows).toEqual([{ name: 'Bo Lindqvist' }]);
   });
 
+  it('can be checked before the form is submitted, which carries no form out', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    const visitor = t.http(ada);
+    const bo = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist', roleKey: 'member' });
+    const change = `/o/${ada.orgId}/members/person/${bo.userId}/change`;
+    const check = { headers: { 'X-Step-Up-Check': 'yes' } };
+    const fields = { name: 'Bo Typed', title: 'Paralegal' };
+    const page = await visitor.get(change);
+    expect(page.text).toMatch(/<form method="post" action="[^"]*\/change" data-step-up>/);
+
+    expect((await visitor.submit(page, change, fields, check)).status).toBe(204);
+    expect((await visitor.submit('/account', '/sign-out', {}, check)).status).toBe(204);
+    t.pass(6 * minuteMs);
+    const asked = await visitor.submit(page, change, fields, check);
+    expect([asked.status, asked.text.includes('Bo Typed')]).toEqual([200, false]);
+    const wrong = await visitor.submit(page, change, { ...fields, factorCode: '000000' }, check);
+    expect(wrong.text).toContain('id="field-factorCode-problem"');
+    const passed = await visitor.submit(page, change, { ...fields, factorCode: t.nextCode(ada) }, check);
+    expect(passed.status).toBe(204);
+    const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [bo.userId]);
+    expect(rows).toEqual([{ name: 'Bo Lindqvist' }]);
+
+    // The session has a new token, and with it the forms of the open page.
+    const _token = passed.headers.get('X-Form-Token') ?? '';
+    expect(await visitor.submit(page, change, { ...fields, _token })).toMatchObject({ status: 303 });
+  });
+
   it('asks for it before a form with a password is drawn, and no page contains a password', async () => {
     const t = shared();
     const ada = await t.enrol();

@@ -77,6 +77,8 @@
       const answer = await ask({ optionsJSON: JSON.parse(options) });
       const input = form.elements.namedItem(field);
       if (input instanceof HTMLInputElement) input.value = JSON.stringify(answer);
+      // A dialog submits its form itself.
+      if (!form.dispatchEvent(new CustomEvent('passkey', { bubbles: true, cancelable: true }))) return;
       form.submit();
       showSending(form, form.querySelector('button[type="submit"]'));
     } catch (error) {

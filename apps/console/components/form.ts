@@ -26,15 +26,20 @@ export function form(
   },
 ): Html {
   const { action, state, fields, button, kind = 'primary', secondary } = parts;
-  return html`<form method="post" action="${action}"${attributes(parts.attributes ?? {})}>
+  const attributesOfForm = attributes({ ...stepUpMark(visit, action), ...parts.attributes });
+  const submit = attributes({ type: 'submit', class: kind === 'primary' ? null : kind });
+  return html`<form method="post" action="${action}"${attributesOfForm}>
     ${state.problem === null ? nothing : notice('bad', state.problem)}
     ${hiddenFields(visit)}
     ${fields}
-    <p class="actions"><button type="submit"${attributes({ class: kind === 'primary' ? null : kind })}>${button}</button>${secondary}</p>
+    <p class="actions"><button${submit}>${button}</button>${secondary}</p>
   </form>`;
 }
 
-/** Draws a form that is one button. `about` names its object for screen readers (`API key “Reports”`). */
+/**
+ * Draws a form that is one button. `about` names its object for screen readers
+ * (`API key “Reports”`).
+ */
 export function buttonForm(
   visit: Visit,
   parts: {
@@ -50,12 +55,15 @@ export function buttonForm(
   const { action, button, about, values = {}, kind = 'secondary', id } = parts;
   const classes = { primary: null, secondary: 'secondary', danger: 'danger outline' };
   const object = about ? html`<span class="visually-hidden"> ${about}</span>` : nothing;
-  return html`<form method="post" action="${action}" class="button-form">
+  return html`<form method="post" action="${action}" class="button-form"${attributes(stepUpMark(visit, action))}>
     ${hiddenFields(visit)}
     ${Object.entries(values).map(([name, value]) => hiddenField(name, value))}
     <button type="submit"${attributes({ id, class: classes[kind] })}>${button}${object}</button>
   </form>`;
 }
+
+/** Marks a form that may ask for a second factor: the script asks first, in a dialog. */
+const stepUpMark = ({ console }: Visit, action: string) => ({ 'data-step-up': console.mayStepUp(action) });
 
 /** Draws the hidden fields of `form`, for forms drawn without it. */
 export function hiddenFields(visit: Visit): Html {

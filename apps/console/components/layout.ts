@@ -141,6 +141,7 @@ function sessionEnd({ expiresAt }: Session, now: Date): Html {
   return html`<aside class="session-end notice notice-warning" aria-label="Your session" data-session
       data-idle-ms="${idleMs}"${end} hidden>
       <script src="${assets.session.path}" defer></script>
+      <script src="${assets.stepUp.path}" defer></script>
       <p role="alert"></p>
       <button type="button">Stay signed in</button>
       <a href="/" target="_blank">Sign in in another tab</a></aside>`;

@@ -32,6 +32,7 @@ export const assets = {
   webauthn: asset('webauthn.js', js, besideEntry('@simplewebauthn/browser', '../dist/bundle/index.umd.min.js')),
   script: asset('console.js', js, ownFile('console.js')),
   session: asset('session.js', js, ownFile('session.js')),
+  stepUp: asset('step-up.js', js, ownFile('step-up.js')),
 } as const;
 
 const byPath = new Map<string, Asset>(Object.values(assets).map((each) => [each.path, each]));

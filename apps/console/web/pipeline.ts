@@ -16,7 +16,7 @@ import type { Route } from './route.ts';
 import { loadSession, requireMembership, requirePermission, requireSignIn } from './session.ts';
 import { showPage } from './show-page.ts';
 import type { ConsoleState, RouteContext, RouteMiddleware, RouteState } from './state.ts';
-import { stepUp } from './step-up.ts';
+import { answerCheck, stepUp } from './step-up.ts';
 import type { ConsoleParts } from './visit.ts';
 
 /**
@@ -61,6 +61,7 @@ function pipelineOf(route: Route, console: ConsoleParts, hasPage: (path: string)
     // A password is not carried through a step-up, so that one comes before the form's fields.
     ...(route.stepUp && hasSecret(route.schema) ? [stepUp, validateForm] : [validateForm]),
     ...(route.stepUp && !hasSecret(route.schema) ? [stepUp] : []),
+    answerCheck,
     ...(route.once ? [requireFirstUse] : []),
     submitForm,
   ];

@@ -5,15 +5,29 @@ import { type Page, page, redirect } from './answer.ts';
 import { setCookie } from './cookies.ts';
 import { formToken } from './csrf.ts';
 import { freshForm, hasSecret } from './form.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html, nothing } from './html.ts';
 import { refusalOf } from './refusals.ts';
 import { respond } from './respond.ts';
 import { consumeSecondFactor, findAvailableFactors } from './second-factor.ts';
 import type { RouteContext, RouteMiddleware } from './state.ts';
 import type { PersonVisit } from './visit.ts';
 
+const title = 'Confirm your identity';
+
 /** Sent by the Cancel button: the form is drawn again with its input. */
 const cancelField = '_cancel';
+
+/**
+ * A request with this header asks whether a form may be carried out, and carries nothing out. The
+ * script sends it before the form, and shows the answer in a dialog: 204 when the second factor is
+ * fresh, else the page that asks for it.
+ */
+const checkHeader = 'X-Step-Up-Check';
+
+/** The answer's token for the forms of the open page, after a check that renewed the session. */
+const formTokenHeader = 'X-Form-Token';
+
+const isCheck = (ctx: RouteContext): boolean => ctx.get(checkHeader) !== '';
 
 /** The fields of a step-up itself, which are not carried. */
 const ownFields: ReadonlySet<string> = new Set([
@@ -41,11 +55,18 @@ export const stepUp: RouteMiddleware = async (ctx, next) => {
   const { token, problem } = await takeFactor(visit, form.fields);
   if (token === null) {
     ctx.state.code = 'step_up_needed';
-    return respond(ctx, await stepUpPage(visit, isCarried ? form.fields : null, problem, form.fields));
+    const waiting = isCheck(ctx) ? 'open' : isCarried ? form.fields : null;
+    return respond(ctx, await stepUpPage(visit, waiting, problem, form.fields));
   }
   await renewSession(ctx, token);
   // A form is sent to the address of its page.
-  return isCarried ? next() : respond(ctx, redirect(visit.path));
+  return isCarried || isCheck(ctx) ? next() : respond(ctx, redirect(visit.path));
+};
+
+/** Answers a check that every earlier middleware let pass: the form may be submitted. */
+export const answerCheck: RouteMiddleware = (ctx, next) => {
+  if (!isCheck(ctx)) return next();
+  ctx.status = 204;
 };
 
 /** Returns the page that asks for the second factor before a form with a password is drawn. */
@@ -75,34 +96,43 @@ async function renewSession(ctx: RouteContext, token: string): Promise<void> {
   setCookie(ctx, 'session', token);
   const session = await findSession(console.em.fork(), token, console.now());
   ctx.state.visit = { ...visit, session, sessionToken: token, formToken: formToken(token) };
+  if (isCheck(ctx)) ctx.set(formTokenHeader, ctx.state.visit.formToken);
 }
 
-/** @param sent - the form that waits, null when it is drawn afterwards. @param tried - the factor that was refused. */
+/**
+ * Draws the question for the second factor.
+ *
+ * @param waiting - the form that waits; `open` when it stays open beneath a dialog; null when it is
+ * drawn afterwards.
+ * @param tried - the factor that was refused.
+ */
 async function stepUpPage(
   visit: PersonVisit,
-  sent: URLSearchParams | null,
+  waiting: URLSearchParams | 'open' | null,
   problem: string | null,
   tried = new URLSearchParams(),
 ): Promise<Page> {
   const factors = await findAvailableFactors(visit);
-  const carried = [...(sent ?? [])].flatMap(([name, value]) => (ownFields.has(name) ? [] : hiddenField(name, value)));
+  const sent = waiting === 'open' || waiting === null ? [] : [...waiting];
+  const carried = sent.flatMap(([name, value]) => (ownFields.has(name) ? [] : hiddenField(name, value)));
   const state = { ...freshForm(Object.fromEntries(tried)), problem };
   return page({
-    title: 'Confirm your identity',
+    title,
     status: problem === null ? 200 : 422,
     passkeys: factors.passkey !== null,
-    body: html`<section class="dialog" id="step-up" aria-label="Confirm your identity">
-      <p>This action requires your second factor if you last used it more than 5 minutes ago. ${
-        sent === null ? 'The form comes next.' : 'Your input is kept and submitted next.'
-      }</p>
+    body: html`<section class="dialog" id="step-up" aria-label="${title}">
+      ${waiting === 'open' ? html`<h2>${title}</h2>` : nothing}
+      <p>This action requires your second factor if you last used it more than 5 minutes ago.
+        ${waiting === null ? 'The form comes next.' : 'Your input is kept and submitted next.'}</p>
       ${secondFactorForms(visit, { action: visit.target, factors, carried, state })}
-      <div class="dialog-foot">${cancelOf(visit, sent === null ? null : carried)}</div>
+      <div class="dialog-foot">${cancelOf(visit, waiting === 'open' ? 'open' : waiting === null ? null : carried)}</div>
     </section>`,
   });
 }
 
 /** Draws the way back: to the form with its input, or to the page above. */
-function cancelOf(visit: PersonVisit, carried: readonly Html[] | null): Html {
+function cancelOf(visit: PersonVisit, carried: readonly Html[] | 'open' | null): Html {
+  if (carried === 'open') return html`<button type="button" class="secondary" data-close>Cancel</button>`;
   if (carried === null) return html`<a href="${visit.path.slice(0, visit.path.lastIndexOf('/')) || '/'}">Cancel</a>`;
   return html`<form method="post" action="${visit.target}">${hiddenFields(visit)}${carried}
     <button type="submit" class="secondary" name="${cancelField}" value="yes">Cancel</button></form>`;

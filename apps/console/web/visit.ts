@@ -33,6 +33,8 @@ export interface ConsoleParts {
   now: () => Date;
   /** Bounds the downloads in progress. */
   downloads: Downloads;
+  /** Whether the forms of a path may ask for a second factor. */
+  mayStepUp: (path: string) => boolean;
 }
 
 /** The sender of a request, as far as the request itself shows. */

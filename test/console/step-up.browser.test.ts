@@ -1,0 +1,130 @@
+/** The dialog that asks for the second factor above the form that needs it. */
+import type { Page } from 'playwright-core';
+import { afterAll, expect, it } from 'vitest';
+import { addAuthenticator, closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
+import { goodPassword, setupConsole } from './setup.ts';
+
+const timeout = 120_000;
+const minuteMs = 60_000;
+afterAll(closeBrowser);
+
+const dialogOf = (page: Page) => page.getByRole('dialog', { name: 'Confirm your identity' });
+
+/** Whether the focus is in the dialog. A browser's own controls count as outside the page, not as the form. */
+const focusIsInDialog = (page: Page) =>
+  page.evaluate<boolean>(`document.activeElement === document.body || !!document.activeElement.closest('dialog')`);
+
+const focusedName = (page: Page) =>
+  page.evaluate<string>(`document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent.trim()`);
+
+/** A member’s page to edit, with input, whose second factor is older than 5 minutes. */
+async function setupEdit() {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const bo = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist', roleKey: 'member' });
+  const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  const { page } = visit;
+  await page.goto(`/o/${ada.orgId}/members/person/${bo.userId}/change`);
+  await ready(page);
+  await page.getByLabel('Name').fill('Bo Typed');
+  t.pass(6 * minuteMs);
+  const nameOf = async () => {
+    const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [bo.userId]);
+    return rows[0].name as string;
+  };
+  return { t, ada, visit, page, nameOf };
+}
+
+it('asks in a dialog above the form, by keyboard: keeps the focus, clears a wrong code, then submits', {
+  timeout,
+}, async () => {
+  const { t, ada, visit, page, nameOf } = await setupEdit();
+  const { keyboard } = page;
+  await page.getByRole('button', { name: 'Save changes' }).focus();
+  await keyboard.press('Enter');
+  await dialogOf(page).waitFor();
+  expect(await page.getByLabel('Name').inputValue()).toBe('Bo Typed');
+  expect(await focusedName(page)).toBe('Authenticator code');
+  expect(await violations(page)).toEqual([]);
+  for (let stops = 0; stops < 12; stops += 1) {
+    await keyboard.press('Tab');
+    expect(await focusIsInDialog(page)).toBe(true);
+  }
+
+  const code = dialogOf(page).getByLabel('Authenticator code');
+  await code.focus();
+  await keyboard.type('000000');
+  await keyboard.press('Enter');
+  await dialogOf(page).locator('small.problem').waitFor();
+  expect([await code.inputValue(), await focusedName(page)]).toEqual(['', 'Authenticator code']);
+  expect(await code.getAttribute('aria-invalid')).toBe('true');
+  expect(await nameOf()).toBe('Bo Lindqvist');
+
+  await keyboard.type(t.nextCode(ada));
+  await keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Bo Typed', level: 1 }).waitFor();
+  expect(await nameOf()).toBe('Bo Typed');
+  expectQuiet(visit);
+});
+
+it('Escape and Cancel close the dialog, return the focus, and change nothing', { timeout }, async () => {
+  const { t, ada, visit, page, nameOf } = await setupEdit();
+  const save = page.getByRole('button', { name: 'Save changes' });
+  for (const close of ['Escape', 'Cancel']) {
+    await save.focus();
+    await page.keyboard.press('Enter');
+    await dialogOf(page).waitFor();
+    if (close === 'Escape') await page.keyboard.press('Escape');
+    else await dialogOf(page).getByRole('button', { name: 'Cancel' }).click();
+    await dialogOf(page).waitFor({ state: 'hidden' });
+    expect([close, await focusedName(page), await page.getByLabel('Name').inputValue()]).toEqual([
+      close,
+      'Save changes',
+      'Bo Typed',
+    ]);
+    expect(await nameOf()).toBe('Bo Lindqvist');
+  }
+  // The form works as before, with the code that is entered now.
+  await save.click();
+  await dialogOf(page).getByLabel('Authenticator code').fill(t.nextCode(ada));
+  await dialogOf(page).getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('heading', { name: 'Bo Typed', level: 1 }).waitFor();
+  expectQuiet(visit);
+});
+
+it('accepts a passkey in the dialog, and keeps typed passwords in their form', { timeout }, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  const { page } = visit;
+  await addAuthenticator(visit);
+  await page.goto('/account');
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await ready(page);
+  await page.getByRole('button', { name: 'Create passkey' }).click();
+  await page.getByText('“Passkey” added.').waitFor();
+
+  await page.goto('/account/password');
+  await ready(page);
+  await page.getByLabel('Current password').fill(goodPassword);
+  await page.getByLabel('New password').fill('quiet-lantern-otter-ballad');
+  t.pass(6 * minuteMs);
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await dialogOf(page).getByRole('button', { name: 'Use a passkey' }).click();
+  await page.getByText('Password changed').waitFor();
+  expectQuiet(visit);
+});
+
+it('without a script a page asks, and cancelling it draws the form with its input', { timeout }, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const bo = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist', roleKey: 'member' });
+  const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken, script: false });
+  await page.goto(`/o/${ada.orgId}/members/person/${bo.userId}/change`);
+  await page.getByLabel('Name').fill('Bo Typed');
+  t.pass(6 * minuteMs);
+  await page.getByRole('button', { name: 'Save changes' }).click();
+  await page.getByRole('heading', { name: 'Confirm your identity', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  expect(await page.getByLabel('Name').inputValue()).toBe('Bo Typed');
+});
