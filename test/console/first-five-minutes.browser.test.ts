@@ -100,10 +100,7 @@ async function watchDelivery(page: Page, place: Place, us: Region, screen: strin
 
   const caused = await place.command('apps/receiver/listen/main.ts', '--region', 'us', '--trigger', 'client.started');
   expect(caused).toMatchObject({ code: 0 });
-  await page
-    .getByRole('link', { name: /deliveries/i })
-    .first()
-    .click();
+  await page.getByRole('navigation', { name: 'Webhook' }).getByRole('link', { name: 'Deliveries' }).click();
   await expect
     .poll(
       async () => {
