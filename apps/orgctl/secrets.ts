@@ -1,10 +1,10 @@
 import type { SealingKeys } from '#domain/seal/envelope.ts';
+import { countSealed, type Sealing } from '#domain/sealed/count.ts';
+import type { SealedTable } from '#domain/sealed/kinds.ts';
+import { type Resealed, resealAll, type UnopenedRow } from '#domain/sealed/reseal.ts';
 import type { Command, Context, Noun } from './command.ts';
 import { failureSentence } from './failure.ts';
 import { Refused } from './refused.ts';
-import { countSealed, type Sealing } from './sealed/count.ts';
-import type { SealedTable } from './sealed/kinds.ts';
-import { type Resealed, resealAll, type UnopenedRow } from './sealed/reseal.ts';
 import { table } from './table.ts';
 import { getSealingKeys } from './webhook.ts';
 

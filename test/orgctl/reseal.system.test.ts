@@ -4,15 +4,15 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
+import { countSealed } from '#domain/sealed/count.ts';
+import { sealedKinds } from '#domain/sealed/kinds.ts';
+import { resealAll } from '#domain/sealed/reseal.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { resealSecret, unsealSecret } from '#domain/webhooks/seal.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { insertApps, insertOldSecrets, newerSealingKeys, openApps, rotatedSealingKeys } from '#test/sealed-rows.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { countSealed } from '../../apps/orgctl/sealed/count.ts';
-import { sealedKinds } from '../../apps/orgctl/sealed/kinds.ts';
-import { resealAll } from '../../apps/orgctl/sealed/reseal.ts';
 
 const timeout = 60_000;
 const none = { resealed: 0, current: 0, unopened: [] };

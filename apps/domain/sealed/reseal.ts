@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { type SealingKeys, UnsealError } from '#domain/seal/envelope.ts';
-import { SecretNotUnsealed } from '#domain/webhooks/seal.ts';
+import { type SealingKeys, UnsealError } from '../seal/envelope.ts';
+import { SecretNotUnsealed } from '../webhooks/seal.ts';
 import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
 /**

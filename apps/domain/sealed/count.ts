@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { SealingKeys } from '#domain/seal/envelope.ts';
+import type { SealingKeys } from '../seal/envelope.ts';
 import { isSealedSql, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { enrolmentRow, resealTotp, unsealTotp } from '#domain/identity/totp.ts';
-import type { SealingKeys } from '#domain/seal/envelope.ts';
-import { resealSecret, unsealSecret } from '#domain/webhooks/seal.ts';
+import { enrolmentRow, resealTotp, unsealTotp } from '../identity/totp.ts';
+import type { SealingKeys } from '../seal/envelope.ts';
+import { resealSecret, unsealSecret } from '../webhooks/seal.ts';
 
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
 export type SealedTable = 'webhook_secret' | 'second_factor' | 'factor_challenge' | 'enrolment';
