@@ -150,6 +150,27 @@ export interface RegionSpec {
     allow: string[];
   };
   /**
+   * The keys that seal secrets in the database. The operator counts what is sealed with an old key
+   * in any case, if `webhooks` names the keys.
+   */
+  sealing?: {
+    /**
+     * Version of the newest key. When the first key has it, the operator seals everything again
+     * that another key sealed. Set it when every pod has that key.
+     */
+    resealWith: number;
+    /**
+     * Key of a Secret that holds the `postgresql://` URL of a login that may read and write every
+     * sealed secret, for example the owner's. It is used for nothing else.
+     */
+    databaseSecretRef: {
+      /** Name of the Secret. */
+      name: string;
+      /** Key in the Secret. */
+      key: string;
+    };
+  };
+  /**
    * Whether deliveries of the region are sent. Without it, the operator leaves that as it is, for
    * example as `orgctl delivery admission` set it.
    */
@@ -207,6 +228,23 @@ export interface RegionStatus {
     oldestDueAt?: string;
     /** Deliveries that events required, less those that are settled or open. It must be 0. */
     ledgerDifference?: number;
+  };
+  /** What is stored under which version of a secret. */
+  secrets?: {
+    /** Stored secrets by the version of the key in WEBHOOK_SECRET_KEYS that sealed them. */
+    sealed?: {
+      /** The version. */
+      version: number;
+      /** How many. */
+      count: number;
+    }[];
+    /** Active API keys by the version of the pepper in KEY_PEPPERS that they need. */
+    peppers?: {
+      /** The version. */
+      version: number;
+      /** How many. */
+      count: number;
+    }[];
   };
   /** Webhooks that were suspended because they accepted nothing. */
   suspendedWebhooks?: number;

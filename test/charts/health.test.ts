@@ -66,17 +66,20 @@ const database = {
   overdue: 0,
   oldestDueAt: null,
   suspendedWebhooks: 0,
+  peppers: [],
   ledgerDifference: 0,
   admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 };
 const held = (state: string, isDrained: boolean) => ({
   database: { ...database, admission: { ...database.admission, state, isDrained } },
 });
+const sealing = { newest: 1, counts: [], unused: [], missing: [] };
 const workers = { currentBuild: 'b2', ramping: null, builds: [] };
 const region = { ...regionIn('us'), metadata: { name: 'region', namespace: 'us', ...metadata } } as Region;
 type Change = Partial<{ database: object; workers: object | null }>;
 const observe = (change: Change = {}) =>
-  reportRegion(region, { database, workers, ...change } as Parameters<typeof reportRegion>[1], null).conditions;
+  reportRegion(region, { database, workers, sealing, ...change } as Parameters<typeof reportRegion>[1], null)
+    .conditions;
 
 const regions: [what: string, conditions: JudgedCondition[], health: string, release: string][] = [
   ['Ready', observe(), 'Healthy', 'current'],

@@ -31,6 +31,7 @@ const ofOthers: Series = {
   ...statusOf(other, 'Ready', 'False'),
   ...statusOf(other, 'LedgerBalanced', 'False'),
   ...statusOf(other, 'Delivering', 'False'),
+  ...statusOf(other, 'KeysFresh', 'False'),
 };
 const healthy: Series = {
   ...ofOthers,
@@ -42,6 +43,7 @@ const healthy: Series = {
   ...statusOf(labels('a'), 'Ready', 'True'),
   ...statusOf(labels('a'), 'LedgerBalanced', 'True'),
   ...statusOf(labels('a'), 'Delivering', 'True'),
+  ...statusOf(labels('a'), 'KeysFresh', 'True'),
 };
 
 const faults: { told: string; changed: Series; firing: string[] }[] = [
@@ -87,6 +89,11 @@ const faults: { told: string; changed: Series; firing: string[] }[] = [
     told: 'deliveries have been held for more than an hour',
     changed: statusOf(labels('a'), 'Delivering', 'False'),
     firing: ['OrgApiRegionDeliveriesHeld'],
+  },
+  {
+    told: 'an old key has been needed for more than an hour',
+    changed: statusOf(labels('a'), 'KeysFresh', 'False'),
+    firing: ['OrgApiRegionKeysOld'],
   },
   {
     told: 'the ledger cannot be read',

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { currentMigration } from '#domain/db/migrations/index.ts';
+import type { Sealing } from '#domain/sealed/count.ts';
 import { planAdmission } from '../../apps/operator/region/admission.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
+import { planSealing } from '../../apps/operator/region/sealing.ts';
 import { kinds, type Region } from '../../apps/operator/resources.ts';
 
 const { group, version } = kinds.Region;
@@ -30,11 +32,18 @@ const database = {
   overdue: 0,
   oldestDueAt: null,
   suspendedWebhooks: 0,
+  peppers: [{ version: 1, count: 4 }],
   ledgerDifference: 0,
   admission: { state: 'running' as const, changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 };
 const workers = { currentBuild: 'b2', ramping: null, builds: [{ buildId: 'b2', state: 'Current' as const }] };
-const healthy: ObservedRegion = { database, workers };
+const sealing: Sealing = {
+  newest: 2,
+  counts: [{ table: 'webhook_secret', version: 2, rows: 5 }],
+  unused: [1],
+  missing: [],
+};
+const healthy: ObservedRegion = { database, workers, sealing };
 
 /** Type, status and reason of each condition that is not true; Ready first. */
 const problemsOf = (observed: ObservedRegion | null) =>
@@ -85,7 +94,7 @@ describe('the status of a Region', () => {
 
   it('says Unknown of what could not be read, and still shows the rest', () => {
     const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
-    const observed = { database, workers: away };
+    const observed = { ...healthy, workers: away };
 
     expect(problemsOf(observed)).toEqual([
       'Ready Unknown TemporalUnreachable',
@@ -136,5 +145,54 @@ describe('the deliveries of a Region', () => {
     ]);
     expect(planAdmission(withState('Paused'), observe({ state: 'paused' }))).toEqual([]);
     expect(planAdmission(region, observe({ state: 'paused' }))).toEqual([]);
+  });
+});
+
+describe('the sealing keys of a Region', () => {
+  const apps = { table: 'second_factor', version: 1, rows: 3 } as const;
+  const old: Sealing = { ...sealing, counts: [...sealing.counts, apps], unused: [] };
+  const withVersion = (resealWith: number): Region => ({
+    ...region,
+    spec: { ...region.spec, sealing: { resealWith, databaseSecretRef: { name: 'org-api', key: 'DATABASE_URL' } } },
+  });
+  const reseal = { kind: 'resealSecrets', version: 2 };
+
+  it.each<[string, Sealing, string]>([
+    ['the newest key seals everything', sealing, 'True NewestKeySeals'],
+    ['an older key seals something', old, 'False OldKeySeals'],
+    ['something cannot be read in any form', { ...sealing, counts: [{ ...apps, version: null }] }, 'False OldKeySeals'],
+    ['a key that is needed is gone', { ...old, missing: [1] }, 'False SealingKeyMissing'],
+  ])('are judged when %s, and the Region stays Ready', (_, found, told) => {
+    const { conditions } = reportRegion(region, { ...healthy, sealing: found }, null);
+    const find = (name: string) => conditions.find(({ type }) => type === name);
+
+    expect(`${find('KeysFresh')?.status} ${find('KeysFresh')?.reason}`).toBe(told);
+    expect(find('Ready')?.status).toBe('True');
+  });
+
+  it('are counted in the status by version, with the peppers of API keys', () => {
+    expect(reportRegion(region, { ...healthy, sealing: old }, null).secrets).toEqual({
+      sealed: [
+        { version: 1, count: 3 },
+        { version: 2, count: 5 },
+      ],
+      peppers: [{ version: 1, count: 4 }],
+    });
+  });
+
+  it('seal everything again only when the spec names the newest key, and an older one seals something', () => {
+    const observed = { ...healthy, sealing: old };
+    expect(planSealing(withVersion(2), observed)).toEqual([reseal]);
+    expect(planSealing(region, observed)).toEqual([]);
+    expect(planSealing(withVersion(3), observed)).toEqual([]);
+    expect(planSealing(withVersion(2), healthy)).toEqual([]);
+    expect(planSealing(withVersion(2), { ...healthy, sealing: { ...old, missing: [1] } })).toEqual([]);
+  });
+
+  it('say why sealing again failed', () => {
+    const failure = { reason: 'SecretNotUnsealed', message: 'One could not be opened.' } as const;
+    const { conditions } = reportRegion(withVersion(2), { ...healthy, sealing: old }, failure);
+
+    expect(conditions.find(({ type }) => type === 'KeysFresh')).toMatchObject({ status: 'False', ...failure });
   });
 });

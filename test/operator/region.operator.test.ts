@@ -5,7 +5,9 @@ import { CustomObjectsApi } from '@kubernetes/client-node';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { currentMigration } from '#domain/db/migrations/index.ts';
+import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { createLog } from '#runtime/log.ts';
+import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
@@ -28,14 +30,15 @@ async function setup({ kubeConfig = server.kubeConfig, now = () => performance.n
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const kubeconfig = path.join(folder, 'kubeconfig.json');
   writeFileSync(kubeconfig, kubeConfig.exportConfig());
-  const applySecret = () =>
+  const applySecret = (values: Record<string, string> = {}) =>
     server.apply({
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 'org-api', namespace },
-      data: {
-        OPERATOR_DATABASE_URL: Buffer.from(database.urls.operator).toString('base64'),
-        WEBHOOK_SECRET_KEYS: Buffer.from(`1:${Buffer.alloc(32, 7).toString('base64')}`).toString('base64'),
+      stringData: {
+        OPERATOR_DATABASE_URL: database.urls.operator,
+        WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32, 7).toString('base64')}`,
+        ...values,
       },
     });
   const applyRegion = (temporal: object = {}, more: object = {}) =>
@@ -104,6 +107,7 @@ describe('the operator', () => {
       'WorkersCurrent Unknown NoDeployment',
       'LedgerBalanced True NoDifference',
       'Delivering True Sending',
+      'KeysFresh Unknown NoSecretKeys',
     ]);
   });
 
@@ -149,6 +153,34 @@ describe('the operator', () => {
     await expectState('paused', 'Paused');
     await applyRegion({}, { delivery: { state: 'Running' } });
     await expectState('running', 'Sending');
+  });
+
+  it('seals everything again with the newest key when the Region says so, and keeps every secret', async () => {
+    const { applySecret, applyRegion, readStatus, database, make } = await setup();
+    const pool = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
+    onTestFinished(() => pool.end());
+    const apps = await insertApps(pool, make);
+    const { secret } = await make.webhook();
+    await applySecret({ DATABASE_URL: database.ownerUrl, WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
+    const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
+    const expectKeys = (reason: string, version: number) =>
+      vi.waitFor(async () => {
+        const { conditions, secrets } = (await readStatus()) ?? {};
+        expect(conditions?.find(({ type }) => type === 'KeysFresh')?.reason).toBe(reason);
+        expect(secrets?.sealed).toEqual([{ version, count: 4 }]);
+      }, waiting);
+
+    await applyRegion({}, { webhooks });
+    await expectKeys('OldKeySeals', 1);
+    const databaseSecretRef = { name: 'org-api', key: 'DATABASE_URL' };
+    await applyRegion({}, { webhooks, sealing: { resealWith: 2, databaseSecretRef } });
+    await expectKeys('NewestKeySeals', 2);
+
+    expect(await openApps(pool, apps, newerSealingKeys)).toEqual([apps.secret, apps.secret, apps.secret]);
+    const { rows } = await pool.query(
+      `select organization_id as "organizationId", webhook_id as "webhookId", sealed from webhook_secret`,
+    );
+    expect(rows.map(({ sealed, ...owner }) => unsealSecret(sealed, owner, newerSealingKeys))).toEqual([secret]);
   });
 
   it('names the Secret that is missing, and shows what Temporal says meanwhile', async () => {

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { SealingKeys } from '../seal/envelope.ts';
-import { isSealedSql, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
+import { type SealedTable, sealedKinds } from './kinds.ts';
 
 /**
  * How many rows of a table are sealed with one version of the keys; null: in no form that this
@@ -31,8 +31,10 @@ export interface Sealing {
  * wait to be erased count no more.
  */
 export async function countSealed(pool: Pool, keys: SealingKeys): Promise<Sealing> {
-  const counts: SealedCount[] = [];
-  for (const kind of sealedKinds) counts.push(...(await countKind(pool, kind)));
+  const { rows } = await pool.query<SealedCount>(
+    'select kind as table, version, count::integer as rows from sealed_versions() order by version nulls last',
+  );
+  const counts = sealedKinds.flatMap((kind) => rows.filter(({ table }) => table === kind.table));
   const others = keys.slice(1).map(({ version }) => version);
   const needed = new Set(counts.flatMap(({ version }) => version ?? []));
   return {
@@ -41,18 +43,6 @@ export async function countSealed(pool: Pool, keys: SealingKeys): Promise<Sealin
     unused: ascending(others.filter((version) => !needed.has(version))),
     missing: ascending([...needed].filter((version) => !keys.some((key) => key.version === version))),
   };
-}
-
-/** The form is that of `envelope.ts`: format 1, version, 12 bytes of nonce, a text, 16 of tag. */
-async function countKind(pool: Pool, kind: SealedKind): Promise<SealedCount[]> {
-  const { rows } = await pool.query<Omit<SealedCount, 'table'>>(
-    `select case when length(s.bytes) < 32 then null
-         when get_byte(s.bytes, 0) = 1 then get_byte(s.bytes, 1) * 256 + get_byte(s.bytes, 2) end as version,
-       count(*)::integer as rows
-     from (select ${kind.column} as bytes from ${kind.table} where ${isSealedSql(kind)}) s
-     group by 1 order by 1`,
-  );
-  return rows.map(({ version, rows: count }) => ({ table: kind.table, version, rows: count }));
 }
 
 const ascending = (versions: number[]): number[] => versions.toSorted((a, b) => a - b);

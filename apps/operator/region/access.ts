@@ -1,8 +1,9 @@
-import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
+import { addressBlocks } from '#runtime/settings/types.ts';
 import { ReconcileFailed } from '../controller/contract.ts';
 import type { GetRegion } from '../region-access.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
+import { readSealingKeys } from './sealing-keys.ts';
 
 /**
  * Gives the other kinds what the namespace's Region names. @throws ReconcileFailed without a Region,
@@ -17,15 +18,11 @@ export function createRegionAccess(options: {
     const region = findRegion();
     if (region === undefined) throw new ReconcileFailed('NoRegion', 'There is no Region in this namespace.');
     const { allowedOrganizations = [], webhooks } = region.spec;
-    if (webhooks === undefined)
-      throw new ReconcileFailed('NoSecretKeys', 'The Region names no webhooks.secretKeysRef.');
-    const keys = webhookSecretKeys.safeParse(await connections.readKey(webhooks.secretKeysRef));
-    if (!keys.success)
-      throw new ReconcileFailed('SecretKeysMalformed', 'webhooks.secretKeysRef names no WEBHOOK_SECRET_KEYS.');
-    const allow = addressBlocks.safeParse(webhooks.allow.join(','));
+    const sealingKeys = await readSealingKeys(region, connections);
+    const allow = addressBlocks.safeParse(webhooks?.allow.join(',') ?? '');
     if (!allow.success)
       throw new ReconcileFailed('AllowMalformed', 'webhooks.allow must list addresses and CIDR blocks.');
     const { orm } = await connections.openDatabase(region);
-    return { allowedOrganizations, em: orm.em, sealingKeys: keys.data, allow: allow.data };
+    return { allowedOrganizations, em: orm.em, sealingKeys, allow: allow.data };
   };
 }

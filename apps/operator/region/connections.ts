@@ -1,5 +1,6 @@
 import type { CoreV1Api, V1Secret } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
+import type { Pool } from 'pg';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
@@ -74,6 +75,17 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
         await (await before?.opened)?.close();
       }
       return database.opened;
+    },
+    /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
+    async withLogin<T>(ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
+      const url = await readKey(ref);
+      refusePlaintext('DATABASE_URL', url);
+      const opened = await openDatabase({ url, applicationName: 'org-api-operator', poolMax: 1 });
+      try {
+        return await work(opened.pool);
+      } finally {
+        await opened.close();
+      }
     },
     /** A connection to the Temporal of a Region; it connects with the first call. @throws ReconcileFailed */
     async openTemporal({ spec: { temporal: spec } }: Region): Promise<Connection> {

@@ -2,12 +2,14 @@ import type { Connection } from '@temporalio/client';
 import type { Pool } from 'pg';
 import type { DeliveryAdmission } from '#domain/db/statements/delivery-admission.ts';
 import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
+import type { Sealing } from '#domain/sealed/count.ts';
 import { readDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { type Failure, ReconcileFailed } from '../controller/contract.ts';
 import type { Reason } from '../controller/reasons.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
+import { readSealing } from './sealing-keys.ts';
 
 /** A build of the workers, as Temporal knows it. */
 export interface WorkerBuild {
@@ -30,6 +32,8 @@ export interface ObservedRegion {
   database: (RegionState & { ledgerDifference: number; admission: DeliveryAdmission }) | Unreadable;
   /** Null: the spec names no deployment, or Temporal knows none of that name. */
   workers: Workers | Unreadable | null;
+  /** What is sealed with which key. */
+  sealing: Sealing | Unreadable;
 }
 
 export const isUnreadable = (part: object | null): part is Unreadable => part !== null && 'reason' in part;
@@ -38,16 +42,17 @@ const temporalDeadlineMs = 5_000;
 
 /** Reads the region's PostgreSQL and Temporal, each by itself. */
 export async function observeRegion(region: Region, connections: Connections): Promise<ObservedRegion> {
-  const [database, workers] = await Promise.all([
+  const [database, sealing, workers] = await Promise.all([
     readPart('DatabaseUnreachable', 'PostgreSQL', async () => {
       const { pool } = await connections.openDatabase(region);
-      return readDatabase(pool);
+      return readMigrated(() => readDatabase(pool));
     }),
+    readPart('DatabaseUnreachable', 'PostgreSQL', () => readMigrated(() => readSealing(region, connections))),
     readPart('TemporalUnreachable', 'Temporal', async () => {
       return readWorkers(await connections.openTemporal(region), region);
     }),
   ]);
-  return { database, workers };
+  return { database, sealing, workers };
 }
 
 async function readPart<T>(reason: Reason, server: string, read: () => Promise<T>): Promise<T | Unreadable> {
@@ -60,16 +65,20 @@ async function readPart<T>(reason: Reason, server: string, read: () => Promise<T
   }
 }
 
-/** What PostgreSQL answers before the first migration: no such table, schema or right. */
-const notMigrated = new Set(['42P01', '3F000', '42501']);
+/** What PostgreSQL answers before the first migration: no such table, function, schema or right. */
+const notMigrated = new Set(['42P01', '42883', '3F000', '42501']);
 
 async function readDatabase(pool: Pool): Promise<ObservedRegion['database']> {
+  const { rows } = await pool.query<{ state: RegionState }>(readRegionStateSql);
+  if (rows[0] === undefined) throw new Error('the region state answered no row');
+  const { difference } = await readLedger(pool);
+  const admission = await readDeliveryAdmission(pool);
+  return { ...rows[0].state, ledgerDifference: difference, admission };
+}
+
+async function readMigrated<T>(read: () => Promise<T>): Promise<T | Unreadable> {
   try {
-    const { rows } = await pool.query<{ state: RegionState }>(readRegionStateSql);
-    if (rows[0] === undefined) throw new Error('the region state answered no row');
-    const { difference } = await readLedger(pool);
-    const admission = await readDeliveryAdmission(pool);
-    return { ...rows[0].state, ledgerDifference: difference, admission };
+    return await read();
   } catch (cause) {
     if (!notMigrated.has((cause as { code?: string }).code ?? '')) throw cause;
     return { reason: 'NotMigrated', message: 'The database lacks the schema or the rights of this version.' };

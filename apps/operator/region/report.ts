@@ -4,6 +4,7 @@ import type { Failure, JudgedCondition, Report } from '../controller/contract.ts
 import type { Region } from '../resources.ts';
 import { judgeAdmission, nameAdmission } from './admission.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
+import { judgeSealing, showSealed } from './sealing.ts';
 
 /**
  * Returns the status of a Region. What could not be read is left out of the fields and makes its
@@ -13,14 +14,15 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
   if (observed === null) {
     const { reason = 'NotObserved', message = 'Not looked at yet.' } = failure ?? {};
     const parts = conditionTypes.map((type) => condition(type, null, reason, message));
-    const delivering = condition('Delivering', null, reason, message);
-    return { schema: { expected: currentMigration }, conditions: [summarize(parts), ...parts, delivering] };
+    const others = ['Delivering', 'KeysFresh'].map((type) => condition(type, null, reason, message));
+    return { schema: { expected: currentMigration }, conditions: [summarize(parts), ...parts, ...others] };
   }
   const parts = [judgeSchema(observed), judgeTemporal(observed), judgeWorkers(region, observed), judgeLedger(observed)];
   return {
     ...showDatabase(observed),
     ...showWorkers(observed),
-    conditions: [summarize(parts), ...parts, judgeAdmission(observed)],
+    ...showSecrets(observed),
+    conditions: [summarize(parts), ...parts, judgeAdmission(observed), judgeSealing(region, observed, failure)],
   };
 }
 
@@ -36,6 +38,12 @@ function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'condi
     deliveries: { state: nameAdmission(admission.state), underWay, waiting, overdue, ledgerDifference, ...oldest },
     suspendedWebhooks,
   };
+}
+
+function showSecrets(observed: ObservedRegion): Pick<Report<Region>, 'secrets'> {
+  const { database } = observed;
+  const peppers = isUnreadable(database) ? {} : { peppers: database.peppers };
+  return { secrets: { ...showSealed(observed), ...peppers } };
 }
 
 function showWorkers({ workers }: ObservedRegion): Pick<Report<Region>, 'workers'> {

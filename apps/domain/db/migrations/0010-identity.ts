@@ -223,5 +223,28 @@ export class Identity extends Migration {
         delete from sign_in_attempt where at <= now() - interval '24 hours';
       end;
     `);
+
+    // How many sealed texts need which version of WEBHOOK_SECRET_KEYS, for logins that may read none
+    // of them. Null: in no form that this release reads. Expired rows only wait to be deleted.
+    this.addSql(/* sql */ `
+      create function sealed_versions() returns table (kind text, version integer, count bigint)
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select s.kind, case when length(s.bytes) < 32 then null
+          when get_byte(s.bytes, 0) = 1 then get_byte(s.bytes, 1) * 256 + get_byte(s.bytes, 2) end, count(*)
+        from (
+          select 'webhook_secret' as kind, sealed as bytes from webhook_secret
+            where valid_until is null or valid_until > now()
+          union all
+          select 'second_factor', totp_sealed from second_factor where totp_sealed is not null
+          union all
+          select 'factor_challenge', totp_sealed from factor_challenge
+            where totp_sealed is not null and expires_at > now()
+          union all
+          select 'enrolment', totp_sealed from enrolment where totp_sealed is not null and expires_at > now()
+        ) s
+        group by 1, 2;
+      end;
+    `);
   }
 }

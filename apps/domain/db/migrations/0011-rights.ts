@@ -258,6 +258,8 @@ export class Rights extends Migration {
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
       grant select, update (state, changed_at) on delivery_admission to org_api_operator;
       grant select on concurrency_slot to org_api_operator;
+      grant execute on function sealed_versions to org_api_operator;
+      grant select (pepper_version, revoked_at, expires_at) on api_key to org_api_operator;
       grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;
       grant select (organization_id, webhook_id, event_id, number, round, is_last, status, started_at, finished_at)
         on delivery_attempt to org_api_operator;

@@ -12,6 +12,8 @@ export interface RegionState {
   oldestDueAt: string | null;
   /** Webhooks suspended because they accepted nothing. */
   suspendedWebhooks: number;
+  /** Active API keys of each version of KEY_PEPPERS. */
+  peppers: { version: number; count: number }[];
 }
 
 /**
@@ -30,6 +32,9 @@ export const readRegionStateSql = /* sql */ `
     'waiting', (select count(*) from delivery d where d.state = 'waiting'),
     'overdue', l.count,
     'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing')
+    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing'),
+    'peppers', (select coalesce(json_agg(p order by p.version), '[]') from (
+      select k.pepper_version as version, count(*) as count from api_key k
+      where k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) group by 1) p)
   ) as state
   from late l`;

@@ -1,0 +1,76 @@
+import type { Sealing } from '#domain/sealed/count.ts';
+import { resealAll } from '#domain/sealed/reseal.ts';
+import { condition } from '../controller/conditions.ts';
+import { type Failure, type JudgedCondition, ReconcileFailed } from '../controller/contract.ts';
+import type { Region } from '../resources.ts';
+import type { Connections } from './connections.ts';
+import { isUnreadable, type ObservedRegion } from './observe.ts';
+import { readSealingKeys } from './sealing-keys.ts';
+
+export interface SealingAction {
+  kind: 'resealSecrets';
+  /** Of the key that seals. */
+  version: number;
+}
+
+/** Returns what is left to do so that the newest key seals everything, if the spec names that key. */
+export function planSealing({ spec }: Region, { sealing }: ObservedRegion): SealingAction[] {
+  if (spec.sealing === undefined || isUnreadable(sealing)) return [];
+  const { newest } = sealing;
+  const isOld = sealing.counts.some(({ version }) => isResealable(sealing, version));
+  return spec.sealing.resealWith === newest && isOld ? [{ kind: 'resealSecrets', version: newest }] : [];
+}
+
+/** Whether another key than the newest sealed it, and is there to open it. */
+const isResealable = ({ newest, missing }: Sealing, version: number | null): boolean =>
+  version !== null && version !== newest && !missing.includes(version);
+
+/**
+ * Seals every stored secret again with the newest key, by the login that the spec names for it. Safe
+ * to repeat. @throws ReconcileFailed when some cannot be opened; the others are done then.
+ */
+export async function resealSecrets(region: Region, connections: Connections, signal: AbortSignal): Promise<void> {
+  const { sealing } = region.spec;
+  if (sealing === undefined) return;
+  const keys = await readSealingKeys(region, connections);
+  const resealed = await connections.withLogin(sealing.databaseSecretRef, (pool) =>
+    resealAll(pool, keys, () => signal.throwIfAborted()),
+  );
+  const unopened = resealed.reduce((sum, one) => sum + one.unopened.length, 0);
+  if (unopened === 0) return;
+  throw new ReconcileFailed(
+    'SecretNotUnsealed',
+    `${unopened} stored secrets could not be opened. \`orgctl secrets reseal\` lists them.`,
+  );
+}
+
+/** Judges whether the newest key seals everything. The region is Ready either way. */
+export function judgeSealing(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
+  const type = 'KeysFresh';
+  const { sealing } = observed;
+  if (failure !== null && planSealing(region, observed).length > 0)
+    return condition(type, false, failure.reason, failure.message);
+  if (isUnreadable(sealing)) return condition(type, null, sealing.reason, sealing.message);
+  const { newest, counts, missing, unused } = sealing;
+  if (missing.length > 0)
+    return condition(
+      type,
+      false,
+      'SealingKeyMissing',
+      `Stored secrets need key versions that WEBHOOK_SECRET_KEYS lacks: ${missing.join(', ')}.`,
+    );
+  const old = counts.filter(({ version }) => version !== newest).reduce((sum, { rows }) => sum + rows, 0);
+  if (old > 0)
+    return condition(type, false, 'OldKeySeals', `${old} stored secrets are not sealed with key version ${newest}.`);
+  const removable = unused.length === 0 ? '' : ` No stored secret needs version ${unused.join(', ')}.`;
+  return condition(type, true, 'NewestKeySeals', `Key version ${newest} seals every stored secret.${removable}`);
+}
+
+/** Returns how many stored secrets need each version, for the status. */
+export function showSealed({ sealing }: ObservedRegion): { sealed?: { version: number; count: number }[] } {
+  if (isUnreadable(sealing)) return {};
+  const sums = new Map<number, number>();
+  for (const { version, rows } of sealing.counts)
+    if (version !== null) sums.set(version, (sums.get(version) ?? 0) + rows);
+  return { sealed: [...sums].sort(([a], [b]) => a - b).map(([version, count]) => ({ version, count })) };
+}
