@@ -25,7 +25,9 @@ export interface Installation {
   secrets: RegionSecrets;
   /** Base URL of its API's Service. */
   api: string;
-  organizations: (ReadOrganization & { ownerUserId: string; webhookId: string })[];
+  organizations: (ReadOrganization & { ownerUserId: string })[];
+  /** Ids of webhooks, by the name of the endpoint. */
+  webhookIds: Map<string, string>;
   /** Days by which the import moved the data. */
   shiftedDays: number;
   /** The owner's connection. */
@@ -46,6 +48,11 @@ export function makeSecrets(): RegionSecrets {
   };
 }
 
+/** What `fillRegion` made; the secrets are by endpoint. */
+type FilledRegion = Pick<Installation, 'organizations' | 'webhookIds' | 'shiftedDays'> & {
+  webhookSecrets: Record<string, string[]>;
+};
+
 /**
  * Fills a region that has been migrated: imports its organizations, gives each keys and one webhook
  * at the receiver in the cluster. Returns the organizations and the webhooks' secrets by endpoint,
@@ -57,7 +64,7 @@ export async function fillRegion(options: {
   dataFile: string;
   receiver: string;
   allow: string;
-}): Promise<Pick<Installation, 'organizations' | 'shiftedDays'> & { webhookSecrets: Record<string, string[]> }> {
+}): Promise<FilledRegion> {
   const { servers, secrets, dataFile, receiver, allow } = options;
   const { region, ownerUrl } = servers;
   const { organizations: imported, shiftedDays } = await importFile({
@@ -75,6 +82,7 @@ export async function fillRegion(options: {
     sealingKeys: webhookSecretKeys.parse(secrets.webhookSecretKeys),
   };
   const organizations: Installation['organizations'] = [];
+  const webhookIds = new Map<string, string>();
   const webhookSecrets: Record<string, string[]> = {};
   try {
     for (const { id, ownerUserId } of imported) {
@@ -95,12 +103,13 @@ export async function fillRegion(options: {
         webhookSettings,
       );
       webhookSecrets[id] = [webhook.secret];
-      organizations.push({ id, ownerUserId, keys, webhookId: webhook.id });
+      webhookIds.set(id, webhook.id);
+      organizations.push({ id, ownerUserId, keys });
     }
   } finally {
     await database.close();
   }
-  return { organizations, shiftedDays, webhookSecrets };
+  return { organizations, webhookIds, shiftedDays, webhookSecrets };
 }
 
 /** Makes one more key of an organization with the newest pepper. */

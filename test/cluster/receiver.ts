@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Cluster } from './cluster.ts';
 import type { Arrival } from './judge.ts';
 import { readLines } from './log-lines.ts';
@@ -81,7 +82,23 @@ export async function startReceiver(
 }
 
 /** Every post that reached the receiver, in order, from its log. */
-export async function listArrivals(cluster: Cluster, namespace: string): Promise<Arrival[]> {
+async function listArrivals(cluster: Cluster, namespace: string): Promise<Arrival[]> {
   const log = await cluster.kubectl(['logs', `deployment/${name}`, '-n', namespace, '--tail=-1']);
   return readLines<Arrival & { msg: string }>(log).filter(({ msg }) => msg === 'received');
+}
+
+/**
+ * Reads what arrived from the receiver's log. The log is written in batches, so the arrival of a
+ * delivery that was settled a moment ago may not be in it yet: what is incomplete is read again for
+ * ten seconds before it counts.
+ */
+export async function readArrivals<T>(
+  cluster: Cluster,
+  namespace: string,
+  read: (arrivals: Arrival[]) => Promise<{ result: T; isComplete: boolean }>,
+): Promise<T> {
+  for (const giveUpAt = performance.now() + 10_000; ; await wait(500)) {
+    const { result, isComplete } = await read(await listArrivals(cluster, namespace));
+    if (isComplete || performance.now() > giveUpAt) return result;
+  }
 }

@@ -36,6 +36,7 @@ export function secretOf({ servers, secrets }: { servers: RegionServers; secrets
     API_DATABASE_URL: servers.podUrls.api,
     WORKER_DATABASE_URL: servers.podUrls.worker,
     CONSOLE_DATABASE_URL: servers.podUrls.console,
+    OPERATOR_DATABASE_URL: servers.podUrls.operator,
     REDIS_URL: servers.redisUrl,
     KEY_PEPPERS: secrets.keyPeppers,
     KEY_TAG_SECRETS: secrets.keyTagSecrets,

@@ -7,12 +7,13 @@ import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
 import { buildBrokenImage, buildImages } from './images.ts';
 import { fillRegion, type Installation, makeSecrets, waitUntilSettled } from './installation.ts';
-import { type Arrival, judgeEvents } from './judge.ts';
+import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated } from './operations.ts';
+import { declareWebhook, installDefinitions, regionValues, replayEvents } from './operator.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
 import { compareAnswers, startReads } from './reads.ts';
-import { createReceiverService, listArrivals, startReceiver } from './receiver.ts';
+import { createReceiverService, readArrivals, startReceiver } from './receiver.ts';
 import { applySecrets, consoleOrigin, type Image, type Release, releaseOf } from './release.ts';
 import { startServers } from './servers.ts';
 
@@ -41,6 +42,8 @@ export interface ClusterTestOptions {
 /** Runs the whole test. Returns its figures as lines, and everything that is wrong. */
 export async function runClusterTest(options: ClusterTestOptions): Promise<{ lines: string[]; problems: string[] }> {
   const { quick, keep, seed, report } = options;
+  // One release creates the Region, of which a namespace has one.
+  const operatedRegion = quick ? null : regions[0];
   const cluster = await getCluster(report);
   const [first, second] = await buildImages(cluster, ['test-1', 'test-2'], report);
   if (first === undefined || second === undefined) throw new Error('no images were built');
@@ -53,27 +56,19 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     const installed: (Installation & Operated)[] = [];
     const webhookSecrets: Record<string, string[]> = {};
     for (const [index, one] of servers.regions.entries()) {
-      const secrets = makeSecrets();
-      await applySecrets(cluster, namespace, { servers: one, secrets });
-      const release = releaseOf(cluster, { namespace, servers: one, folder: options.folder });
-      await release.upgrade(first);
-      report(`${one.region}: installed, and the release waited until it serves`);
-      const dataFile = fixturePath(`${one.region}.json`);
-      const filled = await fillRegion({ servers: one, secrets, dataFile, receiver, allow: cluster.serviceRange });
-      Object.assign(webhookSecrets, filled.webhookSecrets);
+      const isOperated = one.region === operatedRegion;
       const pool = pools[index] ?? new pg.Pool();
-      installed.push({
-        ...filled,
-        servers: one,
-        secrets,
-        release,
-        pool,
-        api: await serviceOf(cluster, release, 'api'),
-      });
+      const installation = { servers: one, pool, image: first, receiver, folder: options.folder, isOperated };
+      installed.push(await installRegion(cluster, installation, webhookSecrets));
+      report(`${one.region}: installed, and the release waited until it serves`);
     }
+    const operated = installed.filter(({ servers }) => servers.region === operatedRegion);
+    for (const region of operated)
+      await declareOne(cluster, region, { image: first, receiver, webhookSecrets, report });
     await startReceiver(cluster, { namespace, image: `${first.repository}:${first.tag}`, secrets: webhookSecrets });
     const problems = await checkAnswers(installed, report);
     await deliverOne(cluster, installed, report);
+    for (const region of operated) problems.push(...(await replayEvents(cluster, region, report)));
     for (const region of installed) {
       const address = await serviceOf(cluster, region.release, 'console');
       await signInToConsole(region, { address, origin: consoleOrigin(region.servers.region) });
@@ -98,6 +93,50 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     await servers.stop();
     if (!keep) await cluster.stop();
   }
+}
+
+/** Installs a region and fills it; adds its webhooks' secrets to `webhookSecrets`. */
+async function installRegion(
+  cluster: Cluster,
+  options: Pick<Installation, 'servers' | 'pool'> & {
+    image: Image;
+    receiver: string;
+    folder: string;
+    isOperated: boolean;
+  },
+  webhookSecrets: Record<string, string[]>,
+): Promise<Installation & Operated> {
+  const { servers, pool, image, receiver, folder, isOperated } = options;
+  const secrets = makeSecrets();
+  await applySecrets(cluster, namespace, { servers, secrets });
+  const release = releaseOf(cluster, { namespace, servers, folder });
+  if (isOperated) {
+    await installDefinitions(cluster, namespace);
+    release.set(regionValues);
+  }
+  await release.upgrade(image);
+  const dataFile = fixturePath(`${servers.region}.json`);
+  const filled = await fillRegion({ servers, secrets, dataFile, receiver, allow: cluster.serviceRange });
+  Object.assign(webhookSecrets, filled.webhookSecrets);
+  return { ...filled, servers, secrets, release, pool, api: await serviceOf(cluster, release, 'api') };
+}
+
+/** Has the operator create one more webhook at the receiver. */
+async function declareOne(
+  cluster: Cluster,
+  region: Installation & Operated,
+  options: {
+    image: Image;
+    receiver: string;
+    webhookSecrets: Record<string, string[]>;
+    report: (line: string) => void;
+  },
+): Promise<void> {
+  const { image, receiver, webhookSecrets, report } = options;
+  const declared = await declareWebhook(cluster, { ...region, image, receiver });
+  region.webhookIds.set(declared.endpoint, declared.webhookId);
+  webhookSecrets[declared.endpoint] = [declared.secret];
+  report(`${region.servers.region}: the operator found the Region ready, created a webhook and published its secret`);
 }
 
 /**
@@ -161,7 +200,7 @@ async function deliverOne(
     if (organization === undefined) continue;
     await startGrant(pool, organization);
     await waitUntilSettled(pool, settleDeadlineMs);
-    const hasArrived = await readArrivals(cluster, async (arrivals) => {
+    const hasArrived = await readArrivals(cluster, namespace, async (arrivals) => {
       const result = arrivals.some(({ endpoint }) => endpoint === organization.id);
       return { result, isComplete: result };
     });
@@ -210,31 +249,15 @@ async function operateUnderLoad(
   return { figures, failed };
 }
 
-async function judge(cluster: Cluster, { pool, organizations }: Installation) {
-  const webhooks = new Map(organizations.map(({ id, webhookId }) => [id, webhookId]));
-  return readArrivals(cluster, async (all) => {
+async function judge(cluster: Cluster, { pool, webhookIds }: Installation) {
+  return readArrivals(cluster, namespace, async (all) => {
     const arrivals = all.flatMap((arrival) => {
-      const webhookId = webhooks.get(arrival.endpoint);
+      const webhookId = webhookIds.get(arrival.endpoint);
       return webhookId === undefined ? [] : [{ ...arrival, endpoint: webhookId }];
     });
     const figures = await judgeEvents(pool, arrivals);
     return { result: figures, isComplete: figures.lost === 0 };
   });
-}
-
-/**
- * Reads what arrived from the receiver's log. The log is written in batches, so the arrival of a
- * delivery that was settled a moment ago may not be in it yet: what is incomplete is read again for
- * ten seconds before it counts.
- */
-async function readArrivals<T>(
-  cluster: Cluster,
-  read: (arrivals: Arrival[]) => Promise<{ result: T; isComplete: boolean }>,
-): Promise<T> {
-  for (const giveUpAt = performance.now() + 10_000; ; await wait(500)) {
-    const { result, isComplete } = await read(await listArrivals(cluster, namespace));
-    if (isComplete || performance.now() > giveUpAt) return result;
-  }
 }
 
 /** What a release leaves behind is what its notes say: nothing of its own in the namespace. */

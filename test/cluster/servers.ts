@@ -25,7 +25,7 @@ export interface RegionServers {
   temporalNamespace: string;
 }
 
-const roles = ['api', 'worker', 'console', 'platform'] as const;
+const roles = ['api', 'worker', 'console', 'platform', 'operator'] as const;
 
 /**
  * PostgreSQL, Redis and Temporal on this machine, with a database and a namespace for each region;
