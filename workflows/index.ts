@@ -4,4 +4,5 @@
  */
 export { deliverEvent } from './deliver-event/workflow.ts';
 export { redeliver } from './redeliver/workflow.ts';
+export { rolloutWorkers } from './rollout/workflow.ts';
 export { sendTest } from './send-test/workflow.ts';

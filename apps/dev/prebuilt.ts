@@ -3,7 +3,7 @@ import { mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { BundleRefused, readWorkflowBundle } from '../worker/relay/bundle.ts';
+import { BundleRefused, readWorkflowBundle } from '#workflows/bundle.ts';
 import { ServerUnavailableError } from './servers/process.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');

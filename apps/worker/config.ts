@@ -16,8 +16,8 @@ import {
   webhookSecretKeys,
   wholeNumber,
 } from '#runtime/settings/types.ts';
+import { workflowBundleSetting } from '#workflows/bundle.ts';
 import { defaultSchedule, longestScheduleMs, parseSchedule } from '#workflows/deliver-event/schedule.ts';
-import { BundleRefused, readWorkflowBundle } from './relay/bundle.ts';
 import type { WorkerVersion } from './relay/versions.ts';
 
 const buildId = z
@@ -95,27 +95,16 @@ export const Settings = z.object({
     'How late a delivery is before its workflow is looked for: started again if there is none, asked to retry if ' +
       'it waits (units ms, s, m, h).',
   ),
-  WORKFLOW_BUNDLE: z
-    .string()
-    .optional()
-    .transform((file, context) => {
-      try {
-        return file === undefined ? null : readWorkflowBundle(file);
-      } catch (error) {
-        if (!(error instanceof BundleRefused)) throw error;
-        context.addIssue({ code: 'custom', message: error.message });
-        return z.NEVER;
-      }
-    })
-    .meta({
-      description: 'File of the prebuilt workflow code. Without it the worker bundles at its start.',
-      shown: 'the image’s',
-    }),
+  WORKFLOW_BUNDLE: workflowBundleSetting,
   WORKER_DEPLOYMENT: z
     .string()
     .regex(/^\w[\w-]{0,99}$/, 'must be at most 100 letters, digits, dashes and underscores')
     .optional()
     .describe('Name of the Temporal worker deployment, one per region and release. With it workers are versioned.'),
+  WORKER_ROLLOUT: z
+    .enum(['worker', 'operator'])
+    .default('worker')
+    .describe('Who moves traffic to a new version: its workers, or the Kubernetes operator, which replays first.'),
   WORKER_BUILD_ID: buildId
     .optional()
     .meta({ description: 'Version of this worker in that deployment.', shown: 'the image’s' }),
@@ -228,6 +217,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     suspendAfterSeconds: suspendAfterSecondsOf(s),
     /** How late a delivery is before it is looked after. */
     reconcileAfterMs: s.RECONCILE_AFTER,
+    /** Who moves traffic to this version. */
+    rollout: s.WORKER_ROLLOUT,
     /** How long a new version takes each share of traffic at most, before it becomes current. */
     rampStepMs: s.WORKER_RAMP_STEP,
     promptSlots: s.DELIVERY_SLOTS,

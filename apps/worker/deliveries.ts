@@ -89,6 +89,7 @@ async function openDeliveries(
     slowSlots: config.slowSlots,
     bundle: config.workflowBundle,
     version: config.version,
+    offersReplay: config.rollout === 'operator',
     onRoundEnded: traces.ended,
     onProblem,
     signal,
@@ -169,6 +170,7 @@ async function openDeliveries(
       namespace: config.temporal.namespace,
       version,
       taskQueue: deliverQueue,
+      rollout: config.rollout,
       rampStepMs: config.rampStepMs,
       countTasks: () => readTaskCounts(coreMetrics ?? ''),
       onStopped: (isStopped) => {

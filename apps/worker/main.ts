@@ -1,8 +1,8 @@
 import { runApp } from '#runtime/run.ts';
+import { installTemporalLog } from '#workflows/temporal-log.ts';
 import { startWorker } from './app.ts';
 import { readConfig } from './config.ts';
 import { findLoopbackAddress } from './relay/task-counts.ts';
-import { installTemporalLog } from './relay/temporal.ts';
 
 /**
  * The worker as a process: `node apps/worker/main.ts`, settings from the environment

@@ -1,5 +1,5 @@
-import { writeWorkflowBundle } from './relay/bundle.ts';
-import { bundleWorkflows } from './relay/temporal.ts';
+import { writeWorkflowBundle } from '#workflows/bundle.ts';
+import { bundleWorkflows } from '#workflows/bundle-sources.ts';
 
 /**
  * `node apps/worker/write-bundle.ts FILE`: the workflow bundle that `WORKFLOW_BUNDLE` names, for an

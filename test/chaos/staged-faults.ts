@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { Pool } from 'pg';
+import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { becomesTrue, secondsSince } from '../../apps/dev/servers/process.ts';
-import { writeWorkflowBundle } from '../../apps/worker/relay/bundle.ts';
 import type { AppProcess } from './app-processes.ts';
 import type { ChaosServers } from './servers.ts';
 

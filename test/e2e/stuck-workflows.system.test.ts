@@ -15,7 +15,7 @@ import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
-import { writeWorkflowBundle } from '../../apps/worker/relay/bundle.ts';
+import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { createDeliveryWorkflows } from '../../apps/worker/relay/delivery-workflows.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
 import { type DeliverEventInput, workflowIdOf } from '../../workflows/deliver-event/types.ts';

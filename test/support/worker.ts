@@ -1,10 +1,10 @@
 import type { DestinationStream } from 'pino';
 import { inject, onTestFinished } from 'vitest';
 import { createLog } from '#runtime/log.ts';
+import { installTemporalLog } from '#workflows/temporal-log.ts';
 import { workflowBundle } from '../../apps/dev/prebuilt.ts';
 import { startWorker } from '../../apps/worker/app.ts';
 import { readConfig } from '../../apps/worker/config.ts';
-import { installTemporalLog } from '../../apps/worker/relay/temporal.ts';
 import type { TestDatabase } from './database.ts';
 import { testWebhookSecretKeys } from './secrets.ts';
 

@@ -20,11 +20,15 @@ export interface ChildWorker {
 const ours = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Runs the worker of a folder (the repository's) with these settings and nothing else of this
- * environment; it is killed when the test ends.
+ * Runs the worker of a folder (the repository's), or another app, with these settings and nothing
+ * else of this environment; it is killed when the test ends.
  */
-export function spawnWorker(environment: Record<string, string>, root = ours): Omit<ChildWorker, 'metricsUrl'> {
-  const child = spawn(process.execPath, [path.join(root, 'apps/worker/main.ts')], {
+export function spawnWorker(
+  environment: Record<string, string>,
+  root = ours,
+  app = 'worker',
+): Omit<ChildWorker, 'metricsUrl'> {
+  const child = spawn(process.execPath, [path.join(root, 'apps', app, 'main.ts')], {
     cwd: root,
     env: { ...childEnvironment, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

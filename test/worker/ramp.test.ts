@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { planRamp, type RampState } from '../../apps/worker/relay/ramp.ts';
+import { type OperatedState, planOperated, planRamp, type RampState } from '../../apps/worker/relay/ramp.ts';
 import { parseTaskCounts } from '../../apps/worker/relay/task-counts.ts';
 
 const begun: RampState = {
@@ -39,11 +39,28 @@ it.each<[string, Partial<RampState>, object]>([
   expect(planRamp({ ...begun, ...changed }, { stepMs: 30_000 })).toEqual(action);
 });
 
+const operated: OperatedState = { ...begun, withoutCurrentMs: 0 };
+
+it.each<[string, Partial<OperatedState>, object]>([
+  ['begins no ramp', { ramping: null }, none],
+  ['leaves the next step to the operator', at(5), none],
+  ['ends its share at one failed task, also while the operator is away', { ...at(5), failedTasks: 1 }, ramp(0)],
+  ['stays stopped', { ...at(0), failedTasks: 1 }, none],
+  ['does not end the share of another build', { ramping: { buildId: 'c', percentage: 5 }, failedTasks: 1 }, none],
+  ['waits for the operator when no build is current', { current: null, withoutCurrentMs: 59_000 }, none],
+  ['takes over when no build has been current for long', { current: null, withoutCurrentMs: 60_000 }, makeCurrent],
+  ['takes over from workers that are gone for long', { isCurrentAlive: false, withoutCurrentMs: 60_000 }, makeCurrent],
+  ['does nothing once it is current', { current: 'b', failedTasks: 1 }, none],
+])('a version that an operator rolls out %s', (_, changed, action) => {
+  expect(planOperated({ ...operated, ...changed }, { takeOverMs: 60_000 })).toEqual(action);
+});
+
 it('failed tasks are read from the metrics of the core, and do not count as completed', () => {
   const page = `# TYPE temporal_workflow_task_execution_failed counter
 temporal_workflow_task_execution_failed{namespace="n",task_queue="deliver",failure_reason="NonDeterminismError"} 3
 temporal_workflow_task_execution_latency_count{namespace="n",task_queue="deliver"} 40
 temporal_workflow_task_execution_latency_bucket{le="50"} 40
+temporal_workflow_task_execution_failed{namespace="n",task_queue="replay"} 5
 temporal_workflow_task_execution_latency_count{task_queue="other"} 2`;
-  expect(parseTaskCounts(page)).toEqual({ completed: 39, failed: 3 });
+  expect(parseTaskCounts(page)).toEqual({ completed: 37, failed: 3 });
 });

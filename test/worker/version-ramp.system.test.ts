@@ -14,7 +14,7 @@ import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
-import { writeWorkflowBundle } from '../../apps/worker/relay/bundle.ts';
+import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { spawnWorker, startChildWorker } from './child-worker.ts';
 
 const timeout = 240_000;

@@ -1,7 +1,4 @@
-/**
- * How a new version of the workers takes traffic: a policy without effects, for a worker or an
- * operator to carry out.
- */
+/** How a new version of the workers takes traffic: policies without effects. */
 
 /** The shares of traffic that a version takes before it becomes current, in percent. */
 const shares = [5, 50] as const;
@@ -50,4 +47,23 @@ export function planRamp(state: RampState, { stepMs }: { stepMs: number }): Ramp
   if (completedTasks < tasksPerStep && stepAgeMs < stepMs) return none;
   const next = shares.find((share) => share > ramping.percentage);
   return next === undefined ? { kind: 'makeCurrent' } : ramp(next);
+}
+
+/** What a version that an operator rolls out looks at. */
+export type OperatedState = Pick<RampState, 'own' | 'current' | 'isCurrentAlive' | 'ramping' | 'failedTasks'> & {
+  /** Since when no worker of the current version has been seen; 0 while one is. */
+  withoutCurrentMs: number;
+};
+
+/**
+ * Decides what a version does while an operator owns the rollout. It ends its share when a workflow
+ * task fails, so that a rollout stops also while the operator is away. It takes over when no worker
+ * of the current version is left for `takeOverMs`: nothing else would do the work.
+ */
+export function planOperated(state: OperatedState, { takeOverMs }: { takeOverMs: number }): RampAction {
+  const { own, current, isCurrentAlive, ramping, failedTasks, withoutCurrentMs } = state;
+  if (current === own) return none;
+  if ((current === null || !isCurrentAlive) && withoutCurrentMs >= takeOverMs) return { kind: 'makeCurrent' };
+  const hasShare = ramping?.buildId === own && ramping.percentage > 0;
+  return hasShare && failedTasks > 0 ? ramp(0) : none;
 }

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { deliverQueue } from '#workflows/deliver-event/types.ts';
 
 /** Workflow tasks that this process has carried out since it started. */
 export interface TaskCounts {
@@ -32,12 +33,16 @@ export async function readTaskCounts(address: string): Promise<TaskCounts> {
   return parseTaskCounts(await response.text());
 }
 
-/** Adds up the counts of all queues of a page in Prometheus' format. */
+/**
+ * Adds up the counts of a page in Prometheus' format, of the workers' queue only: a replay for an
+ * operator counts its failures under a queue of its own.
+ */
 export function parseTaskCounts(page: string): TaskCounts {
   let executed = 0;
   let failed = 0;
   for (const line of page.split('\n')) {
-    const [, name = '', value = ''] = /^(\w+)(?:\{.*\})? ([0-9.e+]+)/.exec(line) ?? [];
+    const [, name = '', labels = '', value = ''] = /^(\w+)\{(.*)\} ([0-9.e+]+)/.exec(line) ?? [];
+    if (!labels.includes(`task_queue="${deliverQueue}"`)) continue;
     if (name === executedName) executed += Number(value);
     if (name === failedName || name === `${failedName}_total`) failed += Number(value);
   }

@@ -1,19 +1,15 @@
-import { fileURLToPath } from 'node:url';
+import { Context } from '@temporalio/activity';
 import { Client } from '@temporalio/client';
 import {
-  bundleWorkflowCode,
-  DefaultLogger,
   type InjectedSinks,
-  makeTelemetryFilterString,
   type NativeConnection,
-  Runtime,
   Worker,
   type WorkerOptions,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
-import type { Logger } from '#runtime/log.ts';
 import { once } from '#runtime/once.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
+import { bundleWorkflows } from '#workflows/bundle-sources.ts';
 import {
   type DeliveryActivities,
   type DeliverySinks,
@@ -22,9 +18,11 @@ import {
   type RoundEnd,
 } from '#workflows/deliver-event/types.ts';
 import type { RedeliveryActivities } from '#workflows/redeliver/types.ts';
+import { type ReplayActivities, replayQueue } from '#workflows/rollout/types.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
 import { connectToTemporal, followApiKey } from './connect-temporal.ts';
 import { createDeliveryWorkflows } from './delivery-workflows.ts';
+import { replaySample } from './replay-sample.ts';
 import { openSearchAttributes } from './search-attributes.ts';
 import type { WorkerVersion } from './versions.ts';
 
@@ -43,6 +41,8 @@ export interface TemporalOptions extends TemporalServer {
   bundle: WorkflowBundleWithSourceMap | null;
   /** The version as which the workers poll; null: unversioned. */
   version?: WorkerVersion | null;
+  /** Whether workers of a version replay histories when an operator asks. */
+  offersReplay?: boolean;
   /** Called when this process ends a round, at the time of its end. */
   onRoundEnded?: (end: RoundEnd) => void;
   /** Called with a sentence: what keeps it from opening, or what it does without. */
@@ -63,20 +63,9 @@ const callDeadlineMs = 5_000;
 export type OpenTemporal = Awaited<ReturnType<typeof openTemporal>>;
 
 /**
- * Bundles `workflows/` for a worker. Its source map has lines only: columns would depend on the
- * length of this machine's paths, and a prebuilt bundle is to have the same bytes everywhere.
- */
-export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
-  return bundleWorkflowCode({
-    workflowsPath: fileURLToPath(import.meta.resolve('#workflows/index.ts')),
-    logger: new DefaultLogger('ERROR'),
-    webpackConfigHook: (config) => ({ ...config, devtool: 'inline-cheap-module-source-map' }),
-  });
-}
-
-/**
  * Two workers on one connection, one per queue, so that retries and failing webhooks have slots of
- * their own; and what the relay asks of Temporal. Workflows are started eagerly: the worker that
+ * their own, a third one that replays histories for an operator, and what the relay asks of
+ * Temporal. Workflows are started eagerly: the worker that
  * starts one gets its first task with the answer, which spares the round trip through the queue.
  *
  * Resolves once Temporal answers, however long that takes. @throws the signal's reason when that
@@ -95,7 +84,7 @@ export async function openTemporal(options: TemporalOptions) {
   const leaveApiKey = followApiKey(connection, options);
   const client = new Client({ connection, namespace });
   const attributes = await openSearchAttributes({ client, namespace, onProblem });
-  const workers = await createWorkers(connection, options);
+  const workers = await createWorkers(connection, client, options);
   const running = Promise.all(workers.map((worker) => worker.run()));
 
   const close = async (): Promise<void> => {
@@ -117,7 +106,11 @@ export async function openTemporal(options: TemporalOptions) {
   };
 }
 
-async function createWorkers(connection: NativeConnection, options: TemporalOptions): Promise<[Worker, Worker]> {
+async function createWorkers(
+  connection: NativeConnection,
+  client: Client,
+  options: TemporalOptions,
+): Promise<Worker[]> {
   const { namespace, activities, promptSlots, slowSlots, onRoundEnded = () => {}, version = null } = options;
   const workflowBundle = options.bundle ?? (await bundleWorkflows());
   const sinks: InjectedSinks<DeliverySinks> = { delivery: { ended: { fn: (_, end) => onRoundEnded(end) } } };
@@ -139,7 +132,18 @@ async function createWorkers(connection: NativeConnection, options: TemporalOpti
     taskQueue: deliverSlowQueue,
     maxConcurrentActivityTaskExecutions: slowSlots,
   });
-  return [prompt, slow];
+  if (version === null || options.offersReplay !== true) return [prompt, slow];
+  const replay = await Worker.create({
+    connection,
+    namespace,
+    taskQueue: replayQueue(version.deploymentName, version.buildId),
+    activities: {
+      replaySample: ({ sampleSize }) =>
+        replaySample({ client, workflowBundle, sampleSize, onReplayed: () => Context.current().heartbeat() }),
+    } satisfies ReplayActivities,
+    maxConcurrentActivityTaskExecutions: 1,
+  });
+  return [prompt, slow, replay];
 }
 
 /**
@@ -151,20 +155,4 @@ function versioned(version: WorkerVersion | null): Pick<WorkerOptions, 'workerDe
   return {
     workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior: 'AUTO_UPGRADE' },
   };
-}
-
-/**
- * Sends what the SDK and its native core have to say to our log, warnings and worse only; the core
- * would otherwise write to standard error itself. The SDK's runtime is one a process and cannot be
- * replaced, so this is called once, by the process's main or a test file's set-up, before anything
- * opens Temporal. With `metricsAddress` (host:port) the core serves its own metrics there.
- */
-export function installTemporalLog(log: Logger, metricsAddress?: string): void {
-  Runtime.install({
-    telemetryOptions: {
-      logging: { filter: makeTelemetryFilterString({ core: 'WARN', other: 'ERROR' }), forward: {} },
-      ...(metricsAddress === undefined ? {} : { metrics: { prometheus: { bindAddress: metricsAddress } } }),
-    },
-    logger: new DefaultLogger('WARN', ({ level, message }) => log.warn({ sdkLevel: level }, `temporal: ${message}`)),
-  });
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { NativeConnection } from '@temporalio/worker';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { StartRefused } from '#runtime/start-refused.ts';
-import { isStopped, planRamp, type RampState } from './ramp.ts';
+import { isStopped, planOperated, planRamp, type RampAction, type RampState } from './ramp.ts';
 import type { TaskCounts } from './task-counts.ts';
 
 /** Which deployment this worker belongs to, and which build of it this is. */
@@ -26,6 +26,10 @@ export interface VersionsOptions {
    * lasts 60 s at the server, so less than that would call a living one gone.
    */
   goneAfterMs?: number;
+  /** Who moves traffic to this version: its workers, or a Kubernetes operator. */
+  rollout?: 'worker' | 'operator';
+  /** After how long without a worker of the current version this one takes over from an operator. */
+  takeOverMs?: number;
   /** How long a step of the ramp lasts at most, when there is too little work to judge by. */
   rampStepMs: number;
   /** Workflow tasks of this process so far. */
@@ -49,7 +53,7 @@ const quietMs = 10_000;
 
 /**
  * Makes this worker's version the current one of its deployment, so that new deliveries start on it
- * and waiting ones continue on it. Nothing outside the pods takes part: no hook, no operator.
+ * and waiting ones continue on it. Nothing outside the pods is needed: no hook, no operator.
  *
  * A version takes traffic in steps (`planRamp`), and its pods are not ready meanwhile, so a rollout
  * keeps the pods of the version before. When a workflow task fails, the ramp goes back to 0 percent
@@ -61,6 +65,8 @@ const quietMs = 10_000;
  * the middle of a rollout takes over for as long as its version lives, and cannot leave the
  * deployment pointing at a version that is gone.
  *
+ * While an operator owns the rollout, a version only ends its own share (`planOperated`).
+ *
  * (Rejected: order by creation time, under which a rollback would never take over; order by Helm's
  * revision, which Argo CD does not count.)
  */
@@ -70,11 +76,12 @@ export function createVersions(options: VersionsOptions) {
   // just begun to poll, and answer the next at once.
   const { withinDeadline = (call) => call() } = options;
   const { checkEveryMs = 10_000, goneAfterMs = 75_000, startDeadlineMs = 600_000 } = options;
-  const { rampStepMs, countTasks, onStopped = () => {} } = options;
+  const { rampStepMs, countTasks, onStopped = () => {}, rollout = 'worker', takeOverMs = 300_000 } = options;
   const { deploymentName, buildId } = version;
   let known: string | null | undefined;
   let hasBegun = false;
   let wasStopped = false;
+  let currentSeenAt = performance.now();
   let step = { percentage: -1, startedAt: 0, tasks: { completed: 0, failed: 0 } };
   const stopping = new AbortController();
 
@@ -124,10 +131,8 @@ export function createVersions(options: VersionsOptions) {
     if (current === buildId) hasBegun = true;
     if (current === buildId || stopping.signal.aborted) return current === buildId;
     const isCurrentAlive = current !== null && (await isAlive(current));
-    const action = planRamp(
-      { ...state, isCurrentAlive, hasBegun, ...(await judgeStep(ramping)) },
-      { stepMs: rampStepMs },
-    );
+    if (isCurrentAlive) currentSeenAt = performance.now();
+    const action = plan({ ...state, isCurrentAlive, hasBegun, ...(await judgeStep(ramping)) });
     // The conflict token lets one of several that see the same win.
     const change = { namespace, deploymentName, buildId, conflictToken };
     if (action.kind === 'makeCurrent') {
@@ -142,6 +147,11 @@ export function createVersions(options: VersionsOptions) {
       hasBegun = true;
     }
     return false;
+  }
+
+  function plan(state: RampState): RampAction {
+    if (rollout === 'worker') return planRamp(state, { stepMs: rampStepMs });
+    return planOperated({ ...state, withoutCurrentMs: performance.now() - currentSeenAt }, { takeOverMs });
   }
 
   /** What this process did since it first saw the share of traffic that its version has now. */

@@ -10,7 +10,7 @@ import { z } from 'zod';
 const BundleFile = z.object({ sources: z.string(), code: z.string() });
 
 const mapMark = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
-const workflowsFolder = fileURLToPath(new URL('../../../workflows', import.meta.url));
+const workflowsFolder = fileURLToPath(new URL('.', import.meta.url));
 
 /** A prebuilt workflow bundle that is not this release's, or none. The message says what to do. */
 export class BundleRefused extends Error {}
@@ -51,6 +51,24 @@ export function readWorkflowBundle(file: string): WorkflowBundleWithSourceMap {
     );
   return { code: bundle.code, sourceMap: '' };
 }
+
+/** The setting WORKFLOW_BUNDLE: a prebuilt bundle, or null to bundle at the start. */
+export const workflowBundleSetting = z
+  .string()
+  .optional()
+  .transform((file, context) => {
+    try {
+      return file === undefined ? null : readWorkflowBundle(file);
+    } catch (error) {
+      if (!(error instanceof BundleRefused)) throw error;
+      context.addIssue({ code: 'custom', message: error.message });
+      return z.NEVER;
+    }
+  })
+  .meta({
+    description: 'File of the prebuilt workflow code. Without it the process bundles at its start.',
+    shown: 'the image’s',
+  });
 
 function parseBundle(file: string): z.output<typeof BundleFile> {
   try {
