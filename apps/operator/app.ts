@@ -5,7 +5,7 @@ import { serveMetrics } from '#runtime/metrics-page.ts';
 import { once } from '#runtime/once.ts';
 import type { OperatorConfig } from './config.ts';
 import type { ResourceKind } from './controller/contract.ts';
-import { type CommonRunnerOptions, createRunner } from './controller/runner.ts';
+import { type CommonRunnerOptions, createRunner, type Runner } from './controller/runner.ts';
 import { createApis } from './kube/client.ts';
 import { createEvents } from './kube/events.ts';
 import { createElection } from './kube/lease.ts';
@@ -13,6 +13,7 @@ import { createMetrics } from './metrics.ts';
 import { createRegionAccess } from './region/access.ts';
 import { createConnections } from './region/connections.ts';
 import { createRegionController } from './region/controller.ts';
+import { createRollouts } from './region/rollouts.ts';
 import { kinds, type Region } from './resources.ts';
 import { createWebhookRunners } from './webhooks.ts';
 
@@ -69,11 +70,22 @@ export async function startOperator(
     onPass: () => metrics.passes.inc({ kind }),
   });
   for (const kind of config.webhooks ? Object.keys(kinds) : ['Region']) metrics.failures.inc({ kind }, 0);
-  const regions = createRunner({
+  const findRegion = () => regions.get('region') as Region | undefined;
+  const rollouts = createRollouts({
+    connections,
+    bundle: config.workflowBundle,
+    announce: async (note) => {
+      const region = findRegion();
+      if (region !== undefined) await recordEvent(region, 'Warning', note);
+    },
+    onError: onError('the worker of rollouts ended; it is started again'),
+  });
+  const regions: Runner = createRunner({
     ...runnerOptions(kinds.Region),
     api: apis(CustomObjectsApi),
     controller: createRegionController({
       connections,
+      rollouts,
       onReport: (conditions) => {
         for (const { type, status: current } of conditions)
           for (const status of ['True', 'False', 'Unknown'])
@@ -81,10 +93,7 @@ export async function startOperator(
       },
     }),
   });
-  const getRegion = createRegionAccess({
-    connections,
-    findRegion: () => regions.get('region') as Region | undefined,
-  });
+  const getRegion = createRegionAccess({ connections, findRegion });
   const webhooks = config.webhooks ? [createWebhookRunners({ apis, getRegion, optionsOf: runnerOptions })] : [];
   const runners = [regions, ...webhooks];
   const election = createElection({
@@ -123,6 +132,7 @@ export async function startOperator(
     await Promise.all(runners.map((runner) => runner.stop()));
     await started;
     await election.stop();
+    await rollouts.close();
     await connections.close();
     await server.stop();
   }

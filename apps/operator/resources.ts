@@ -137,6 +137,23 @@ export interface RegionSpec {
       key: string;
     };
   };
+  /** The workers of this release. */
+  workers?: {
+    /** How traffic moves to the workers of a new build. */
+    rollout: {
+      /**
+       * `Worker`: a new build takes traffic in steps by itself. `Operator`: it first replays
+       * histories, and the operator moves the traffic. The workers have the same setting.
+       */
+      mode: 'Worker' | 'Operator';
+      /** How long a new build takes 5 and then 50 percent of the traffic. */
+      step: string;
+      /** Histories to replay of each workflow type, open ones and closed ones each. */
+      sampleSize: number;
+      /** Any text. A change tries a build that was held again. */
+      retry?: string;
+    };
+  };
   /** What WebhookSubscriptions need. Without it, none is carried out. */
   webhooks?: {
     /** Key of a Secret that holds the `WEBHOOK_SECRET_KEYS` of the workers. */
@@ -213,6 +230,19 @@ export interface RegionStatus {
       /** `Current`, `Ramping`, `Draining`, `Drained` or `Inactive`. */
       state: string;
     }[];
+  };
+  /** The newest rollout of a build by the operator. */
+  rollout?: {
+    /** The build. */
+    build?: string;
+    /** `Replaying`, `Ramping`, `Current` or `Held`. */
+    state?: string;
+    /** Share of the traffic that it takes, in percent. */
+    percent?: number;
+    /** Histories that replayed. */
+    replayed?: number;
+    /** Histories that did not replay. */
+    failed?: number;
   };
   /** The ledger and the backlog, as PostgreSQL counts them. */
   deliveries?: {

@@ -78,8 +78,11 @@ const workers = { currentBuild: 'b2', ramping: null, builds: [] };
 const region = { ...regionIn('us'), metadata: { name: 'region', namespace: 'us', ...metadata } } as Region;
 type Change = Partial<{ database: object; workers: object | null }>;
 const observe = (change: Change = {}) =>
-  reportRegion(region, { database, workers, sealing, ...change } as Parameters<typeof reportRegion>[1], null)
-    .conditions;
+  reportRegion(
+    region,
+    { database, workers, sealing, rollout: null, ...change } as Parameters<typeof reportRegion>[1],
+    null,
+  ).conditions;
 
 const regions: [what: string, conditions: JudgedCondition[], health: string, release: string][] = [
   ['Ready', observe(), 'Healthy', 'current'],

@@ -56,6 +56,7 @@ const ofTheImage = [
   'PORT',
   'WORKFLOW_BUNDLE',
   'WORKER_BUILD_ID',
+  'WORKER_ROLLOUT',
   'ORG_API_BUILD_ID',
   'PROBE_HOST',
   'PROBE_PORT',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import type { Sealing } from '#domain/sealed/count.ts';
+import type { RolloutProgress } from '#workflows/rollout/types.ts';
 import { planAdmission } from '../../apps/operator/region/admission.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
@@ -43,7 +44,7 @@ const sealing: Sealing = {
   unused: [1],
   missing: [],
 };
-const healthy: ObservedRegion = { database, workers, sealing };
+const healthy: ObservedRegion = { database, workers, sealing, rollout: null };
 
 /** Type, status and reason of each condition that is not true; Ready first. */
 const problemsOf = (observed: ObservedRegion | null) =>
@@ -92,9 +93,54 @@ describe('the status of a Region', () => {
     expect(problemsOf({ ...healthy, ...change })).toEqual([`Ready False ${reason}`, `${type} False ${reason}`]);
   });
 
+  const progress = {
+    buildId: 'b2',
+    state: 'ramping' as const,
+    reason: null,
+    message: 'Build b2 takes 5 % of the traffic.',
+    percentage: 5,
+    replayed: 12,
+    failed: 0,
+  };
+  const rolled = (change: Partial<RolloutProgress>) => {
+    const newest = { request: 'b2', isRunning: true, progress: { ...progress, ...change } };
+    return reportRegion(region, { ...healthy, rollout: { isOpen: true, newest } }, null);
+  };
+
+  it.each<[string, Partial<RolloutProgress>, string[]]>([
+    ['ramps', {}, ['Progressing True Ramping', 'ReplayVerified True HistoriesReplayed']],
+    [
+      'replays',
+      { state: 'replaying', replayed: null, failed: null },
+      ['Progressing True Replaying', 'ReplayVerified Unknown Replaying'],
+    ],
+    [
+      'is held by histories that do not replay',
+      { state: 'held', reason: 'ReplayFailed', failed: 2 },
+      ['Progressing False ReplayFailed', 'ReplayVerified False ReplayFailed'],
+    ],
+    [
+      'is held by failed tasks',
+      { state: 'held', reason: 'TasksFailed' },
+      ['Progressing False TasksFailed', 'ReplayVerified True HistoriesReplayed'],
+    ],
+    [
+      'is complete',
+      { state: 'current' },
+      ['Progressing False RolloutComplete', 'ReplayVerified True HistoriesReplayed'],
+    ],
+    ['is of another build', { buildId: 'b1' }, ['Progressing True Ramping', 'ReplayVerified Unknown NotReplayed']],
+  ])('shows a rollout that %s', (_, change, expected) => {
+    const { conditions, rollout } = rolled(change);
+    const shown = conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+
+    expect(shown.filter((one) => /^(Progressing|ReplayVerified)/.test(one))).toEqual(expected);
+    expect(rollout).toMatchObject({ percent: 5 });
+  });
+
   it('says Unknown of what could not be read, and still shows the rest', () => {
     const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
-    const observed = { ...healthy, workers: away };
+    const observed = { ...healthy, workers: away, rollout: null };
 
     expect(problemsOf(observed)).toEqual([
       'Ready Unknown TemporalUnreachable',

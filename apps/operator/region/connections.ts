@@ -60,6 +60,24 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     if (problem !== undefined) throw new ReconcileFailed('PlaintextRefused', `${problem}.`);
   }
 
+  /** How the Temporal of a Region is reached, and a key that changes with it. @throws ReconcileFailed */
+  async function serverOf({ spec: { temporal: spec } }: Region): Promise<{ key: string; server: TemporalServer }> {
+    refusePlaintext('TEMPORAL_ADDRESS', spec.address, spec.tls);
+    const read = async (ref?: SecretRef) => (ref === undefined ? null : readKey(ref));
+    const ca = await read(spec.caSecretRef);
+    const cert = await read(spec.certificateSecretRef);
+    const certKey = await read(spec.certificateKeySecretRef);
+    const apiKey = await read(spec.apiKeySecretRef);
+    const own = cert === null || certKey === null ? null : { cert, key: certKey };
+    const server: TemporalServer = {
+      address: spec.address,
+      namespace: spec.namespace,
+      tls: spec.tls ? { serverName: spec.tlsServerName ?? null, ca, own } : null,
+      apiKey: apiKey === null ? null : () => apiKey,
+    };
+    return { key: JSON.stringify([spec, ca, cert, certKey, apiKey]), server };
+  }
+
   return {
     readKey,
     /** The database of a Region. @throws ReconcileFailed */
@@ -87,29 +105,12 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
         await opened.close();
       }
     },
+    serverOf,
     /** A connection to the Temporal of a Region; it connects with the first call. @throws ReconcileFailed */
-    async openTemporal({ spec: { temporal: spec } }: Region): Promise<Connection> {
-      refusePlaintext('TEMPORAL_ADDRESS', spec.address, spec.tls);
-      const read = async (ref?: SecretRef) => (ref === undefined ? null : readKey(ref));
-      const ca = await read(spec.caSecretRef);
-      const cert = await read(spec.certificateSecretRef);
-      const certKey = await read(spec.certificateKeySecretRef);
-      const apiKey = await read(spec.apiKeySecretRef);
-      const key = JSON.stringify([spec, ca, cert, certKey, apiKey]);
+    async openTemporal(region: Region): Promise<Connection> {
+      const { key, server } = await serverOf(region);
       if (temporal?.key !== key) {
         const before = temporal;
-        const server: TemporalServer = {
-          address: spec.address,
-          namespace: spec.namespace,
-          tls: spec.tls
-            ? {
-                serverName: spec.tlsServerName ?? null,
-                ca,
-                own: cert === null || certKey === null ? null : { cert, key: certKey },
-              }
-            : null,
-          apiKey: apiKey === null ? null : () => apiKey,
-        };
         temporal = { key, opened: Connection.lazy({ ...connectionOptions(server), connectTimeout: connectTimeoutMs }) };
         await before?.opened.close();
       }

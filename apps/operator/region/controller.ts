@@ -1,41 +1,79 @@
 import { setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
-import type { Controller, JudgedCondition } from '../controller/contract.ts';
+import type { Controller, JudgedCondition, Note } from '../controller/contract.ts';
 import { kinds, type Region } from '../resources.ts';
 import { type AdmissionAction, nameAdmission, planAdmission } from './admission.ts';
 import type { Connections } from './connections.ts';
 import { type ObservedRegion, observeRegion } from './observe.ts';
 import { reportRegion } from './report.ts';
+import { planRollout, type RolloutAction } from './rollout-plan.ts';
+import type { Rollouts } from './rollouts.ts';
 import { planSealing, resealSecrets, type SealingAction } from './sealing.ts';
-
-type RegionAction = AdmissionAction | SealingAction;
 
 /** How often a region is looked at: its state is not in Kubernetes, so no watch shows it. */
 const resyncMs = 15_000;
 
-/** Keeps the status of a Region true, holds its deliveries, and seals its secrets again as the spec says. */
+type RegionAction = AdmissionAction | SealingAction | RolloutAction;
+
+/**
+ * Keeps the status of a Region true. Holds its deliveries, seals its secrets again and rolls its
+ * workers out as the spec says.
+ */
 export function createRegionController(options: {
   connections: Connections;
+  rollouts: Rollouts;
   onReport: (conditions: JudgedCondition[]) => void;
 }): Controller<Region, ObservedRegion, RegionAction> {
+  const { connections, rollouts } = options;
   return {
     kind: kinds.Region,
     resyncMs,
-    observe: (region) => observeRegion(region, options.connections),
-    plan: (region, observed) => [...planAdmission(region, observed), ...planSealing(region, observed)],
+    observe: (region) => observeRegion(region, connections, rollouts),
+    plan: (region, observed) => [
+      ...planAdmission(region, observed),
+      ...planSealing(region, observed),
+      ...planRollout(region, observed),
+    ],
     async execute(action, region, signal) {
-      const { connections } = options;
-      if (action.kind === 'resealSecrets') return resealSecrets(region, connections, signal);
-      const { pool } = await connections.openDatabase(region);
-      await setDeliveryAdmission(pool, action.state);
+      switch (action.kind) {
+        case 'setAdmission': {
+          const { pool } = await connections.openDatabase(region);
+          await setDeliveryAdmission(pool, action.state);
+          return;
+        }
+        case 'resealSecrets':
+          return resealSecrets(region, connections, signal);
+        case 'openRollouts':
+          return rollouts.open(region);
+        case 'cancelRollout':
+          return rollouts.cancel(region);
+        case 'endShare':
+          return rollouts.endShare(region);
+        case 'startRollout':
+          return rollouts.start(region, action.input);
+      }
     },
-    describe: (action) =>
-      action.kind === 'resealSecrets'
-        ? { reason: 'SecretsResealed', message: `Key version ${action.version} seals every stored secret.` }
-        : { reason: 'DeliveryStateSet', message: `The state of deliveries is ${nameAdmission(action.state)}.` },
+    describe,
     report(region, observed, failure) {
       const report = reportRegion(region, observed, failure);
       options.onReport(report.conditions);
       return report;
     },
   };
+}
+
+function describe(action: RegionAction): Note | null {
+  switch (action.kind) {
+    case 'setAdmission':
+      return { reason: 'DeliveryStateSet', message: `The state of deliveries is ${nameAdmission(action.state)}.` };
+    case 'resealSecrets':
+      return { reason: 'SecretsResealed', message: `Key version ${action.version} seals every stored secret.` };
+    case 'openRollouts':
+      return null;
+    case 'cancelRollout':
+      return { reason: 'RolloutCancelled', message: 'The rollout of another build than the release’s is cancelled.' };
+    case 'endShare':
+      return { reason: 'ShareEnded', message: 'The current build takes all traffic again.' };
+    case 'startRollout':
+      return { reason: 'RolloutStarted', message: 'The build of the release replays histories, then takes traffic.' };
+  }
 }

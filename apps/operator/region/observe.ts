@@ -1,4 +1,3 @@
-import type { Connection } from '@temporalio/client';
 import type { Pool } from 'pg';
 import type { DeliveryAdmission } from '#domain/db/statements/delivery-admission.ts';
 import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
@@ -9,20 +8,9 @@ import { type Failure, ReconcileFailed } from '../controller/contract.ts';
 import type { Reason } from '../controller/reasons.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
+import type { ObservedRollout, Rollouts } from './rollouts.ts';
 import { readSealing } from './sealing-keys.ts';
-
-/** A build of the workers, as Temporal knows it. */
-export interface WorkerBuild {
-  buildId: string;
-  state: 'Current' | 'Ramping' | 'Draining' | 'Drained' | 'Inactive';
-}
-
-export interface Workers {
-  currentBuild: string | null;
-  ramping: { buildId: string; percent: number } | null;
-  /** Newest first. */
-  builds: WorkerBuild[];
-}
+import { readWorkers, type Workers } from './workers.ts';
 
 /** Something that could not be read, and why. */
 export type Unreadable = Failure;
@@ -34,6 +22,8 @@ export interface ObservedRegion {
   workers: Workers | Unreadable | null;
   /** What is sealed with which key. */
   sealing: Sealing | Unreadable;
+  /** Null: the workers roll themselves out. */
+  rollout: { isOpen: boolean; newest: ObservedRollout | null } | Unreadable | null;
 }
 
 export const isUnreadable = (part: object | null): part is Unreadable => part !== null && 'reason' in part;
@@ -41,18 +31,36 @@ export const isUnreadable = (part: object | null): part is Unreadable => part !=
 const temporalDeadlineMs = 5_000;
 
 /** Reads the region's PostgreSQL and Temporal, each by itself. */
-export async function observeRegion(region: Region, connections: Connections): Promise<ObservedRegion> {
-  const [database, sealing, workers] = await Promise.all([
+export async function observeRegion(
+  region: Region,
+  connections: Connections,
+  rollouts: Pick<Rollouts, 'isOpen' | 'find'>,
+): Promise<ObservedRegion> {
+  const { temporal, workers: workersSpec } = region.spec;
+  const [database, sealing, workers, rollout] = await Promise.all([
     readPart('DatabaseUnreachable', 'PostgreSQL', async () => {
       const { pool } = await connections.openDatabase(region);
       return readMigrated(() => readDatabase(pool));
     }),
     readPart('DatabaseUnreachable', 'PostgreSQL', () => readMigrated(() => readSealing(region, connections))),
     readPart('TemporalUnreachable', 'Temporal', async () => {
-      return readWorkers(await connections.openTemporal(region), region);
+      const connection = await connections.openTemporal(region);
+      const { namespace, deployment: deploymentName } = temporal;
+      return connection.withDeadline(Date.now() + temporalDeadlineMs, async () => {
+        await connection.workflowService.describeNamespace({ namespace });
+        return deploymentName === undefined
+          ? null
+          : readWorkers(connection.workflowService, { namespace, deploymentName });
+      });
     }),
+    workersSpec?.rollout?.mode !== 'Operator'
+      ? null
+      : readPart('TemporalUnreachable', 'Temporal', async () => ({
+          isOpen: await rollouts.isOpen(region),
+          newest: await rollouts.find(region),
+        })),
   ]);
-  return { database, sealing, workers };
+  return { database, sealing, workers, rollout };
 }
 
 async function readPart<T>(reason: Reason, server: string, read: () => Promise<T>): Promise<T | Unreadable> {
@@ -83,40 +91,4 @@ async function readMigrated<T>(read: () => Promise<T>): Promise<T | Unreadable> 
     if (!notMigrated.has((cause as { code?: string }).code ?? '')) throw cause;
     return { reason: 'NotMigrated', message: 'The database lacks the schema or the rights of this version.' };
   }
-}
-
-const states: Record<number, WorkerBuild['state']> = {
-  1: 'Inactive',
-  2: 'Current',
-  3: 'Ramping',
-  4: 'Draining',
-  5: 'Drained',
-};
-const grpcNotFound = 5;
-
-async function readWorkers(connection: Connection, { spec }: Region): Promise<Workers | null> {
-  const { namespace, deployment } = spec.temporal;
-  const call = <T>(work: () => Promise<T>) => connection.withDeadline(Date.now() + temporalDeadlineMs, work);
-  await call(() => connection.workflowService.describeNamespace({ namespace }));
-  if (deployment === undefined) return null;
-  const described = await call(() =>
-    connection.workflowService.describeWorkerDeployment({ namespace, deploymentName: deployment }),
-  ).catch((cause: { code?: number }) => {
-    if (cause.code === grpcNotFound) return null;
-    throw cause;
-  });
-  if (described === null) return null;
-  const { routingConfig, versionSummaries } = described.workerDeploymentInfo ?? {};
-  const ramping = routingConfig?.rampingDeploymentVersion?.buildId;
-  const builds = (versionSummaries ?? [])
-    .toSorted((a, b) => Number(b.createTime?.seconds ?? 0) - Number(a.createTime?.seconds ?? 0))
-    .map(({ deploymentVersion, status }) => ({
-      buildId: deploymentVersion?.buildId ?? '',
-      state: states[status ?? 0] ?? 'Inactive',
-    }));
-  return {
-    currentBuild: routingConfig?.currentDeploymentVersion?.buildId || null,
-    ramping: ramping ? { buildId: ramping, percent: routingConfig?.rampingVersionPercentage ?? 0 } : null,
-    builds: builds.slice(0, 20),
-  };
 }

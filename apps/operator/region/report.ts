@@ -1,4 +1,5 @@
 import { currentMigration } from '#domain/db/migrations/index.ts';
+import type { RolloutProgress } from '#workflows/rollout/types.ts';
 import { condition } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
@@ -17,12 +18,25 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
     const others = ['Delivering', 'KeysFresh'].map((type) => condition(type, null, reason, message));
     return { schema: { expected: currentMigration }, conditions: [summarize(parts), ...parts, ...others] };
   }
-  const parts = [judgeSchema(observed), judgeTemporal(observed), judgeWorkers(region, observed), judgeLedger(observed)];
+  const parts = [
+    judgeSchema(observed),
+    judgeTemporal(observed),
+    ...judgeReplay(region, observed),
+    judgeWorkers(region, observed),
+    judgeLedger(observed),
+  ];
   return {
     ...showDatabase(observed),
     ...showWorkers(observed),
+    ...showRollout(observed),
     ...showSecrets(observed),
-    conditions: [summarize(parts), ...parts, judgeAdmission(observed), judgeSealing(region, observed, failure)],
+    conditions: [
+      summarize(parts),
+      ...judgeProgress(observed),
+      ...parts,
+      judgeAdmission(observed),
+      judgeSealing(region, observed, failure),
+    ],
   };
 }
 
@@ -52,6 +66,19 @@ function showWorkers({ workers }: ObservedRegion): Pick<Report<Region>, 'workers
   const current = currentBuild === null ? {} : { currentBuild };
   const share = ramping === null ? {} : { rampingBuild: ramping.buildId, rampingPercent: Math.round(ramping.percent) };
   return { workers: { ...current, ...share, builds } };
+}
+
+const shownStates = { replaying: 'Replaying', ramping: 'Ramping', current: 'Current', held: 'Held' } as const;
+
+const newestRollout = ({ rollout }: ObservedRegion): RolloutProgress | null =>
+  rollout === null || isUnreadable(rollout) ? null : (rollout.newest?.progress ?? null);
+
+function showRollout(observed: ObservedRegion): Pick<Report<Region>, 'rollout'> {
+  const progress = newestRollout(observed);
+  if (progress === null) return {};
+  const { buildId: build, state, percentage: percent, replayed, failed } = progress;
+  const counts = replayed === null || failed === null ? {} : { replayed, failed };
+  return { rollout: { build, state: shownStates[state], percent, ...counts } };
 }
 
 const newestOf = ({ migrations }: { migrations: string[] }): string => migrations.at(-1) ?? 'none';
@@ -116,6 +143,36 @@ function judgeWorkers({ spec }: Region, { workers }: ObservedRegion): JudgedCond
       `Build ${currentBuild} is current; the release has ${expected}.`,
     );
   return condition(type, true, 'BuildCurrent', `Build ${currentBuild} is current.`);
+}
+
+/** Whether the release's build replays histories; no condition when the workers roll themselves out. */
+function judgeReplay({ spec }: Region, observed: ObservedRegion): JudgedCondition[] {
+  const type = 'ReplayVerified';
+  const { rollout } = observed;
+  if (rollout === null) return [];
+  if (isUnreadable(rollout)) return [condition(type, null, rollout.reason, rollout.message)];
+  const progress = newestRollout(observed);
+  const { buildId } = spec.release;
+  if (progress === null || progress.buildId !== buildId)
+    return [condition(type, null, 'NotReplayed', `Build ${buildId} has not replayed histories.`)];
+  const { replayed, failed, message } = progress;
+  if (replayed === null || failed === null) return [condition(type, null, 'Replaying', message)];
+  if (failed > 0) return [condition(type, false, 'ReplayFailed', message)];
+  return [condition(type, true, 'HistoriesReplayed', `${replayed} histories replay with build ${buildId}.`)];
+}
+
+/** Whether a rollout is under way. */
+function judgeProgress(observed: ObservedRegion): JudgedCondition[] {
+  const type = 'Progressing';
+  const { rollout } = observed;
+  if (rollout === null) return [];
+  if (isUnreadable(rollout)) return [condition(type, null, rollout.reason, rollout.message)];
+  const progress = newestRollout(observed);
+  if (progress === null) return [condition(type, false, 'NoRollout', 'No rollout has started.')];
+  const { state, reason, message } = progress;
+  if (reason !== null) return [condition(type, false, reason, message)];
+  if (state === 'current') return [condition(type, false, 'RolloutComplete', message)];
+  return [condition(type, true, state === 'ramping' ? 'Ramping' : 'Replaying', message)];
 }
 
 function judgeLedger({ database }: ObservedRegion): JudgedCondition {

@@ -7,10 +7,10 @@ import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/par
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { Controller, Note } from '../controller/contract.ts';
 import { ReconcileFailed } from '../controller/contract.ts';
+import { readSeconds } from '../duration.ts';
 import { setFinalizers } from '../kube/objects.ts';
 import { explainRefusals, type GetRegion, isAllowed, type RegionAccess } from '../region-access.ts';
 import { kinds, type WebhookSubscription } from '../resources.ts';
-import { readSeconds } from './duration.ts';
 import {
   type ObservedSubscription,
   planSubscription,

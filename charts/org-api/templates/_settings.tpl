@@ -27,6 +27,10 @@ OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
 REGION: {{ $values.region | quote }}
 {{- include "org-api.temporalSettings" .root }}
 WORKER_DEPLOYMENT: {{ default (include "org-api.fullname" .root) $values.worker.deploymentName | quote }}
+{{- if $values.operator.rollout.enabled }}
+WORKER_BUILD_ID: {{ include "org-api.buildId" .root | quote }}
+WORKER_ROLLOUT: operator
+{{- end }}
 WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
 DELIVERY_SCHEDULE: {{ $values.worker.deliverySchedule | quote }}
 SUSPEND_AFTER: {{ $values.worker.suspendAfter | quote }}
