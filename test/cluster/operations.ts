@@ -47,6 +47,11 @@ export function listOperations(
     },
     { name: 'scale up', run: each(({ release }) => release.upgrade(images.second, { values: replicas(4) })) },
     { name: 'scale down', run: each(({ release }) => release.upgrade(images.second, { values: replicas(2) })) },
+    {
+      name: 'scale by the autoscaler',
+      run: async () =>
+        void (await Promise.all(regions.map(({ release }) => autoscale(cluster, release, images.second)))),
+    },
     { name: 'delete pods', run: each(({ release }) => deletePods(cluster, release, random)) },
     { name: 'drain', run: each(({ release }) => evictPods(cluster, release)) },
     { name: 'failed migration', run: each((region) => failMigration(cluster, region, images.broken)) },
@@ -77,6 +82,23 @@ export function listOperations(
 }
 
 const replicas = (count: number) => ({ api: { replicas: count }, worker: { replicas: count } });
+
+/** API pods that the autoscaler may start. */
+const mostPods = 4;
+
+/**
+ * Lets the autoscaler choose the number of API pods, with a target that the load exceeds. Resolves
+ * when it has started as many as it may and the release is at its fixed number again.
+ */
+async function autoscale(cluster: Cluster, release: Release, image: Image): Promise<void> {
+  const autoscaling = { enabled: true, minReplicas: 2, maxReplicas: mostPods, targetCPUUtilizationPercentage: 10 };
+  await release.upgrade(image, { values: { api: { autoscaling } } });
+  const deployment = ['wait', `deployment/${release.name}-api`, '-n', release.namespace];
+  await cluster.kubectl([...deployment, `--for=jsonpath={.status.readyReplicas}=${mostPods}`, '--timeout=180s'], {
+    timeoutMs: 200_000,
+  });
+  await release.upgrade(image);
+}
 
 /**
  * A release whose migration fails must not be taken for a good one; the migration was tried, and
