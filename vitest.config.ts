@@ -16,7 +16,7 @@
  * in a child.
  */
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
-import { compiledCode } from './apps/dev/prebuilt.ts';
+import { compiledCode } from './apps/dev/compiled-code.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { poolSize } from './test/support/pools.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { compiledCode } from './prebuilt.ts';
+import { compiledCode } from './compiled-code.ts';
 import {
   becomesTrue,
   fileSize,
@@ -54,7 +54,7 @@ export async function startApp(options: {
   });
   writeFileSync(pidFile, String(child.pid));
   const stop = () => stopServer(child.pid, folder, stopSignals);
-  const ready = await becomesTrue(async () => child.hasExited() || (await isReady()), 60_000, 50);
+  const ready = await becomesTrue(async () => child.hasExited() || (await isReady()), 60_000, 100);
   if (ready && !child.hasExited()) return { name, exited: child.exited, stop };
   await stop();
   const complaint = readLastComplaint(logFile, logStart);

@@ -4,16 +4,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { BundleRefused, readWorkflowBundle } from '#workflows/bundle.ts';
+import { cache } from './compiled-code.ts';
 import { ServerUnavailableError } from './servers/process.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const cache = path.join(root, 'node_modules/.cache/org-api');
-
-/**
- * Settings for processes of the project that share compiled code, which halves the time that each
- * takes to start.
- */
-export const compiledCode: Readonly<Record<string, string>> = { NODE_COMPILE_CACHE: path.join(cache, 'compiled') };
 
 /** Where `prepareWorkflowBundle` puts it; the value of `WORKFLOW_BUNDLE`. */
 export const workflowBundle = path.join(cache, 'workflows.bundle.json');

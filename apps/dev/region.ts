@@ -14,6 +14,7 @@ import { createOwnerLink, type SampleOwner } from './sample-owner.ts';
 import { causeFirstEvent, ensureSampleWebhooks, stackAllow } from './sample-webhooks.ts';
 import { type ImportSource, importSources } from './samples.ts';
 import { choosePort } from './servers/ports.ts';
+import { allOrFirstFailure, secondsSince } from './servers/process.ts';
 import { keySecretsOf, type StackRegion, type State } from './state.ts';
 
 export interface RegionPorts {
@@ -34,9 +35,6 @@ export interface RegionOptions {
    */
   serverUrl: string;
   databaseName: string;
-  redisUrl: string | null;
-  /** Its pages (`ui`) are null for a server that we did not bring up. */
-  temporal: { address: string; ui: string | null };
   ports: RegionPorts;
   /**
    * `BASE_URL_…` of every region that is brought up, for the message that says where a key
@@ -45,7 +43,14 @@ export interface RegionOptions {
   baseUrls: Record<string, string>;
   sources: ImportSource[];
   report: (line: string) => void;
-  /** Notified of each app as soon as it runs, so that it is stopped even when a later step fails. */
+}
+
+/** The servers that a region's apps use beside PostgreSQL. */
+export interface RegionServers {
+  redisUrl: string | null;
+  /** Its pages (`ui`) are null for a server that `npm start` did not bring up. */
+  temporal: { address: string; ui: string | null };
+  /** Notified of each app as soon as it runs, so that it is stopped even when another one fails. */
   onStarted: (app: AppProcess) => void;
 }
 
@@ -61,12 +66,12 @@ export interface StartedRegion {
   owner: SampleOwner | null;
 }
 
-/**
- * Brings one region up: database, migrations, data, sample keys, worker, API, console. Resolves
- * when it serves.
- */
-export async function startRegion(options: RegionOptions): Promise<StartedRegion> {
-  const { region, state, redisUrl, temporal, report, onStarted } = options;
+/** A region whose data is there, and what its apps have to know. */
+export type PreparedRegion = Awaited<ReturnType<typeof prepareRegion>>;
+
+/** Prepares a region's data: database, migrations, imports, sample keys and webhooks. */
+export async function prepareRegion(options: RegionOptions) {
+  const { region, state, report } = options;
   const secrets = state.getSecrets(region);
   const ownerUrl = await getRegionDatabase(options.serverUrl, options.databaseName);
   const urls = loginUrls(ownerUrl, region, secrets.passwords);
@@ -84,9 +89,7 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
   });
   const organizations = await ensureSampleKeys(ownerUrl, keySecretsOf(region, secrets), memory.organizations);
 
-  const folder = path.join(state.folder, region);
-  const { ports } = options;
-  const receiver = `http://127.0.0.1:${ports.receiver}`;
+  const receiver = `http://127.0.0.1:${options.ports.receiver}`;
   const sealingKeys = secrets.webhookSecretKeys;
   const webhooks = await ensureSampleWebhooks({
     ownerUrl,
@@ -96,91 +99,86 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
     known: memory.webhooks ?? [],
   });
   state.writeMemory(region, { ...memory, organizations, webhooks });
-  const receiverProcess = await startApp({
-    name: 'receiver',
-    folder: path.join(folder, 'receiver'),
-    env: {
-      ...passedSettings(ReceiverSettings),
-      REGION: region,
-      RECEIVER_PORT: String(ports.receiver),
-      RECEIVER_SECRETS: JSON.stringify(
-        Object.fromEntries(webhooks.map(({ organizationId, secret }) => [organizationId, [secret]])),
-      ),
-    },
-    isReady: () => answersOk(receiver),
-  });
-  onStarted(receiverProcess);
-  report(`${region}: the sample receiver shows what comes at ${receiver}`);
+  return { ...options, secrets, ownerUrl, urls, wasEmpty, organizations, webhooks, receiver };
+}
 
+/** Starts the apps of a region at the same time; resolves when all of them serve. */
+export async function startRegion(prepared: PreparedRegion, servers: RegionServers): Promise<StartedRegion> {
+  const { region, state, ports, baseUrls, report, secrets, ownerUrl, urls, organizations, webhooks, receiver } =
+    prepared;
+  const { redisUrl, temporal } = servers;
+  const folder = path.join(state.folder, region);
+  const start = async (name: RegionApp, env: Record<string, string>, readyUrl: string, line: string) => {
+    const startedAt = performance.now();
+    const app = await startApp({
+      name,
+      folder: path.join(folder, name),
+      env,
+      isReady: () => answersOk(readyUrl),
+    });
+    servers.onStarted(app);
+    report(`${region}: ${line} (${secondsSince(startedAt)})`);
+  };
   const common = { REGION: region, HOST: '127.0.0.1' };
   // The sample receiver stays reachable whatever the caller allows.
   const allowed = [stackAllow, process.env.WEBHOOK_ALLOW].filter(Boolean).join(',');
-  const workerUrl = `http://127.0.0.1:${ports.workerMetrics}`;
-  const worker = await startApp({
-    name: 'worker',
-    folder: path.join(folder, 'worker'),
-    env: {
-      ...passedSettings(WorkerSettings),
-      ...common,
-      WORKER_DATABASE_URL: urls.worker,
-      TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
-      WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
-      WEBHOOK_ALLOW: allowed,
-      WORKFLOW_BUNDLE: workflowBundle,
-      METRICS_PORT: String(ports.workerMetrics),
-    },
-    isReady: () => answersOk(`${workerUrl}/readyz`),
-  });
-  onStarted(worker);
-  report(`${region}: the worker is running`);
-
+  const keySettings = { KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets };
+  const deliverySettings = {
+    TEMPORAL_ADDRESS: temporal.address,
+    TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
+    WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
+    WEBHOOK_ALLOW: allowed,
+  };
   const api = `http://127.0.0.1:${ports.api}`;
-  const apiProcess = await startApp({
-    name: 'api',
-    folder: path.join(folder, 'api'),
-    env: {
-      ...passedSettings(ApiSettings),
-      ...common,
-      ...options.baseUrls,
-      PORT: String(ports.api),
-      METRICS_PORT: String(ports.metrics),
-      API_DATABASE_URL: urls.api,
-      KEY_PEPPERS: secrets.keyPeppers,
-      KEY_TAG_SECRETS: secrets.keyTagSecrets,
-      ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
-    },
-    isReady: () => answersOk(`${api}/readyz`),
-  });
-  onStarted(apiProcess);
-  report(`${region}: the API answers at ${api}`);
-
   // By name, not by address: passkeys are bound to one, and browsers take http://localhost for as
   // safe as https.
   const consoleUrl = `http://localhost:${ports.console}`;
-  const consoleProcess = await startApp({
-    name: 'console',
-    folder: path.join(folder, 'console'),
-    env: {
-      ...passedSettings(ConsoleSettings),
-      ...common,
-      CONSOLE_DATABASE_URL: urls.console,
-      CONSOLE_URL: consoleUrl,
-      API_URL: api,
-      PORT: String(ports.console),
-      METRICS_PORT: String(ports.consoleMetrics),
-      KEY_PEPPERS: secrets.keyPeppers,
-      KEY_TAG_SECRETS: secrets.keyTagSecrets,
-      WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
-      WEBHOOK_ALLOW: allowed,
-      TEMPORAL_ADDRESS: temporal.address,
-      TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
-    },
-    isReady: () => answersOk(`http://127.0.0.1:${ports.console}/readyz`),
-  });
-  onStarted(consoleProcess);
-  report(`${region}: the console is at ${consoleUrl}`);
-  const firstSample = wasEmpty ? options.sources.find(({ isSample }) => isSample) : undefined;
+  const receiverEnvironment = {
+    ...passedSettings(ReceiverSettings),
+    REGION: region,
+    RECEIVER_PORT: String(ports.receiver),
+    RECEIVER_SECRETS: JSON.stringify(
+      Object.fromEntries(webhooks.map(({ organizationId, secret }) => [organizationId, [secret]])),
+    ),
+  };
+  const workerEnvironment = {
+    ...passedSettings(WorkerSettings),
+    ...common,
+    ...deliverySettings,
+    WORKER_DATABASE_URL: urls.worker,
+    WORKFLOW_BUNDLE: workflowBundle,
+    METRICS_PORT: String(ports.workerMetrics),
+  };
+  const apiEnvironment = {
+    ...passedSettings(ApiSettings),
+    ...common,
+    ...keySettings,
+    ...baseUrls,
+    PORT: String(ports.api),
+    METRICS_PORT: String(ports.metrics),
+    API_DATABASE_URL: urls.api,
+    ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
+  };
+  const consoleEnvironment = {
+    ...passedSettings(ConsoleSettings),
+    ...common,
+    ...keySettings,
+    ...deliverySettings,
+    CONSOLE_DATABASE_URL: urls.console,
+    CONSOLE_URL: consoleUrl,
+    API_URL: api,
+    PORT: String(ports.console),
+    METRICS_PORT: String(ports.consoleMetrics),
+  };
+  const workerUrl = `http://127.0.0.1:${ports.workerMetrics}`;
+  const consoleReady = `http://127.0.0.1:${ports.console}/readyz`;
+  await allOrFirstFailure([
+    start('worker', workerEnvironment, `${workerUrl}/readyz`, 'the worker is running'),
+    start('console', consoleEnvironment, consoleReady, `the console is at ${consoleUrl}`),
+    start('api', apiEnvironment, `${api}/readyz`, `the API answers at ${api}`),
+    start('receiver', receiverEnvironment, receiver, `the sample receiver shows what comes at ${receiver}`),
+  ]);
+  const firstSample = prepared.wasEmpty ? prepared.sources.find(({ isSample }) => isSample) : undefined;
   const firstOrganization = firstSample === undefined ? undefined : organizations[0];
   if (firstOrganization !== undefined) {
     await causeFirstEvent(ownerUrl, firstOrganization.id);
@@ -205,6 +203,7 @@ export async function startRegion(options: RegionOptions): Promise<StartedRegion
 
 /** The apps of a region, each with a folder of its name in the region's. */
 export const regionApps = ['receiver', 'worker', 'api', 'console'] as const;
+type RegionApp = (typeof regionApps)[number];
 
 /**
  * Six of the ten ports from `first` on, or others when they are taken. The system may offer a free

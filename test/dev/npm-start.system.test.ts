@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { isServerOf } from '../../apps/dev/servers/process.ts';
 import { readPaths } from '../../apps/dev/summary.ts';
 import { createHttpVisitor } from '../console/http-visitor.ts';
 import { createStable, goldenText } from '../golden/stable.ts';
@@ -58,6 +61,16 @@ describe('npm start', () => {
     },
     timeout,
   );
+
+  it('leaves no server running when another one cannot be used', async () => {
+    const place = await stackPlace({ DATABASE_URL: `postgres://127.0.0.1:${await getFreePort()}/none` });
+    expect(await place.command('apps/dev/main.ts')).toMatchObject({ code: 1 });
+    for (const server of ['redis', 'temporal']) {
+      const folder = path.join(place.env.ORG_API_STATE, server);
+      const { pid } = JSON.parse(readFileSync(path.join(folder, 'server.json'), 'utf8')) as { pid: number };
+      expect([server, isServerOf(pid, folder)]).toEqual([server, false]);
+    }
+  });
 
   it('refuses an invalid call in one sentence', async () => {
     const place = await stackPlace();

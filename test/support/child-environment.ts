@@ -1,4 +1,4 @@
-import { compiledCode } from '../../apps/dev/prebuilt.ts';
+import { compiledCode } from '../../apps/dev/compiled-code.ts';
 
 /**
  * What a process of the project gets from this environment beside its settings: where programs are,

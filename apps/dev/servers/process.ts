@@ -86,6 +86,18 @@ function openLog(file: string): number {
   return openSync(file, 'a', 0o600);
 }
 
+/**
+ * Waits until all have settled, so that nothing starts after the stop of the rest.
+ *
+ * @throws the first failure in the order of the list.
+ */
+export async function allOrFirstFailure<T extends readonly Promise<unknown>[]>(
+  steps: readonly [...T],
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(steps);
+  return Promise.all(steps) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
+}
+
 /** Whether a process runs under this pid: another user's counts, a zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
