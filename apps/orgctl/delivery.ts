@@ -7,6 +7,7 @@ import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';
 import type { Answer, Command, Context, Noun, Options } from './command.ts';
 import { notifyWorkflow } from './notify-workflow.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
@@ -26,7 +27,7 @@ const list: Command = {
   summary: "a webhook's deliveries, newest event first",
   options: {
     ...webhookOption,
-    state: { value: 'S', about: `one of ${deliveryStates.join(', ')}` },
+    state: { value: 'S', about: `one of ${deliveryStates.map((one) => `${one} (${statusOfState[one]})`).join(', ')}` },
     limit: { value: 'N', about: `at most so many (${defaultLimit})` },
     before: { value: 'ID', about: 'go on below this event' },
   },
@@ -36,18 +37,19 @@ const list: Command = {
     const before = options.find('before') === null ? null : options.getId('before');
     const request = await getWebhookRequest(options, context);
     const found = await listDeliveries(context.database.orm.em, request, state, { before, atMost: atMost + 1 });
-    const deliveries = found.slice(0, atMost).map(rowOf);
+    const shown = found.slice(0, atMost);
+    const deliveries = shown.map(rowOf);
     if (found.length > atMost) context.report(`There are more: go on with --before ${deliveries.at(-1)?.eventId}`);
-    const cells = deliveries.map((one) => [
+    const cells = shown.map((one) => [
       one.eventId,
       one.type,
-      one.state,
+      deliveryStatusOf(one),
       one.round,
       one.attempts,
       one.createdAt,
       one.nextAttemptAt ?? one.settledAt,
     ]);
-    const headings = ['EVENT', 'TYPE', 'STATE', 'ROUND', 'ATTEMPTS', 'HAPPENED', 'NEXT OR SETTLED'];
+    const headings = ['EVENT', 'TYPE', 'STATUS', 'ROUND', 'ATTEMPTS', 'OCCURRED', 'NEXT OR SETTLED'];
     return { json: deliveries, text: table(headings, cells, 'No deliveries.') };
   },
 };
@@ -66,18 +68,21 @@ const show: Command = {
       .reverse()
       .map((attempt) => ({ ...attempt, answer: attempt.answer?.toString('utf8') ?? null }));
     const row = rowOf(found);
-    const { attempts: _count, ...rest } = row;
+    const { attempts: _count, state: _state, ...rest } = row;
     const cells = attempts.map((one) => [
       one.number,
       one.round,
       one.startedAt,
       one.status,
-      one.cause ?? 'under way',
+      one.cause ?? 'Delivering',
       one.timings?.total,
       one.explanation,
     ]);
     const headings = ['#', 'ROUND', 'STARTED', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'];
-    return { json: { ...row, attempts }, text: `${fields(rest)}\n\n${table(headings, cells, 'No attempt yet.')}` };
+    return {
+      json: { ...row, attempts },
+      text: `${fields({ status: deliveryStatusOf(found), ...rest })}\n\n${table(headings, cells, 'No attempt yet.')}`,
+    };
   },
 };
 

@@ -1,11 +1,13 @@
 import { findWebhookOrganization, type WebhookRequest } from '#domain/webhooks/access.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
+import { deliveryStates } from '#domain/webhooks/deliveries.ts';
 import { getWebhook, getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
+import { statusOfState, webhookStatusOf } from '#domain/webhooks/status.ts';
 import { completeCounts } from '#domain/webhooks/summary.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
@@ -71,17 +73,17 @@ const list: Command = {
     const { id: organizationId } = await getOrganization(options, context);
     const request = { organizationId, by: 'operator' } as const;
     const webhooks = await listWebhooks(context.database.orm.em, request, completeCounts(new Date()));
-    const cells = webhooks.map(({ id, state, parkedReason, failingSince, deliveries, eventTypes, url }) => [
-      id,
-      parkedReason === null ? state : `${state} (${parkedReason})`,
-      failingSince,
-      deliveries.waiting,
-      deliveries.parked,
-      deliveries.exhausted,
-      eventTypes.join(','),
-      url,
+    const cells = webhooks.map((one) => [
+      one.id,
+      webhookStatusOf(one),
+      one.failingSince,
+      one.deliveries.waiting,
+      one.deliveries.parked,
+      one.deliveries.exhausted,
+      one.eventTypes.join(','),
+      one.url,
     ]);
-    const headings = ['ID', 'STATE', 'FAILING SINCE', 'WAITING', 'PARKED', 'EXHAUSTED', 'TYPES', 'URL'];
+    const headings = ['ID', 'STATUS', 'FAILING SINCE', 'PENDING', 'HELD', 'FAILED', 'TYPES', 'URL'];
     return { json: webhooks, text: table(headings, cells, 'No webhooks.') };
   },
 };
@@ -98,10 +100,15 @@ const show: Command = {
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
     const webhook = await getWebhookWithSecrets(context.database.orm.em, request, completeCounts(new Date()));
-    const { deliveries, secrets, eventTypes, ...rest } = webhook;
+    const { deliveries, secrets, eventTypes, state: _state, ...rest } = webhook;
     const secretRows = secrets.map(({ id, createdAt, validUntil }) => [id, createdAt, validUntil ?? 'newest']);
     const text = [
-      fields({ ...rest, eventTypes: eventTypes.join(','), ...deliveries }),
+      fields({
+        status: webhookStatusOf(webhook),
+        ...rest,
+        eventTypes: eventTypes.join(','),
+        ...Object.fromEntries(deliveryStates.map((state) => [statusOfState[state], deliveries[state]])),
+      }),
       resultText(rest.signatureResult),
       table(['SECRET', 'CREATED', 'SIGNS UNTIL'], secretRows, 'No secrets.'),
     ].join('\n\n');

@@ -239,7 +239,7 @@ describe('redelivering many events', () => {
     expect(asked.to).toMatch(/\/redeliveries\/[0-9a-f-]{36}$/);
     const path = asked.to ?? '';
     const page = await t.visitor.get(path);
-    expect(page.text).toContain('Queued');
+    expect(page.text).toContain('Pending');
     expect(page.text).toContain('hx-trigger="every 2s"');
     expect((await t.get('/redeliver')).text).toContain('A redelivery is in progress');
     expect((await t.visitor.submit(page, path)).to).toBe(path);

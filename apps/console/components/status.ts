@@ -4,8 +4,15 @@ import type { MemberStatus } from '#domain/organization/list-members.ts';
 import type { AttemptSummary, DeliveryState } from '#domain/webhooks/deliveries.ts';
 import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
+import {
+  type DeliveryStatus,
+  deliveryStatusOf,
+  statusOfState,
+  type WebhookStatus,
+  webhookStatusOf,
+} from '#domain/webhooks/status.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
-import type { Html } from '../web/html.ts';
+import { type Html, html } from '../web/html.ts';
 import { badge, type NoticeKind } from './notice.ts';
 
 /**
@@ -15,57 +22,64 @@ import { badge, type NoticeKind } from './notice.ts';
 
 type Status = readonly [kind: NoticeKind | 'plain', label: string];
 
-/** Returns the status of a webhook: Active, Resuming, Failing, Paused, Suspended or Deleted. */
+const webhookKinds: Record<WebhookStatus, NoticeKind | 'plain'> = {
+  Active: 'good',
+  Paused: 'warning',
+  Suspended: 'warning',
+  Failing: 'bad',
+  Deleted: 'plain',
+};
+
+/** Returns the status of a webhook. While a resumed one sends little at a time, that is beside it. */
 export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince' | 'ramp'>): Html {
-  const { state, parkedReason, failingSince, ramp } = webhook;
-  if (state === 'deleted') return badge('plain', 'Deleted');
-  if (state === 'parked') return badge('warning', parkedReason === 'paused' ? 'Paused' : 'Suspended');
-  if (failingSince !== null) return badge('bad', 'Failing');
-  return ramp === null ? badge('good', 'Active') : badge('info', 'Resuming');
+  const status = webhookStatusOf(webhook);
+  const isResuming = status === 'Active' && webhook.ramp !== null;
+  return withRemark(badge(webhookKinds[status], status), isResuming ? 'Resuming' : null);
 }
 
-const deliveryStatuses: Record<DeliveryState, Status> = {
-  waiting: ['info', 'Pending'],
-  delivered: ['good', 'Delivered'],
-  exhausted: ['bad', 'Failed'],
-  cancelled: ['plain', 'Cancelled'],
-  parked: ['warning', 'Held'],
+const deliveryKinds: Record<DeliveryStatus, NoticeKind | 'plain'> = {
+  Pending: 'info',
+  Delivering: 'info',
+  Retrying: 'info',
+  Held: 'warning',
+  Delivered: 'good',
+  Failed: 'bad',
+  Cancelled: 'plain',
 };
 
 /** The label of a delivery's stored state, for filters and counts. */
-export const deliveryStateLabel = (state: DeliveryState): string => deliveryStatuses[state][1];
+export const deliveryStateLabel = (state: DeliveryState): string => statusOfState[state];
 
 /**
  * Returns the status of a delivery: Pending, Delivering, Retrying, Held, Delivered, Failed or
- * Cancelled. A pending delivery that was attempted before is Retrying.
+ * Cancelled.
  */
-export function deliveryStatus({
-  state,
-  attempts,
-  isAttempting,
-}: Pick<FoundDelivery, 'state' | 'attempts' | 'isAttempting'>): Html {
-  if (isAttempting) return badge('info', 'Delivering');
-  if (state === 'waiting' && attempts > 0) return badge('info', 'Retrying');
-  return badge(...deliveryStatuses[state]);
+export function deliveryStatus(delivery: Pick<FoundDelivery, 'state' | 'attempts' | 'isAttempting'>): Html {
+  const status = deliveryStatusOf(delivery);
+  return badge(deliveryKinds[status], status);
 }
 
-/** Returns the outcome of an attempt: its HTTP status, In progress, Lost or No response. */
+/** Draws a status with its explanation beside it. */
+const withRemark = (status: Html, remark: string | null): Html =>
+  remark === null ? status : html`${status} <small class="quiet">${remark}</small>`;
+
+/** Returns the outcome of an attempt: its HTTP status, Delivering, Lost or No response. */
 export function attemptStatus({
   finishedAt,
   status,
   cause,
 }: Pick<AttemptSummary, 'finishedAt' | 'status' | 'cause'>): Html {
-  if (finishedAt === null) return badge('info', 'In progress');
+  if (finishedAt === null) return badge('info', 'Delivering');
   if (status !== null) return badge(status >= 200 && status < 300 ? 'good' : 'bad', String(status));
   return cause === 'lost' ? badge('warning', 'Lost') : badge('bad', 'No response');
 }
 
 const redeliveryStatuses: Record<RedeliveryState, Status> = {
-  requested: ['info', 'Queued'],
-  running: ['info', 'In progress'],
+  requested: ['info', 'Pending'],
+  running: ['info', 'Delivering'],
   done: ['good', 'Completed'],
   cancelled: ['plain', 'Cancelled'],
-  ended: ['warning', 'Stopped early'],
+  ended: ['bad', 'Failed'],
 };
 
 /** Returns the status of a redelivery of many events. */
@@ -74,8 +88,8 @@ export function redeliveryStatus({
   cancelRequestedAt,
   finishedAt,
 }: Pick<RedeliveryRow, 'state' | 'cancelRequestedAt' | 'finishedAt'>): Html {
-  if (cancelRequestedAt !== null && finishedAt === null) return badge('warning', 'Cancelling');
-  return badge(...redeliveryStatuses[state]);
+  const status = badge(...redeliveryStatuses[state]);
+  return withRemark(status, cancelRequestedAt !== null && finishedAt === null ? 'Stopping' : null);
 }
 
 /** Returns whether a receiver accepted a test event. */
@@ -83,8 +97,8 @@ export const testEventStatus = (isDelivered: boolean): Html =>
   isDelivered ? badge('good', 'Delivered') : badge('bad', 'Failed');
 
 /**
- * Returns the status of an API key: Active, Expires soon, Rotating, Limited (some of its scopes no
- * longer work), Inactive (none works, or its owner left), Expired or Revoked.
+ * Returns the status of an API key: Active, Inactive (none of its scopes works, or its owner left),
+ * Expired or Revoked. What limits an active one is beside it.
  */
 export function keyStatus(
   { state, working, scopes, successorId }: Pick<KeyUsage, 'state' | 'working' | 'scopes' | 'successorId'>,
@@ -94,9 +108,10 @@ export function keyStatus(
   if (state === 'expired') return badge('plain', 'Expired');
   if (state === 'inactive') return badge('plain', 'Inactive');
   if (working.length === 0) return badge('bad', 'Inactive');
-  if (working.length < scopes.length) return badge('warning', 'Limited');
-  if (successorId !== null) return badge('info', 'Rotating');
-  return isExpiringSoon ? badge('warning', 'Expires soon') : badge('good', 'Active');
+  if (working.length < scopes.length)
+    return withRemark(badge('warning', 'Active'), `${working.length} of ${scopes.length} scopes work`);
+  if (successorId !== null) return withRemark(badge('info', 'Active'), 'Replaced');
+  return isExpiringSoon ? withRemark(badge('warning', 'Active'), 'Expires soon') : badge('good', 'Active');
 }
 
 const memberStatuses: Record<MemberStatus, Status> = {

@@ -76,7 +76,7 @@ export function describeDelivery(delivery: FoundDelivery): Html {
   switch (state) {
     case 'waiting': {
       const failed = attempts === 0 ? '' : html`${lastAttempt(delivery)}. `;
-      if ((dueInMs ?? 0) === 0) return html`${failed}${attempts === 0 ? 'Queued' : 'Next attempt due now'}`;
+      if ((dueInMs ?? 0) === 0) return html`${failed}${attempts === 0 ? 'Due now' : 'Next attempt due now'}`;
       return html`${failed}Next attempt ${formatDelay(dueInMs ?? 0)} (${exactTime(nextAttemptAt)})`;
     }
     case 'parked':

@@ -102,7 +102,7 @@ const detailsOf = (redelivery: RedeliveryRow): Html =>
 function stateNotice(visit: MemberVisit, { state, endReason, cancelRequestedAt }: RedeliveryRow): Html {
   switch (state) {
     case 'requested':
-      return notice('info', 'Queued. This continues in the background.');
+      return notice('info', 'Pending. This continues in the background.');
     case 'running':
       return cancelRequestedAt === null
         ? notice('info', 'This continues in the background.')
