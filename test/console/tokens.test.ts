@@ -1,0 +1,43 @@
+/** The contrast of the design tokens (WCAG 2.2, 1.4.3 and 1.4.11). */
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { contrast } from './contrast.ts';
+
+const css = readFileSync(new URL('../../apps/console/assets/tokens.css', import.meta.url), 'utf8');
+const [light = '', dark = ''] = css.split('@media (prefers-color-scheme: dark)');
+const colorsOf = (text: string) =>
+  Object.fromEntries([...text.matchAll(/--([\w-]+): #([0-9a-f]{6});/g)].map(([, name, color]) => [name, color]));
+const schemes = { light: colorsOf(light), dark: { ...colorsOf(light), ...colorsOf(dark) } };
+
+const grounds = ['surface', 'surface-sunken', 'surface-raised'];
+/** Colors and their grounds. */
+const texts: [color: string, grounds: string[]][] = [
+  ...['ink', 'ink-muted', 'accent', 'danger', 'bad'].map((color): [string, string[]] => [color, grounds]),
+  ...['good', 'bad', 'warning', 'info'].map((color): [string, string[]] => [color, [`${color}-ground`]]),
+  ['accent', ['accent-ground']],
+  ['on-accent', ['accent', 'accent-hover', 'danger', 'danger-hover']],
+  ...['code-name', 'code-string', 'code-value'].map((color): [string, string[]] => [color, ['surface-sunken']]),
+];
+const parts: [color: string, grounds: string[]][] = [
+  ['focus', grounds],
+  ['line-strong', grounds],
+  ...['good', 'late', 'open', 'bad', 'quiet'].map((name): [string, string[]] => [`chart-${name}`, ['surface']]),
+  ...['dns', 'connect', 'tls', 'wait'].map((name): [string, string[]] => [`step-${name}`, ['surface']]),
+];
+
+for (const [scheme, colors] of Object.entries(schemes)) {
+  const ratio = (color: string, ground: string) =>
+    contrast(Buffer.from(colors[color] ?? '', 'hex'), Buffer.from(colors[ground] ?? '', 'hex'));
+  const faint = (pairs: typeof texts, least: number) =>
+    pairs.flatMap(([color, all]) =>
+      all.map((ground) => [color, ground, ratio(color, ground)] as const).filter(([, , found]) => !(found >= least)),
+    );
+
+  it(`text has a contrast of 4.5:1 or more on its ground in ${scheme}`, () => {
+    expect(faint(texts, 4.5)).toEqual([]);
+  });
+
+  it(`borders of fields, charts and the focus ring have 3:1 or more in ${scheme}`, () => {
+    expect(faint(parts, 3)).toEqual([]);
+  });
+}
