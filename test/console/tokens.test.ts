@@ -25,19 +25,21 @@ const parts: [color: string, grounds: string[]][] = [
   ...['dns', 'connect', 'tls', 'wait'].map((name): [string, string[]] => [`step-${name}`, ['surface']]),
 ];
 
-for (const [scheme, colors] of Object.entries(schemes)) {
-  const ratio = (color: string, ground: string) =>
-    contrast(Buffer.from(colors[color] ?? '', 'hex'), Buffer.from(colors[ground] ?? '', 'hex'));
-  const faint = (pairs: typeof texts, least: number) =>
+/** Returns the pairs below `least`, in either scheme. */
+const faint = (pairs: typeof texts, least: number) =>
+  Object.entries(schemes).flatMap(([scheme, colors]) =>
     pairs.flatMap(([color, all]) =>
-      all.map((ground) => [color, ground, ratio(color, ground)] as const).filter(([, , found]) => !(found >= least)),
-    );
+      all.flatMap((ground) => {
+        const found = contrast(Buffer.from(colors[color] ?? '', 'hex'), Buffer.from(colors[ground] ?? '', 'hex'));
+        return found >= least ? [] : [[scheme, color, ground, found]];
+      }),
+    ),
+  );
 
-  it(`text has a contrast of 4.5:1 or more on its ground in ${scheme}`, () => {
-    expect(faint(texts, 4.5)).toEqual([]);
-  });
+it('text has a contrast of 4.5:1 or more on its ground, light and dark', () => {
+  expect(faint(texts, 4.5)).toEqual([]);
+});
 
-  it(`borders of fields, charts and the focus ring have 3:1 or more in ${scheme}`, () => {
-    expect(faint(parts, 3)).toEqual([]);
-  });
-}
+it('borders of fields, charts and the focus ring have a contrast of 3:1 or more, light and dark', () => {
+  expect(faint(parts, 3)).toEqual([]);
+});

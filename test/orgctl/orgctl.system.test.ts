@@ -222,7 +222,10 @@ describe('orgctl', () => {
     const refused: [args: string[], says: string][] = [
       [[...make, '--url', 'http://hooks.example.com:0', '--types', types], 'Port 0'],
       [[...make, '--url', 'https://10.1.2.3/', '--types', types], 'not public'],
-      [[...make, '--url', 'https://hooks.example.com', '--types', 'client.gone'], 'no event type client.gone'],
+      [
+        [...make, '--url', 'https://hooks.example.com', '--types', 'client.gone'],
+        'The event type client.gone does not exist',
+      ],
       [[...make, '--url', 'https://hooks.example.com', '--types', ''], 'at least one event type'],
       [
         ['webhook', 'create', '--org', unknownId, '--url', 'https://a.example.com', '--types', types],

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { type FormState, listOf, textOf } from '../web/form.ts';
 import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
+import { plainText } from './foreign-text.ts';
 import { notice } from './notice.ts';
 
 /** The hidden fields of every form: the session's token, and the id of this drawing of the form. */
@@ -32,7 +33,7 @@ export function form(
     ${state.problem === null ? nothing : notice('bad', state.problem)}
     ${hiddenFields(visit)}
     ${fields}
-    <p class="actions"><button${submit}>${button}</button>${secondary}</p>
+    <p class="actions"><button${submit}>${plainText(button)}</button>${secondary}</p>
   </form>`;
 }
 

@@ -9,6 +9,7 @@ import type { Visit } from '../web/visit.ts';
 import { copyableId } from './copy.ts';
 import { buttonForm } from './form.ts';
 import { type IconName, icon } from './icon.ts';
+import { linkButton } from './link.ts';
 import { notice } from './notice.ts';
 
 interface Place {
@@ -176,8 +177,9 @@ function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
 }
 
 /** Draws the body of an error page. `requestId` is for internal errors, to quote to support. */
-export function problemBody(parts: { sentence: string; next?: Child; requestId?: string }): Html {
-  const { sentence, next, requestId } = parts;
+export function problemBody(parts: { sentence: string; next?: Child; requestId?: string; isSignedIn: boolean }): Html {
+  const { sentence, next, requestId, isSignedIn } = parts;
   return html`<p>${sentence}</p>${next ? html`<p>${next}</p>` : nothing}
-    ${requestId ? html`<p class="quiet">Request ID for support: ${copyableId('request ID', requestId)}</p>` : nothing}`;
+    ${requestId ? html`<p class="quiet">Request ID for support: ${copyableId('request ID', requestId)}</p>` : nothing}
+    ${isSignedIn ? html`<p class="actions">${linkButton('/', 'Go to overview', 'secondary')}</p>` : nothing}`;
 }

@@ -31,6 +31,7 @@ function drawProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, lo
   const body = problemBody({
     sentence: problem.sentence,
     next: problem.next,
+    isSignedIn: visit?.session?.state === 'full',
     ...('cause' in problem ? { requestId } : {}),
   });
   ctx.body = layout(visit ?? null, page({ title: problem.title, body })).toString();

@@ -10,7 +10,9 @@ import { memberPath } from '../members/path.ts';
 
 /** Returns a sentence as HTML: names isolated, and linked to what the visitor may see. */
 export const sentenceHtml = (visit: MemberVisit, sentence: Sentence): Html =>
-  html`${sentence.map((part) => (typeof part === 'string' ? part : nameHtml(visit, part)))}`;
+  html`<span class="sentence">${sentence.map((part) =>
+    typeof part === 'string' ? part : nameHtml(visit, part),
+  )}</span>`;
 
 function nameHtml(visit: MemberVisit, { name, object }: Name): Html {
   const path = object === undefined ? null : objectPath(visit, object);

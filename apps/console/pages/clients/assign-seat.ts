@@ -68,11 +68,12 @@ async function confirmPage(visit: MemberVisit, state: FormState): Promise<Page> 
     body: form(visit, {
       action: visit.at(`/clients/${grantId}/seat`),
       state,
-      button: 'Assign seat',
+      button: `Assign seat to ${truncate(family, 60)}`,
       secondary: html`<a href="${visit.at(isFromList ? '/clients/seats/assign' : `/clients/${grantId}`)}">Cancel</a>`,
       fields: html`
         ${hiddenField('from', isFromList ? 'list' : 'client')}
-        <p>${displayName(family)} with ${displayName(professional)} gets one of ${free.toLocaleString('en')} available seats (${total.toLocaleString('en')} in total).</p>
+        <p>${displayName(family)} with ${displayName(professional)} gets one of ${free.toLocaleString('en')} available
+          seats (${total.toLocaleString('en')} in total).</p>
         <p>Your webhooks receive <code>seat.given</code>. You can end the seat at any time.</p>`,
     }),
   });

@@ -42,10 +42,11 @@ async function endSeatPage(visit: MemberVisit, state: FormState): Promise<Page> 
     body: form(visit, {
       action: visit.at(`/clients/seats/${seat.seatId}/end`),
       state,
-      button: 'End seat',
+      button: `End seat of ${truncate(seat.family, 60)}`,
       kind: 'danger',
       fields: html`
-        <p>The seat of ${displayName(seat.family)} with ${displayName(seat.professional)} ends now and becomes available. The client’s access continues, and you can assign a seat again.</p>
+        <p>The seat of ${displayName(seat.family)} with ${displayName(seat.professional)} ends now and becomes
+          available. The client’s access continues, and you can assign a seat again.</p>
         <p>Your webhooks receive <code>seat.ended</code> with the reason <code>ended_by_organization</code>.</p>
         ${seat.endedAt === null ? nothing : notice('info', 'This seat has already ended.')}`,
       secondary: html`<a href="${visit.at('/clients/seats')}">Cancel</a>`,

@@ -44,13 +44,16 @@ async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
     body: form(visit, {
       action: `${here}/end`,
       state,
-      button: 'End access',
+      button: `End access of ${truncate(client.family, 60)}`,
       kind: 'danger',
       fields: html`
-        <p>The access of ${displayName(client.professional)} to ${displayName(client.family)} ends now. You can’t undo this. Only the client can give access again.</p>
+        <p>The access of ${displayName(client.professional)} to ${displayName(client.family)} ends now. You
+          can’t undo this. Only the client can give access again.</p>
         <ul>
           ${seatImpact(client)}
-          <li>Your webhooks receive <code>client.ended</code> with the reason <code>ended</code>${client.seatId === null ? '' : html`, and <code>seat.ended</code>`}.</li>
+          <li>Your webhooks receive <code>client.ended</code> with the reason <code>ended</code>${
+            client.seatId === null ? '' : html`, and <code>seat.ended</code>`
+          }.</li>
         </ul>
         ${endedNotice(client)}`,
       secondary: html`<a href="${here}">Cancel</a>`,

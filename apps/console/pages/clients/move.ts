@@ -60,11 +60,14 @@ async function movePage(visit: MemberVisit, state: FormState, q: string): Promis
     title: `Move client ${truncate(client.family, 60)}`,
     breadcrumbs: clientBreadcrumbs(visit, client),
     body: html`
-      <p>Moves ${displayName(client.family)} from ${displayName(client.professional)} to a colleague now. The end date stays the same.</p>
+      <p>Moves ${displayName(client.family)} from ${displayName(client.professional)} to a colleague now. The
+        end date stays the same.</p>
       <ul>
         ${seatImpact(client)}
         ${client.seatId === null ? nothing : html`<li>Assign a new seat afterwards, if needed.</li>`}
-        <li>Your webhooks receive <code>client.ended</code> with the reason <code>moved</code>${client.seatId === null ? '' : html`, <code>seat.ended</code>`}, and <code>client.started</code> for the new access.</li>
+        <li>Your webhooks receive <code>client.ended</code> with the reason <code>moved</code>${
+          client.seatId === null ? '' : html`, <code>seat.ended</code>`
+        }, and <code>client.started</code> for the new access.</li>
       </ul>
       ${endedNotice(client)}
       ${searchForm({
@@ -79,13 +82,17 @@ async function movePage(visit: MemberVisit, state: FormState, q: string): Promis
         }),
         clear: q === '' ? null : visit.at(`/clients/${client.grantId}/move`),
       })}
-      ${colleagues.length === 0 ? noColleague(visit, q) : moveForm(visit, client, colleagues.slice(0, colleaguesOffered), next !== null, state)}`,
+      ${
+        colleagues.length === 0
+          ? noColleague(visit, q)
+          : moveForm(visit, client, colleagues.slice(0, colleaguesOffered), next !== null, state)
+      }`,
   });
 }
 
 function moveForm(
   visit: MemberVisit,
-  { grantId }: ClientDetails,
+  { grantId, family }: ClientDetails,
   colleagues: readonly MemberRow[],
   hasMore: boolean,
   state: FormState,
@@ -94,7 +101,7 @@ function moveForm(
   return form(visit, {
     action: `${here}/move`,
     state,
-    button: 'Move client',
+    button: `Move ${truncate(family, 60)}`,
     kind: 'danger',
     fields: choiceField(state, {
       name: 'to',
@@ -113,5 +120,6 @@ function moveForm(
 
 const noColleague = (visit: MemberVisit, q: string): Html =>
   q === ''
-    ? html`<p>There are no other active members.${visit.may('org.members.manage') ? html` <a href="${visit.at('/members/invite')}">Invite member</a>` : nothing}</p>`
+    ? html`<p>There are no other active members.
+        ${visit.may('org.members.manage') ? html`<a href="${visit.at('/members/invite')}">Invite member</a>` : nothing}</p>`
     : html`<p>No matching members.</p>`;

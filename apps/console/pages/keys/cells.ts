@@ -4,7 +4,7 @@ import { displayName, truncate } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { keyStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
-import { relativeTime, time } from '../../components/time.ts';
+import { day, relativeTime, time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -46,6 +46,10 @@ export function expiryCell({ expiresAt }: KeyUsage): Html {
   return expiresAt === null ? html`<span class="quiet">Never</span>` : time(expiresAt);
 }
 
+/** Returns the day on which a key expires, for lists. */
+const expiryDayCell = ({ expiresAt }: KeyUsage): Html =>
+  expiresAt === null ? html`<span class="quiet">Never</span>` : day(expiresAt);
+
 /** Returns the columns of a list of keys, or `only` those with the given headings. */
 export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column<KeyUsage>[] {
   const now = visit.console.now();
@@ -63,10 +67,11 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
     {
       heading: 'Last used',
       cell: (key) =>
-        html`${relativeTime(key.lastUsedAt, 'Never')}${isUnused(key, now) ? html` ${badge('plain', 'Unused')}` : nothing}`,
+        html`${relativeTime(key.lastUsedAt, 'Never')}
+          ${isUnused(key, now) ? badge('plain', 'Unused') : nothing}`,
     },
     { heading: 'Calls in 24\u00a0h', numeric: true, onPhone: 'hidden', cell: ({ uses24h }) => usesText(uses24h) },
-    { heading: 'Expires', cell: expiryCell },
+    { heading: 'Expires', cell: expiryDayCell },
   ];
   return only === undefined ? columns : columns.filter(({ heading }) => only.includes(heading));
 }

@@ -97,11 +97,11 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const isFull = (await listLiveKeys(pool, visit.organization.organizationId, now())).length >= liveKeysPerOrganization;
   const missing = key.scopes.filter((scope) => !visit.may(scope));
   return page({
-    title: 'Rotate API key',
+    title: `Rotate API key ${keyTitle(key)}`,
     breadcrumbs: breadcrumbsOf(visit, key),
     body: html`
       <p>Replaces ${keyName(key)} by a new key with the same name and permissions.</p>
-      ${key.makerId === visit.by.personId ? nothing : notice('info', html`The old key belongs to ${displayName(key.makerName)}. You will own the new key, which can never read more than you can.`)}
+      ${key.makerId === visit.by.personId ? nothing : newOwner(key)}
       ${obstacle(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });
 }
@@ -114,24 +114,38 @@ function obstacle(key: KeyUsage, missing: readonly string[]): Html | null {
   if (missing.length > 0)
     return notice(
       'bad',
-      `You can’t rotate this key, because your roles don’t include ${missing.join(', ')}. Ask a member who has these permissions.`,
+      `You can’t rotate this key, because your roles don’t include ${missing.join(', ')}. ` +
+        'Ask a member who has these permissions.',
     );
   return null;
 }
+
+const newOwner = ({ makerName }: KeyUsage): Html =>
+  notice(
+    'info',
+    html`The old key belongs to ${displayName(makerName)}. You will own the new key, which can never read more than you
+      can.`,
+  );
+
+const noOverlap =
+  `Your organization has the maximum of ${liveKeysPerOrganization} active keys, so the old key stops working ` +
+  'immediately. To have an overlap, revoke another key first.';
 
 function rotateForm(visit: MemberVisit, state: FormState, key: KeyUsage, isFull: boolean): Html {
   return form(visit, {
     action: visit.at(`/keys/${key.id}/rotate`),
     state,
-    button: 'Rotate API key',
+    button: `Rotate API key ${keyTitle(key)}`,
     secondary: html`<a href="${visit.at(`/keys/${key.id}`)}">Cancel</a>`,
     fields: html`
-      ${isFull ? notice('warning', `Your organization has the maximum of ${liveKeysPerOrganization} active keys, so the old key stops working immediately. To have an overlap, revoke another key first.`) : nothing}
+      ${isFull ? notice('warning', noOverlap) : nothing}
       ${selectField(state, {
         name: 'overlapHours',
         label: 'Overlap',
         options: overlap.choices,
-        hint: `How long both keys work, up to ${keyRotationOverlapMaxDays} days. If the old key leaked, choose “No overlap”.`,
+        hint:
+          `How long both keys work, up to ${keyRotationOverlapMaxDays} days. ` +
+          'If the old key leaked, choose “No overlap”.',
       })}
       ${expiryField(state, visit.console.now())}`,
   });

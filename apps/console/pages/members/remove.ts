@@ -99,10 +99,11 @@ async function leavePage(visit: MemberVisit, state: FormState): Promise<Page> {
     body: form(visit, {
       action: visit.at('/leave'),
       state,
-      button: 'Leave organization',
+      button: `Leave ${truncate(visit.organization.organizationName, 60)}`,
       kind: 'danger',
       fields: html`
-        <p>You lose access to ${displayName(visit.organization.organizationName)} and all roles immediately. To return, you need a new invitation.</p>
+        <p>You lose access to ${displayName(visit.organization.organizationName)} and all roles immediately. To return,
+          you need a new invitation.</p>
         ${affectedKeys(impact.keys)}
         ${affectedClients(impact, null, 'you')}
         ${seenField(impact.keys)}`,

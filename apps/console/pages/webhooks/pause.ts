@@ -41,16 +41,19 @@ async function pausePage(visit: MemberVisit, state: FormState): Promise<Page> {
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       <p>New events are held until you resume the webhook, and then sent. An attempt that is in progress finishes.</p>
-      ${webhook.waiting > 0 ? html`<p>${formatOpenCount(webhook.waiting)} pending ${webhook.waiting === 1 ? 'delivery' : 'deliveries'} will be held.</p>` : nothing}
+      ${webhook.waiting > 0 ? html`<p>${pendingCount(webhook.waiting)} will be held.</p>` : nothing}
       ${
         isActive
           ? form(visit, {
               action: of(visit, '/pause'),
               state,
-              button: 'Pause webhook',
+              button: `Pause webhook ${name}`,
               secondary: html`<a href="${of(visit)}">Cancel</a>`,
             })
           : html`<p><a href="${of(visit)}">View webhook</a></p>`
       }`,
   });
 }
+
+const pendingCount = (count: number): string =>
+  `${formatOpenCount(count)} pending ${count === 1 ? 'delivery' : 'deliveries'}`;

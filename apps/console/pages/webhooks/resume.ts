@@ -5,7 +5,7 @@ import { checkboxField, form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { checkbox, type FormState, freshForm } from '../../web/form.ts';
-import { html, nothing } from '../../web/html.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
@@ -59,20 +59,21 @@ function rethrowWithAdvice(error: unknown): never {
 async function resumePage(visit: MemberVisit, state: FormState, probe: TestResult | null): Promise<Page> {
   const webhook = await getWebhook(visit);
   const isHeld = webhook.state === 'parked';
+  const name = nameOf(webhook);
   return page({
-    title: isHeld ? `Resume webhook ${nameOf(webhook)}?` : 'Webhook not paused',
+    title: isHeld ? `Resume webhook ${name}?` : 'Webhook not paused',
     status: probe === null ? 200 : 422,
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
-      ${probe === null ? nothing : html`<section class="result" aria-labelledby="probe">${notice('bad', 'The receiver did not accept the test event. The webhook was not resumed.')}<h2 id="probe">Test event</h2>${testResultDetails(probe)}</section>`}
+      ${probe === null ? nothing : probeSection(probe)}
       ${
         isHeld
-          ? html`<p>A test event is sent first. If the receiver accepts it, ${webhook.parked === 0 ? 'the webhook becomes active. No deliveries are held.' : `${formatOpenCount(webhook.parked)} held ${webhook.parked === 1 ? 'delivery is' : 'deliveries are'} sent: one at a time at first, then twice as many after each success, up to ten.`}</p>
+          ? html`<p>A test event is sent first. If the receiver accepts it, ${consequence(webhook.parked)}</p>
             ${form(visit, {
               action: of(visit, '/resume'),
               state,
-              button: 'Resume webhook',
+              button: `Resume webhook ${name}`,
               secondary: html`<a href="${of(visit)}">Cancel</a>`,
               fields: checkboxField(state, {
                 name: 'withoutProbe',
@@ -80,7 +81,18 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
                 hint: 'For receivers that accept real events only. Failed deliveries are retried as usual.',
               }),
             })}`
-          : html`<p>This webhook is ${webhook.state === 'active' ? 'already active' : 'deleted'}. <a href="${of(visit)}">View webhook</a></p>`
+          : html`<p>This webhook is ${webhook.state === 'active' ? 'already active' : 'deleted'}.
+              <a href="${of(visit)}">View webhook</a></p>`
       }`,
   });
 }
+
+const probeSection = (probe: TestResult): Html => html`<section class="result" aria-labelledby="probe">
+  ${notice('bad', 'The receiver did not accept the test event. The webhook was not resumed.')}
+  <h2 id="probe">Test event</h2>${testResultDetails(probe)}</section>`;
+
+const consequence = (held: number): string =>
+  held === 0
+    ? 'the webhook becomes active. No deliveries are held.'
+    : `${formatOpenCount(held)} held ${held === 1 ? 'delivery is' : 'deliveries are'} sent: one at a time at first, ` +
+      'then twice as many after each success, up to ten.';

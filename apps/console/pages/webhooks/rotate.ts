@@ -12,7 +12,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { breadcrumbsOf, getWebhook, of, webhookRequest } from './find-webhook.ts';
+import { breadcrumbsOf, getWebhook, nameOf, of, webhookRequest } from './find-webhook.ts';
 import { secretsTable } from './secrets.ts';
 import { howToVerify } from './verify-snippets.ts';
 
@@ -61,13 +61,20 @@ export const rotateRoutes = [
                 )
               : notice(
                   'info',
-                  html`Events are signed with both secrets until ${time(rotated.previousValidUntil)}. Update your system before then.`,
+                  html`Events are signed with both secrets until ${time(rotated.previousValidUntil)}. Update your system
+                    before then.`,
                 )
           }
-          ${shownOnce({ label: 'Signing secret', value: rotated.secret, advice: 'Replace the old secret in your system with it.' })}
-          <section aria-labelledby="secrets"><h2 id="secrets">Active secrets</h2>${secretsTable(webhook.secrets, visit.console.now())}</section>
+          ${shownOnce({
+            label: 'Signing secret',
+            value: rotated.secret,
+            advice: 'Replace the old secret in your system with it.',
+          })}
+          <section aria-labelledby="secrets"><h2 id="secrets">Active secrets</h2>
+            ${secretsTable(webhook.secrets, visit.console.now())}</section>
           ${howToVerify()}
-          <p class="actions">${linkButton(of(visit), 'I’ve saved it')}<a href="${of(visit, '/verify')}">Check signature verification</a></p>`,
+          <p class="actions">${linkButton(of(visit), 'I’ve saved it')}
+            <a href="${of(visit, '/verify')}">Check signature verification</a></p>`,
       });
     },
     redraw: rotatePage,
@@ -80,18 +87,22 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
     title: 'Rotate signing secret',
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
-      <p>The new secret is shown once. During the overlap every event carries a signature from each secret, so your system can switch without rejecting events.</p>
-      <section aria-labelledby="secrets"><h2 id="secrets">Active secrets</h2>${secretsTable(webhook.secrets, visit.console.now())}</section>
+      <p>The new secret is shown once. During the overlap every event carries a signature from each secret, so that
+        your system can switch without rejecting events.</p>
+      <section aria-labelledby="secrets"><h2 id="secrets">Active secrets</h2>
+        ${secretsTable(webhook.secrets, visit.console.now())}</section>
       ${form(visit, {
         action: of(visit, '/rotate'),
         state,
-        button: 'Rotate signing secret',
+        button: `Rotate signing secret of ${nameOf(webhook)}`,
         secondary: html`<a href="${of(visit)}">Cancel</a>`,
         fields: selectField(state, {
           name: 'overlapHours',
           label: 'Overlap',
           options: overlap.choices,
-          hint: `How long both secrets sign, up to ${secretOverlapMaxDays} days. If the old secret leaked, choose “No overlap”.`,
+          hint:
+            `How long both secrets sign, up to ${secretOverlapMaxDays} days. ` +
+            'If the old secret leaked, choose “No overlap”.',
         }),
       })}`,
   });
