@@ -87,6 +87,7 @@ export async function startOperator(
       connections,
       rollouts,
       onReport: (conditions) => {
+        metrics.regionCondition.reset(); // a condition can be gone
         for (const { type, status: current } of conditions)
           for (const status of ['True', 'False', 'Unknown'])
             metrics.regionCondition.set({ type, status }, status === current ? 1 : 0);

@@ -75,8 +75,15 @@ const held = (state: string, isDrained: boolean) => ({
 });
 const sealing = { newest: 1, counts: [], unused: [], missing: [] };
 const workers = { currentBuild: 'b2', ramping: null, builds: [] };
-const region = { ...regionIn('us'), metadata: { name: 'region', namespace: 'us', ...metadata } } as Region;
-type Change = Partial<{ database: object; workers: object | null }>;
+const region = {
+  ...regionIn('us', { release: { version: '0.1.0', buildId: 'b2' } }),
+  metadata: { name: 'region', namespace: 'us', ...metadata },
+} as Region;
+const rollout = (state: string, counts: { replayed: number | null; failed: number | null }) => ({
+  isOpen: true,
+  newest: { request: 'b2', isRunning: false, progress: { buildId: 'b2', state, reason: null, message: '', ...counts } },
+});
+type Change = Partial<{ database: object; workers: object | null; rollout: object }>;
 const observe = (change: Change = {}) =>
   reportRegion(
     region,
@@ -85,6 +92,21 @@ const observe = (change: Change = {}) =>
   ).conditions;
 
 const regions: [what: string, conditions: JudgedCondition[], health: string, release: string][] = [
+  [
+    'replaying histories',
+    observe({
+      workers: { ...workers, currentBuild: 'b1' },
+      rollout: rollout('replaying', { replayed: null, failed: null }),
+    }),
+    'Progressing',
+    'waiting',
+  ],
+  [
+    'held by the replay gate',
+    observe({ workers: { ...workers, currentBuild: 'b1' }, rollout: rollout('held', { replayed: 9, failed: 1 }) }),
+    'Degraded',
+    'failed',
+  ],
   ['Ready', observe(), 'Healthy', 'current'],
   ['not migrated', observe({ database: { reason: 'NotMigrated', message: '' } }), 'Progressing', 'waiting'],
   ['lacks migrations', observe({ database: { ...database, migrations: ['0001'] } }), 'Progressing', 'waiting'],

@@ -32,6 +32,7 @@ const ofOthers: Series = {
   ...statusOf(other, 'LedgerBalanced', 'False'),
   ...statusOf(other, 'Delivering', 'False'),
   ...statusOf(other, 'KeysFresh', 'False'),
+  ...statusOf(other, 'ReplayVerified', 'False'),
 };
 const healthy: Series = {
   ...ofOthers,
@@ -94,6 +95,16 @@ const faults: { told: string; changed: Series; firing: string[] }[] = [
     told: 'an old key has been needed for more than an hour',
     changed: statusOf(labels('a'), 'KeysFresh', 'False'),
     firing: ['OrgApiRegionKeysOld'],
+  },
+  {
+    told: 'the new build cannot replay histories',
+    changed: statusOf(labels('a'), 'ReplayVerified', 'False'),
+    firing: ['OrgApiRolloutHeld'],
+  },
+  {
+    told: 'the new build replays histories now',
+    changed: statusOf(labels('a'), 'ReplayVerified', 'Unknown'),
+    firing: [],
   },
   {
     told: 'the ledger cannot be read',
