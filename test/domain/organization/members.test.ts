@@ -163,7 +163,7 @@ describe('an owner who has not enrolled', () => {
     ])
       await expect(action()).rejects.toMatchObject({
         reason: 'last_owner',
-        message: expect.stringContaining('one who has enrolled'),
+        message: expect.stringContaining('Make a member who can sign in an owner first.'),
       });
     // The imported one may go: who could not act takes nothing away.
     const bo = await t.enrol({ orgId: ada.orgId, roleKey: 'owner' });

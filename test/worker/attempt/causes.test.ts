@@ -10,8 +10,10 @@ describe('the table of causes', () => {
     expect(new Set(causes).size).toBe(causes.length);
     for (const cause of causes) {
       expect(cause).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/);
-      expect(factsOf(cause).explanation, cause).toMatch(/^[A-Z].{30,}\.$/);
-      if (cause !== 'accepted') expect(factsOf(cause).explanation, cause).toContain(':');
+      const explanation = factsOf(cause).explanation;
+      expect(explanation, cause).toMatch(/^[A-Z].{30,}\.$/);
+      // What happened and, after a colon or in the next sentence, what to do; or what to enter.
+      if (cause !== 'accepted') expect(explanation, cause).toMatch(/: |\. [A-Z]|^Enter /);
     }
   });
 
