@@ -17,20 +17,20 @@ const stopSignals = [
   ['SIGKILL', 5_000],
 ] as const;
 
-/** One of our apps, running as a process of its own, as it does in production. */
+/** One app that runs as a process of its own, as in production. */
 export interface AppProcess {
   name: string;
-  /** Resolves with how it ended, in words, when it ends. */
+  /** Resolves when the process ends, with a description of how it ended. */
   exited: Promise<string>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts an app and resolves once `isReady` says so. Its folder holds its log and pid and stands on
- * its command line, by which `stopLeftOver` finds it after a kill.
+ * Starts an app and resolves when `isReady` returns true. The app's folder holds its log and pid.
+ * It is on the command line, so that `stopLeftOver` finds the process after a kill.
  *
- * @throws ServerUnavailableError when it ends or is not ready within a minute, with the last
- * complaint of its log.
+ * @throws ServerUnavailableError when the app ends or is not ready within a minute, with the last
+ * error line of its log.
  */
 export async function startApp(options: {
   name: string;
@@ -63,13 +63,13 @@ export async function startApp(options: {
   );
 }
 
-/** Ends an app that a killed `npm start` left behind in its folder, and frees its ports. */
+/** Stops the app that a killed `npm start` left running in its folder, and frees its ports. */
 export async function stopLeftOver(folder: string): Promise<void> {
   const pidFile = path.join(folder, 'pid');
   if (existsSync(pidFile)) await stopServer(Number(readFileSync(pidFile, 'utf8')), folder, stopSignals);
 }
 
-/** Whether an HTTP address answers 200. */
+/** Returns whether an HTTP address answers 200. */
 export async function answersOk(url: string): Promise<boolean> {
   try {
     return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;

@@ -22,15 +22,15 @@ export const Settings = z.object({
   KEY_TAG_SECRETS: z.string().optional().describe('Secrets of the tags of the stack’s keys, as of the API.'),
 });
 
-/** What `npm start` is asked to bring up. */
+/** What `npm start` brings up. */
 export interface DevConfig {
   regions: Region[];
-  /** Files to import beside the samples, absolute. */
+  /** Absolute paths of files to import in addition to the samples. */
   dataFiles: string[];
   samples: boolean;
-  /** Absolute; everything the stack keeps lies in it. */
+  /** Absolute path of the folder that holds all data of the stack. */
   stateFolder: string;
-  /** The first region's API; each region takes ten ports from here on. */
+  /** Port of the first region's API. Each region takes ten ports, starting with this one. */
   firstPort: number;
   databaseUrl: string | null;
   redisUrl: string | null;
@@ -49,8 +49,10 @@ that the
 stack does not decide itself is passed on to it, for example DELIVERY_SCHEDULE=1s,2s npm start.`;
 
 /**
- * Where the stack's state lies and which servers it must use; also for the commands beside
- * `npm start`. @throws SettingsRefused
+ * Reads where the stack's state is and which servers it must use. Commands beside `npm start` use
+ * it too.
+ *
+ * @throws SettingsRefused
  */
 export function readStackSettings(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
@@ -65,7 +67,12 @@ export function readStackSettings(environment: Record<string, string | undefined
   };
 }
 
-/** @throws SettingsRefused when a flag or setting is wrong. `null` asks for the usage. */
+/**
+ * Reads the command line and the environment of `npm start`. Returns null when the usage is asked
+ * for.
+ *
+ * @throws SettingsRefused when a flag or setting is wrong.
+ */
 export function readConfig(
   args: string[],
   environment: Record<string, string | undefined> = process.env,
@@ -94,8 +101,7 @@ function parseFlags(args: string[]) {
         help: { type: 'boolean', short: 'h' },
       },
     });
-    // `--data A B` reads naturally, so what follows the flags counts as data too; without --data it
-    // is a mistake.
+    // Positional arguments after `--data A` are further files. Without --data they are a mistake.
     if (positionals.length > 0 && values.data === undefined)
       throw new SettingsRefused([`${positionals[0]} is no option; see npm start -- --help`]);
     return { ...values, data: [...(values.data ?? []), ...positionals] };

@@ -4,16 +4,15 @@ import type { LoginRole } from '#domain/db/logins.ts';
 import type { RegionSecrets } from './state.ts';
 
 /**
- * The setting that marks a database as a development stack's; `dev:key` refuses to work on any
- * other.
+ * The setting that marks a database as part of a development stack. `dev:key` refuses all others.
  */
 export const developmentMark = 'org_api.development';
 
 /**
- * The owner's URL of a region's database, made when absent and marked as a development stack's.
+ * Returns the owner's URL of a region's database. Creates the database when it does not exist, and
+ * marks it as part of a development stack.
  *
- * Several regions on one server get a database each, `<name>_<region>`; they share nothing but the
- * server.
+ * Each region has its own database, `<name>_<region>`, also when regions share a server.
  */
 export async function getRegionDatabase(serverUrl: string, name: string): Promise<string> {
   const ownerUrl = new URL(serverUrl);
@@ -35,8 +34,8 @@ export async function getRegionDatabase(serverUrl: string, name: string): Promis
 type AppRole = Exclude<LoginRole, 'operator'>;
 
 /**
- * Each app's URL of a region's database, with a login of its own. Logins belong to the server, so
- * their names hold the database's.
+ * Returns each app's URL of a region's database. Each app has a login of its own. Logins belong to
+ * the server, so their names contain the database's name.
  */
 export function loginUrls(
   ownerUrl: string,

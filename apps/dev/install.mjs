@@ -1,21 +1,19 @@
 /**
- * Installs the dependencies when package-lock.json asks for it; runs before every npm script that
- * needs them. Design section 2.
+ * Installs the dependencies when package-lock.json requires it. Runs before every npm script that
+ * needs them.
  *
- * Plain JavaScript without imports of this project: on a fresh clone it runs on the system's Node (20 or
- * newer) with nothing installed.
+ * Plain JavaScript without imports of this project: on a fresh clone it runs on the system's Node
+ * (20 or newer) with nothing installed.
  *
- * Decisions (2026-11-20):
- * - Installed means: the lock's hash is noted in node_modules, or npm's own list there
- *   (node_modules/.package-lock.json) has all that the lock has. The second saves a developer who just ran
- *   `npm install` a full reinstall under the feet of running processes. npm writes that list last
- *   and `npm ci` deletes it first, so an interrupted install counts as none.
- * - Two at once: one installs, the others wait. The lock file's time is renewed every second; one
- *   that is 15 s old has lost its owner.
- * - npm runs on the Node that runs npm, never on node_modules/.bin/node, which it is about to
- *   replace. Development and optional dependencies are named, because NODE_ENV=production or a
- *   user's `omit` would leave out Node 26 and PostgreSQL. A user's `ignore-scripts` is respected
- *   and explained.
+ * - The dependencies are installed when node_modules contains the lock's hash, or when npm's own
+ *   list (node_modules/.package-lock.json) contains every package of the lock. The second check
+ *   avoids a reinstall while processes run, just after `npm install`. npm writes that list last and
+ *   `npm ci` deletes it first, so an interrupted install has no list.
+ * - When two processes install at once, one installs and the others wait. The owner updates the
+ *   lock file's time every second. A lock file that is 15 s old has lost its owner.
+ * - npm runs on the Node that runs npm, never on node_modules/.bin/node, which it replaces.
+ *   Development and optional dependencies are named, because NODE_ENV=production or a user's `omit`
+ *   would leave out Node 26 and PostgreSQL. A user's `ignore-scripts` is respected and explained.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -43,7 +41,7 @@ async function install() {
   const lock = readLock();
   if (!isInstalled(lock)) {
     await inTurn(async () => {
-      if (isInstalled(lock)) return; // another start installed while we waited
+      if (isInstalled(lock)) return; // another process installed while this one waited
       rmSync(stampFile, { force: true });
       await runNpmCi();
       noteInstalled(lock);
@@ -73,8 +71,8 @@ function isInstalled(lock) {
 }
 
 /**
- * Whether npm's list of what it installed has every package of the lock that this machine can have,
- * in the lock's version.
+ * Returns whether npm's list of installed packages contains every package of the lock that suits
+ * this machine, in the lock's version.
  */
 function hasAllPackages(wanted) {
   try {
@@ -90,8 +88,8 @@ function hasAllPackages(wanted) {
 }
 
 /**
- * npm leaves out optional packages for other machines, and what only those need. Of two for this
- * one (glibc, musl) it has one.
+ * npm leaves out optional packages for other machines, and what only those need. Of two variants
+ * for this machine (glibc, musl) it installs one.
  */
 function mayBeAbsent({ optional, os, cpu, libc }) {
   const isForHere = os?.includes(process.platform) && cpu?.includes(process.arch) && !libc;
@@ -104,7 +102,7 @@ function noteInstalled(lock) {
   renameSync(draft, stampFile);
 }
 
-/** Runs `work` while no other install of this clone does. */
+/** Runs `work` while no other install of this clone runs. */
 async function inTurn(work) {
   mkdirSync(path.dirname(turnFile), { recursive: true });
   for (let waits = 0; !takeTurn(); waits += 1) {
@@ -116,7 +114,7 @@ async function inTurn(work) {
     clearInterval(renewal);
     rmSync(turnFile, { force: true });
   };
-  process.once('exit', release); // Ctrl-C ends npm, and that ends us by way of its exit code
+  process.once('exit', release); // Ctrl-C ends npm, and npm's exit code ends this process
   try {
     await work();
   } finally {
@@ -142,7 +140,8 @@ function isLost(file) {
 }
 
 /**
- * Of two that see a lost turn, the slower may have moved the faster one's new turn: that goes back.
+ * When two processes see an expired lock, the slower one may have moved the faster one's new lock.
+ * It is then moved back.
  */
 function moveAway(file) {
   const aside = `${file}.${process.pid}`;
@@ -151,7 +150,7 @@ function moveAway(file) {
     if (isLost(aside)) rmSync(aside);
     else renameSync(aside, file);
   } catch {
-    // Another start moved it first.
+    // Another process moved it first.
   }
 }
 
@@ -159,7 +158,7 @@ function touch(file) {
   try {
     utimesSync(file, new Date(), new Date());
   } catch {
-    // Someone deleted .org-api meanwhile; the install itself is not hurt.
+    // Another process deleted .org-api. The installation itself is not affected.
   }
 }
 
@@ -184,8 +183,8 @@ async function runNpmCi() {
 }
 
 /**
- * Ours, without node_modules/.bin on PATH (npm's scripts would start a Node that is being
- * replaced), and without a blank HOME.
+ * Returns the environment for npm. It is the current one, without node_modules/.bin on PATH (npm's
+ * scripts would start a Node that is being replaced) and without an empty HOME.
  */
 function npmEnvironment() {
   const env = { ...process.env };
@@ -196,8 +195,8 @@ function npmEnvironment() {
 }
 
 /**
- * The npm scripts run TypeScript on node_modules/.bin/node, which the install script of npm package
- * `node` fetches; without it, on whatever runs this.
+ * Requires node_modules/.bin/node, which the install script of the npm package `node` downloads and
+ * the npm scripts run TypeScript on. Without it, the system's Node must be new enough.
  */
 function requireNode() {
   const remedy =

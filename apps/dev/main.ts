@@ -2,8 +2,8 @@ import { enableCompileCache } from 'node:module';
 import { compiledCode } from './compiled-code.ts';
 
 /**
- * `npm start`: loads the program from compiled code, which takes half of the processor time that its
- * sources take.
+ * `npm start`: loads the program from compiled code, which takes half the processor time of loading
+ * its sources.
  */
 enableCompileCache(compiledCode.NODE_COMPILE_CACHE);
 await import('./start.ts');

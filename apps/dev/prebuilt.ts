@@ -9,13 +9,13 @@ import { ServerUnavailableError } from './servers/process.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Where `prepareWorkflowBundle` puts it; the value of `WORKFLOW_BUNDLE`. */
+/** The bundle that `prepareWorkflowBundle` writes; the value of `WORKFLOW_BUNDLE`. */
 export const workflowBundle = path.join(cache, 'workflows.bundle.json');
 
 /**
- * Makes sure that `workflowBundle` holds today's workflows, for workers that would otherwise each
- * bundle the same sources when they start (3 s of processor time). What is there and current stays;
- * a new one replaces it whole, so two at once do no harm.
+ * Ensures that `workflowBundle` contains the current workflows. Without it, each worker bundles the
+ * same sources when it starts (3 s of processor time). A current bundle stays. A new one replaces
+ * the file in one step, so that two processes may write at once.
  *
  * @throws ServerUnavailableError when the bundler fails.
  */
@@ -23,8 +23,8 @@ export async function prepareWorkflowBundle(): Promise<void> {
   if (isCurrent()) return;
   mkdirSync(cache, { recursive: true });
   const draft = `${workflowBundle}.${process.pid}`;
-  // The bundler names modules by the current folder. It stays out of this process: it is 80
-  // packages that nothing else here needs.
+  // The bundler names modules relative to the current folder. It runs in a process of its own,
+  // because it loads 80 packages that nothing else here needs.
   try {
     await promisify(execFile)(process.execPath, ['apps/worker/write-bundle.ts', draft], { cwd: root });
   } catch (cause) {

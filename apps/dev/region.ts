@@ -30,15 +30,15 @@ export interface RegionOptions {
   region: Region;
   state: State;
   /**
-   * A server's URL with rights to make databases and roles, and the name of this region's database
-   * there.
+   * A server's URL with rights to create databases and roles, and the name of this region's
+   * database on it.
    */
   serverUrl: string;
   databaseName: string;
   ports: RegionPorts;
   /**
-   * `BASE_URL_…` of every region that is brought up, for the message that says where a key
-   * belongs.
+   * `BASE_URL_…` of every region that is brought up, for the message that names the region of a
+   * key.
    */
   baseUrls: Record<string, string>;
   sources: ImportSource[];
@@ -48,25 +48,23 @@ export interface RegionOptions {
 /** The servers that a region's apps use beside PostgreSQL. */
 export interface RegionServers {
   redisUrl: string | null;
-  /** Its pages (`ui`) are null for a server that `npm start` did not bring up. */
+  /** `ui` is null for a server that `npm start` did not bring up. */
   temporal: { address: string; ui: string | null };
-  /** Notified of each app as soon as it runs, so that it is stopped even when another one fails. */
+  /** Called for each app as soon as it runs, so that it is stopped even when another one fails. */
   onStarted: (app: AppProcess) => void;
 }
 
-/** A region's namespace: nothing is shared across regions, not even on one development server. */
+/** Returns a region's namespace. Regions share nothing, not even on one development server. */
 export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
 
-/**
- * A region that serves: its entry for `stack.json`, and what is said of it once and kept nowhere.
- */
+/** A region that serves: its entry for `stack.json`, and what is printed once and never stored. */
 export interface StartedRegion {
   stack: StackRegion;
   /** Null when no organization has an owner. */
   owner: SampleOwner | null;
 }
 
-/** A region whose data is there, and what its apps have to know. */
+/** A region with its data, and what its apps need. */
 export type PreparedRegion = Awaited<ReturnType<typeof prepareRegion>>;
 
 /** Prepares a region's data: database, migrations, imports, sample keys and webhooks. */
@@ -120,7 +118,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     report(`${region}: ${line} (${secondsSince(startedAt)})`);
   };
   const common = { REGION: region, HOST: '127.0.0.1' };
-  // The sample receiver stays reachable whatever the caller allows.
+  // The sample receiver stays reachable even when the caller sets other addresses.
   const allowed = [stackAllow, process.env.WEBHOOK_ALLOW].filter(Boolean).join(',');
   const keySettings = { KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets };
   const deliverySettings = {
@@ -130,8 +128,8 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     WEBHOOK_ALLOW: allowed,
   };
   const api = `http://127.0.0.1:${ports.api}`;
-  // By name, not by address: passkeys are bound to one, and browsers take http://localhost for as
-  // safe as https.
+  // By name, not by address: passkeys are bound to a name, and browsers treat http://localhost as
+  // secure.
   const consoleUrl = `http://localhost:${ports.console}`;
   const receiverEnvironment = {
     ...passedSettings(ReceiverSettings),
@@ -206,8 +204,8 @@ export const regionApps = ['receiver', 'worker', 'api', 'console'] as const;
 type RegionApp = (typeof regionApps)[number];
 
 /**
- * Six of the ten ports from `first` on, or others when they are taken. The system may offer a free
- * port twice, so each is remembered.
+ * Chooses six ports of the ten from `first` on, or others when these are taken. The system may
+ * offer a free port twice, so each chosen port is remembered.
  */
 export async function choosePorts(region: Region, first: number, report: (line: string) => void): Promise<RegionPorts> {
   const chosen = new Set<number>();

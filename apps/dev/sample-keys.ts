@@ -6,9 +6,9 @@ import { fingerprint } from '#domain/keys/fingerprint.ts';
 import type { StackOrganization } from './state.ts';
 
 /**
- * Gives each organization a sample key with all seven scopes, which acts for its owner: the one it
- * had when that still works, else a new one. An organization without an active owner gets none
- * (null). The log names the operator, because the owner may never have signed in.
+ * Ensures that each organization with an active owner has a sample key with all seven scopes, which
+ * acts for the owner. A key that still works stays. Organizations without an active owner have none
+ * (null). The activity log names the operator, because the owner may never have signed in.
  */
 export async function ensureSampleKeys(
   ownerUrl: string,

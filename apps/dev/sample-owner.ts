@@ -5,8 +5,8 @@ import { IdentityRefused } from '#domain/identity/refused.ts';
 import type { StackOrganization } from './state.ts';
 
 /**
- * How the owner of the first sample organization enters the console: by a link, or (`link` null) by
- * signing in, as they have used one before.
+ * How the owner of the first sample organization enters the console: by a link, or by signing in
+ * (`link` is null) when a link was used before.
  */
 export interface SampleOwner {
   organizationName: string;
@@ -15,9 +15,9 @@ export interface SampleOwner {
 }
 
 /**
- * Creates an enrolment link for the owner of the first organization that has one; null when none
- * has. An owner whom the organization is open to gets none: an operator's link would replace their
- * password. An older link of theirs becomes void.
+ * Creates an enrolment link for the owner of the first organization that has one. Returns null when
+ * no organization has one. An owner who can already sign in to the organization gets no link,
+ * because an operator's link would replace their password. The owner's older links become void.
  */
 export async function createOwnerLink(
   ownerUrl: string,
@@ -43,7 +43,7 @@ export async function createOwnerLink(
     const { token } = await createEnrolment(database.orm.em, { organizationId, email, by: 'operator' });
     return { organizationName, email, link: enrolmentLink(consoleUrl, token) };
   } catch (error) {
-    // Two members of an imported file may have one address; then no one can be distinguished by it.
+    // Two members of an imported file may have the same address, which then identifies neither.
     if (error instanceof IdentityRefused) return null;
     throw error;
   } finally {

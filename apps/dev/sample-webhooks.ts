@@ -4,17 +4,14 @@ import { createWebhook } from '#domain/webhooks/create.ts';
 import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
 import type { SampleWebhook, StackOrganization } from './state.ts';
 
-/**
- * Which addresses a development stack's webhooks may reach although they are not public: this
- * machine's own.
- */
+/** The non-public addresses that webhooks of a development stack may reach: this machine's own. */
 export const stackAllow = '127.0.0.0/8,::1';
 
 /**
- * Subscribes the sample receiver to every event of each organization that it is not subscribed for
- * yet; `path` of the URL is the organization's id.
+ * Subscribes the sample receiver to every event of each organization that has no such webhook yet.
+ * The path of the URL is the organization's id.
  *
- * @returns every organization's, the old ones first.
+ * @returns the webhooks of all organizations, older ones first.
  */
 export async function ensureSampleWebhooks(options: {
   ownerUrl: string;
@@ -50,7 +47,7 @@ export async function ensureSampleWebhooks(options: {
   }
 }
 
-/** The receiver's port may be another one at this start. */
+/** The receiver's port may have changed since the last start. */
 async function followReceiver(database: Database, webhookId: string, receiverUrl: string): Promise<void> {
   await database.pool.query(
     `update webhook set url = $2 || '/hooks/' || organization_id
@@ -60,9 +57,8 @@ async function followReceiver(database: Database, webhookId: string, receiverUrl
 }
 
 /**
- * Starts a first client, so that a first event is delivered: a new family gives an active member of
- * the organization access. The change is real, made with the platform's rights; the database makes
- * the event.
+ * Starts a client's first grant, so that a first event is delivered: a new family gives an active
+ * member access. The platform's login makes the change, and the database creates the event.
  */
 export async function causeFirstEvent(ownerUrl: string, organizationId: string): Promise<void> {
   const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 1 });

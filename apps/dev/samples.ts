@@ -10,24 +10,25 @@ import type { DevConfig } from './config.ts';
 import type { RegionMemory, StackOrganization } from './state.ts';
 
 /**
- * A document to import at the start: a file of `--data`, or generated samples. `hash` shows whether
- * this stack has had it already.
+ * A document to import at the start: a file of `--data`, or generated samples. `hash` identifies
+ * what this stack has imported already.
  */
 export interface ImportSource {
   region: Region;
   name: string;
   hash: string;
-  /** Generated, so that the first event may change it. */
+  /** Whether it is generated. The first event may change generated data. */
   isSample: boolean;
   open: () => AsyncIterable<Uint8Array | string>;
 }
 
-/** A document that was not imported: a sentence, with every problem. */
+/** A document that was not imported. The message is a sentence with every problem. */
 export class SourceRefused extends Error {}
 
 /**
- * What this start imports, samples first. @throws SourceRefused for a file whose region is not
- * brought up.
+ * Lists what this start imports, samples first.
+ *
+ * @throws SourceRefused for a file whose region is not brought up.
  */
 export async function listSources(config: DevConfig): Promise<ImportSource[]> {
   const asOf = new Date().toISOString().slice(0, 10);
@@ -46,11 +47,10 @@ export async function listSources(config: DevConfig): Promise<ImportSource[]> {
 }
 
 /**
- * Imports what this stack has not had yet, each whole or not at all, moved to today and in silence
- * (no events for history).
+ * Imports the documents that this stack has not imported yet. Each is imported completely or not at
+ * all. Its dates are moved to today, and no events are created for its history.
  *
- * A source is imported once: the next start goes on with the data as people have changed it since,
- * rather than setting it back.
+ * A source is imported once. Later starts keep what people have changed since.
  */
 export async function importSources(options: {
   region: Region;

@@ -3,10 +3,10 @@ import path from 'node:path';
 import { isAlive, ServerUnavailableError } from './servers/process.ts';
 
 /**
- * Holds a state folder for this process, so that a second `npm start` on it says so instead of
- * taking its apps down. Returns how to let it go.
+ * Locks a state folder for this process, so that a second `npm start` on it is refused and does not
+ * stop the first one's apps. Returns a function that releases the lock.
  *
- * @throws ServerUnavailableError when another process that is alive holds it.
+ * @throws ServerUnavailableError when another live process holds it.
  */
 export function holdState(folder: string): () => Promise<void> {
   const file = path.join(folder, 'npm-start.pid');
@@ -21,7 +21,9 @@ export function holdState(folder: string): () => Promise<void> {
   return async () => rmSync(file, { force: true });
 }
 
-/** A pid is used again after its process ended; on Linux the command line identifies it. */
+/**
+ * A pid is used again after its process ended; on Linux the command line identifies the process.
+ */
 function isNpmStart(pid: number): boolean {
   if (process.platform !== 'linux') return true;
   try {

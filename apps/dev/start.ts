@@ -26,12 +26,14 @@ import { openState, type State } from './state.ts';
 import { summaryOf } from './summary.ts';
 
 /**
- * `npm start`: brings up all that the service needs, imports data, serves, and stops in reverse
- * order on Ctrl-C.
+ * `npm start`: brings up everything that the service needs, imports data, serves, and stops in
+ * reverse order on Ctrl-C.
  */
 const report = (line: string) => console.log(`  ${line}`);
 
-/** What is open, in the order it was opened; stopped in reverse. Safe to call twice. */
+/**
+ * What is running, in the order in which it was started; stopped in reverse. Can be called twice.
+ */
 const open: { name: string; stop: () => Promise<void> }[] = [];
 let stopping: Promise<void> | undefined;
 
@@ -75,7 +77,8 @@ async function bringUp(config: DevConfig): Promise<void> {
     started.push(await startRegion(prepared, { redisUrl, temporal, onStarted }));
   }
   state.writeStack(started.map(({ stack }) => stack));
-  // The apps and servers are detached, so nothing else keeps this process here until it is stopped.
+  // The apps and servers are detached, so only this timer keeps the process running until it is
+  // stopped.
   const staying = setInterval(() => {}, 3_600_000);
   open.push({ name: 'the wait', stop: async () => clearInterval(staying) });
   console.log(`\nReady in ${secondsSince(startedAt)} (apps: ${secondsSince(serversReadyAt)}).`);
@@ -88,7 +91,10 @@ async function bringUp(config: DevConfig): Promise<void> {
   });
 }
 
-/** Brings up PostgreSQL, then the data of one region after another: their logins share the server. */
+/**
+ * Brings up PostgreSQL, then prepares the regions' data one after another, because their logins
+ * share the server.
+ */
 async function prepareRegions(
   config: DevConfig,
   state: State,
@@ -137,7 +143,7 @@ async function startEmbeddedRedis(stateFolder: string): Promise<string | null> {
   return redis.url;
 }
 
-/** Its pages stand 9 ports above the first region's API. */
+/** Starts Temporal. The port of its web UI is 9 above that of the first region's API. */
 async function startEmbeddedTemporal({
   stateFolder,
   regions,
@@ -154,8 +160,8 @@ async function startEmbeddedTemporal({
 }
 
 /**
- * With a server of one's own and one region, its database is used as it is; else each region has
- * its own beside it.
+ * Returns the database's name. With an external server and one region, the URL's own database is
+ * used; otherwise each region has a database beside it.
  */
 function databaseName(config: DevConfig, region: Region): string {
   if (config.databaseUrl === null) return `org_api_${region}`;

@@ -7,7 +7,7 @@ import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
 
 /**
  * One organization of a running stack, as `.org-api/stack.json` lists it. `sampleKey` has all seven
- * scopes; null when the organization has no active owner.
+ * scopes; it is null when the organization has no active owner.
  */
 export interface StackOrganization {
   id: string;
@@ -16,9 +16,7 @@ export interface StackOrganization {
   sampleKey: string | null;
 }
 
-/**
- * One region of a running stack; base URLs are absent until what they lead to exists.
- */
+/** One region of a running stack. Base URLs are absent until the process behind them runs. */
 export interface StackRegion {
   region: Region;
   api: string;
@@ -30,14 +28,14 @@ export interface StackRegion {
   receiver: string;
   temporalAddress: string;
   temporalNamespace: string;
-  /** Temporal's own pages. */
+  /** Base URL of Temporal's web UI. */
   temporalUi?: string;
   organizations: StackOrganization[];
 }
 
 /**
- * What a region's apps share and no one else may know. Made once, kept in the state folder,
- * readable by its owner alone.
+ * Secrets that a region's apps share. Created once, stored in the state folder, readable by the
+ * folder's owner only.
  */
 export interface RegionSecrets {
   keyPeppers: string;
@@ -47,7 +45,7 @@ export interface RegionSecrets {
 }
 
 /**
- * The webhook that leads an organization's events to the sample receiver. Its secret is kept for
+ * The webhook that sends an organization's events to the sample receiver. Its secret is stored for
  * the receiver's next start.
  */
 export interface SampleWebhook {
@@ -57,8 +55,8 @@ export interface SampleWebhook {
 }
 
 /**
- * What the stack remembers between starts, per region: organizations with their sample keys, and
- * the files it has imported (by hash).
+ * What the stack remembers for each region between starts: organizations with their sample keys,
+ * and the hashes of the imported files.
  */
 export interface RegionMemory {
   organizations: StackOrganization[];
@@ -69,8 +67,8 @@ export interface RegionMemory {
 const files = { stack: 'stack.json', secrets: 'secrets.json', memory: 'memory.json' } as const;
 
 /**
- * The state folder's own files. Each is replaced whole, so a kill leaves the old one or the new
- * one.
+ * Opens the state folder's files. Each is replaced in one step, so that a kill leaves the old or
+ * the new one.
  */
 export function openState(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
@@ -92,10 +90,7 @@ export function openState(folder: string) {
     writeStack: (regions: StackRegion[]) => write(files.stack, { regions }),
     findSecrets: (region: Region) => read<Partial<Record<Region, RegionSecrets>>>(files.secrets)?.[region] ?? null,
 
-    /**
-     * The region's secrets, made now when it has none; a kind that an older stack lacks is made
-     * too, the others stay.
-     */
+    /** Returns the region's secrets. Creates those that do not exist. */
     getSecrets(region: Region): RegionSecrets {
       const all = read<Partial<Record<Region, Partial<RegionSecrets>>>>(files.secrets) ?? {};
       const known = all[region] ?? {};
@@ -131,7 +126,7 @@ export function openState(folder: string) {
 
 export type State = ReturnType<typeof openState>;
 
-/** A region's secrets as the domain takes them. */
+/** Returns a region's secrets in the form that the domain takes. */
 export function keySecretsOf(region: Region, secrets: Pick<RegionSecrets, 'keyPeppers' | 'keyTagSecrets'>): KeySecrets {
   return {
     region,

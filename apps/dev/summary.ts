@@ -3,7 +3,7 @@ import { regions } from '#domain/contract/regions.ts';
 import type { StartedRegion } from './region.ts';
 import type { SampleOwner } from './sample-owner.ts';
 
-/** The reads as partners call them; a test compares this list with the API's own. */
+/** The reads as partners call them. A test compares this list with the API's routes. */
 export const readPaths = [
   '',
   '/clients',
@@ -17,8 +17,8 @@ export const readPaths = [
 ] as const;
 
 /**
- * What `npm start` prints when all is ready: where everything is, a `curl` line per read, and what
- * to try next.
+ * Returns what `npm start` prints when everything is ready: addresses, a `curl` line for each read,
+ * and what to try next.
  */
 export function summaryOf(started: StartedRegion[], stackFile: string): string {
   return [
@@ -67,7 +67,7 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
   return lines;
 }
 
-/** How to get into the console. */
+/** Returns the lines that explain how to enter the console. */
 function ownerLines(owner: SampleOwner | null): string[] {
   if (owner === null) return [];
   const { organizationName, email, link } = owner;

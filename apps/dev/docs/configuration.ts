@@ -62,17 +62,17 @@ function rowOf(process: string, setting: string, type: z.ZodType): string {
   return `| \`${setting}\` | ${defaultOf(type)} | ${description} |`;
 }
 
-/**
- * The description of a setting, or of the kind of settings that it makes optional or gives a
- * default.
- */
+/** Returns the description of a setting, also when it is optional or has a default. */
 function descriptionOf(type: unknown): string | undefined {
   if (!(type instanceof z.ZodType)) return undefined;
   const isWrapper = type instanceof z.ZodOptional || type instanceof z.ZodDefault;
   return type.description ?? (isWrapper ? descriptionOf(type.def.innerType) : undefined);
 }
 
-/** A setting says what to show where the value that the schema puts in does not read like one. */
+/**
+ * Returns the default as the table shows it. A setting describes its default where the value itself
+ * would not be clear.
+ */
 function defaultOf(type: z.ZodType): string {
   const { shown } = type.meta() ?? {};
   if (typeof shown === 'string') return /^(false|[\w.]*\d[\w.]*)$/.test(shown) ? `\`${shown}\`` : shown;

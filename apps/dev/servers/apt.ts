@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
 /**
- * Installs Debian's packages as root on Debian or its family, said aloud; true when apt-get says
- * that they are there. The caller looks for what it needs afterwards, and reports the remedy when
- * it is not there. It waits a minute for another apt-get. The lists of a fresh image are empty,
+ * Installs Debian packages as root on Debian or a derivative, and reports it. Returns whether
+ * apt-get succeeded; the caller looks for the program afterwards and reports the remedy when it is
+ * missing. Waits up to a minute for another apt-get. The package lists of a fresh image are empty,
  * hence the second try.
  */
 export async function installPackages(packages: readonly string[], report: (line: string) => void): Promise<boolean> {

@@ -3,16 +3,16 @@ import path from 'node:path';
 import { isAlive } from './process.ts';
 
 /**
- * No build of org-api takes longer; a lock that is older was left by a process on another machine,
- * or one whose pid is another's now.
+ * No build takes longer. An older lock was left by a process on another machine, or its pid belongs
+ * to another process now.
  */
 const lostAfterMs = 600_000;
 
 /**
- * Building a program takes minutes: of several processes that need it, one builds and the others
- * wait. The lock is a file that holds the builder's pid.
+ * Takes the build lock. Building a program takes minutes; of several processes that need it, one
+ * builds and the others wait. The lock is a file with the builder's pid.
  *
- * @returns how to let the turn go, or null while another process has it.
+ * @returns a function that releases the lock, or null while another process holds it.
  */
 export function takeBuildTurn(lock: string): (() => void) | null {
   mkdirSync(path.dirname(lock), { recursive: true });
@@ -31,20 +31,20 @@ export function takeBuildTurn(lock: string): (() => void) | null {
   };
 }
 
-/** Waits, without giving way to anything else in this process, until no one has the turn. */
+/** Blocks this process until the lock is free. */
 export function waitForBuild(lock: string): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));
   while (isBuilding(lock)) Atomics.wait(pause, 0, 0, 500);
 }
 
-/** Whether a process that is alive has the turn. */
+/** Returns whether a live process holds the lock. */
 export function isBuilding(lock: string): boolean {
   const heldMs = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
   if (heldMs === undefined || Date.now() - heldMs > lostAfterMs) return false;
   try {
     const pid = Number(readFileSync(lock, 'utf8'));
-    return pid === 0 || isAlive(pid); // 0: made, and not written yet
+    return pid === 0 || isAlive(pid); // 0: created, and not written yet
   } catch {
-    return false; // let go meanwhile
+    return false; // released meanwhile
   }
 }

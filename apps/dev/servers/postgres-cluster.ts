@@ -1,13 +1,12 @@
 /**
- * The data of the embedded PostgreSQL: where it lies, its password, and its making.
+ * The data of the embedded PostgreSQL: its folder, its password and its creation.
  *
- * Decisions (2026-11-20):
- * - Data lies in the state folder. Only when root's borrowed account cannot enter that folder (a
- *   clone under 0700) does it lie in `/var/lib/org-api/<hash of the state folder's path>`. The
- *   password stays in the state folder, so a developer who deletes `.org-api` to start again gets just that:
- *   data whose password is gone is discarded there.
- * - initdb works in a folder of its own that is renamed when finished, so a start that is killed
- *   half-way, or two at once, leave whole data or none.
+ * - The data is in the state folder. Only when root's substitute account cannot enter that folder
+ *   (a clone below a 0700 folder) is it in `/var/lib/org-api/<hash of the state folder's path>`.
+ *   The password stays in the state folder. After `.org-api` is deleted, data without its password
+ *   is discarded, so the next start begins with an empty database.
+ * - initdb works in a temporary folder that is renamed when it has finished. A start that is
+ *   killed, or two at once, leave complete data or none.
  */
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -31,8 +30,8 @@ import { getPostgresBinaries, type PostgresBinaries, SHARED_FOLDER } from './pos
 import { type Account, isAlive, makeFolder, ServerUnavailableError, secondsSince, stopServer } from './process.ts';
 
 /**
- * How a postmaster is stopped: fast shutdown, then immediate (recovers on the next start), then the
- * hard way.
+ * The signals that stop a postmaster: fast shutdown, then immediate shutdown (the next start
+ * recovers), then SIGKILL.
  */
 export const STOP_SIGNALS = [
   ['SIGINT', 30_000],
@@ -40,9 +39,7 @@ export const STOP_SIGNALS = [
   ['SIGKILL', 5_000],
 ] as const;
 
-/**
- * An initialized cluster. `folder` holds `data` and nothing else; `account` null means ourselves.
- */
+/** An initialized cluster. `folder` contains only `data`; `account` null means the current user. */
 export interface Cluster {
   folder: string;
   data: string;
@@ -53,9 +50,11 @@ export interface Cluster {
 }
 
 /**
- * Finds or makes the cluster of a state folder. `durable` false skips the flush to disk after
- * initdb. Throws {@link ServerUnavailableError} with the remedy when data of another version,
- * another user or another password is in the way.
+ * Finds or creates the cluster of a state folder. `durable` false skips the flush to disk after
+ * initdb.
+ *
+ * @throws ServerUnavailableError with the remedy when data of another version, user or password is
+ * there.
  */
 export async function prepareCluster(options: {
   stateFolder: string;
@@ -88,8 +87,8 @@ export async function prepareCluster(options: {
 }
 
 /**
- * The password of the superuser, made on the first start; two starts at once agree on one, as the
- * link succeeds only once.
+ * Returns the superuser's password and creates it on the first start. Two starts at once agree on
+ * one, because the link succeeds once only.
  */
 function keepPassword(file: string): string {
   if (!existsSync(file)) {
@@ -107,8 +106,8 @@ function keepPassword(file: string): string {
 }
 
 /**
- * Where the data of a state folder (its real path) may lie: in it, or where root's borrowed account
- * can reach it.
+ * Returns where the data of a state folder (its real path) may be: in it, or where root's
+ * substitute account can reach it.
  */
 function placesOf(stateFolder: string): { inState: string; elsewhere: string } {
   const name = createHash('sha256').update(stateFolder).digest('hex').slice(0, 12);
@@ -131,8 +130,8 @@ async function discardFolder(folder: string): Promise<void> {
 }
 
 /**
- * Stops the PostgreSQL of a state folder, no matter which process started it, and deletes its data.
- * For tests, whose data no one needs afterwards.
+ * Stops the PostgreSQL of a state folder, even when another process started it, and deletes its
+ * data. For tests.
  */
 export async function discardCluster(stateFolder: string): Promise<void> {
   if (!existsSync(stateFolder)) return;
@@ -142,8 +141,8 @@ export async function discardCluster(stateFolder: string): Promise<void> {
 }
 
 /**
- * The pid in `postmaster.pid`, null when there is none; whether it lives, and is a postmaster, is
- * another question.
+ * Returns the pid in `postmaster.pid`, or null when there is none. The process may be dead or
+ * another program.
  */
 export function readPostmasterPid(data: string): number | null {
   try {
@@ -177,7 +176,7 @@ async function initialize(cluster: Cluster, durable: boolean, report: (line: str
   const startedAt = performance.now();
   report(`PostgreSQL ${binaries.version}: making its data folder ${data}${account ? ` as ${account.name}` : ''}`);
   const own = (file: string) => account && chownSync(file, account.uid, account.gid);
-  mkdirSync(path.dirname(folder), { recursive: true, mode: 0o755 }); // for the account to pass through
+  mkdirSync(path.dirname(folder), { recursive: true, mode: 0o755 }); // the account passes through it
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   own(folder);
   removeUnfinished(folder);
@@ -198,7 +197,8 @@ async function initialize(cluster: Cluster, durable: boolean, report: (line: str
     renameSync(unfinished, data);
     report(`PostgreSQL: data folder made (${secondsSince(startedAt)})`);
   } catch (error) {
-    if (!existsSync(path.join(data, 'PG_VERSION'))) throw error; // else another start was first, with the same password
+    // else another process was first, with the same password
+    if (!existsSync(path.join(data, 'PG_VERSION'))) throw error;
   } finally {
     rmSync(passwordFile, { force: true });
     rmSync(unfinished, { recursive: true, force: true });
@@ -206,8 +206,8 @@ async function initialize(cluster: Cluster, durable: boolean, report: (line: str
 }
 
 /**
- * What starts that were killed half-way left; the pid at the end of the name shows whether its
- * maker still works on it.
+ * Removes what killed starts left. The pid at the end of the name shows whether the process that
+ * created it is alive.
  */
 function removeUnfinished(folder: string): void {
   for (const name of readdirSync(folder)) {
@@ -217,8 +217,8 @@ function removeUnfinished(folder: string): void {
 }
 
 /**
- * A system without the locale C.UTF-8 (older macOS) gets PostgreSQL's own, which sorts and folds
- * the same.
+ * Runs initdb. A system without the locale C.UTF-8 (older macOS) uses PostgreSQL's own, which sorts
+ * and folds the same.
  */
 async function runInitdb({ folder, account, binaries }: Cluster, args: string[]): Promise<void> {
   const run = (locale: string[]) =>
@@ -244,7 +244,7 @@ async function runInitdb({ folder, account, binaries }: Cluster, args: string[])
 }
 
 /**
- * All that initdb and the server see of an environment: a LANG that is unset or unknown here, or a
- * stray PGDATA, changes nothing.
+ * The whole environment of initdb and the server, so that an unknown LANG or a PGDATA has no
+ * effect.
  */
 export const SERVER_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };

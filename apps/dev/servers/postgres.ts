@@ -1,20 +1,16 @@
 /**
- * The embedded PostgreSQL of `npm start` and `npm test`. Design section 2, "Servers".
+ * The embedded PostgreSQL of `npm start` and `npm test`.
  *
- * Decisions (2026-11-20):
- * - We spawn `postgres` itself, not `pg_ctl`: we learn its pid and its end at once, and no shell
- *   stands between.
- * - No unix socket: a clone deep in folders makes its path too long (107 bytes), and 127.0.0.1
- *   serves everybody here.
- * - A live postmaster of this data folder is adopted, and `stop()` stops it all the same: what an
- *   earlier `npm start` left behind ends with this one.
- * - A pid file whose pid now belongs to another program would keep PostgreSQL from starting when
- *   both run as one user, as in most containers. We name that pid in PG_GRANDPARENT_PID,
- *   PostgreSQL's own means to say "this one is no postmaster". Deleting the file would also lose
- *   the id of the shared memory, by which PostgreSQL waits for what a killed postmaster left
- *   running. That wait ends by itself: we retry for 10 s.
- * - Flushing to disk stays on for `npm start`: its data outlives it. Tests (`durable: false`) give
- *   it up, their data is thrown away.
+ * - `postgres` is started directly, not by `pg_ctl`, which gives its pid and its end at once.
+ * - There is no Unix socket: a deep folder makes its path too long (107 bytes).
+ * - A running postmaster of this data folder is adopted, and `stop()` stops it. What an earlier
+ *   `npm start` left running ends with this one.
+ * - A pid file whose pid belongs to another program now would keep PostgreSQL from starting when
+ *   both run as one user, as in most containers. PG_GRANDPARENT_PID names that pid, which
+ *   PostgreSQL then does not take for a postmaster. Deleting the file would lose the id of the
+ *   shared memory, by which PostgreSQL waits for processes of a killed postmaster. That wait ends
+ *   by itself, so the start is retried for 10 s.
+ * - `npm start` flushes to disk, because its data stays. Tests (`durable: false`) do not.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -39,8 +35,8 @@ import {
 } from './process.ts';
 
 /**
- * A PostgreSQL that answers. `adminUrl` is the superuser's for database `postgres`; `folder` holds
- * the data; `version` as `18.4`.
+ * A PostgreSQL that answers. `adminUrl` connects the superuser to the database `postgres`, `folder`
+ * holds the data, and `version` is for example `18.4`.
  */
 export interface RunningPostgres {
   adminUrl: string;
@@ -49,20 +45,21 @@ export interface RunningPostgres {
   adopted: boolean;
   folder: string;
   pid: number;
-  /** Fast shutdown, escalating: at most 40 s. Safe to call twice. */
+  /** Fast shutdown, then stronger signals: at most 40 s. Can be called twice. */
   stop(): Promise<void>;
 }
 
 const RETRY_MS = 10_000;
-const READY_DEADLINE_MS = 120_000; // recovery after a crash in the middle of an import is the slow case
+const READY_DEADLINE_MS = 120_000; // recovery after a crash in the middle of an import takes longest
 const WRONG_PASSWORD = '28P01'; // SQLSTATE
 const PROGRESS_EVERY_MS = 5_000;
 
 /**
- * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there; resolves
- * when it answers. `port` null takes the one of last time or any free one; a taken port is
- * replaced, said aloud. `durable` false is for data that may be lost. Throws {@link
- * ServerUnavailableError}.
+ * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there. Resolves
+ * when it answers. `port` null takes the previous port or any free one. A taken port is replaced
+ * and reported. `durable` false is for data that may be lost.
+ *
+ * @throws ServerUnavailableError
  */
 export async function startPostgres(options: {
   stateFolder: string;
@@ -114,14 +111,14 @@ function ready(
 }
 
 /**
- * The postmaster that lives on our data, once it answers; null when none does, or when it ends
- * while we wait (it was stopping).
+ * Returns the postmaster that runs on this data when it answers. Returns null when none runs, or
+ * when it ends meanwhile.
  */
 async function adopt(cluster: Cluster, report: (line: string) => void): Promise<Postmaster | null> {
   const pid = readPostmasterPid(cluster.data);
   if (pid === null || !isServerOf(pid, cluster.data)) return null;
   const isGone = () => !isServerOf(pid, cluster.data);
-  const endsAt = performance.now() + RETRY_MS; // its port comes a moment after its pid
+  const endsAt = performance.now() + RETRY_MS; // the port is in the file a moment after the pid
   while (!isGone()) {
     const port = readLastPort(cluster);
     if (port !== null) return (await answers(cluster, port, isGone, report)) ? { pid, port } : null;
@@ -132,8 +129,7 @@ async function adopt(cluster: Cluster, report: (line: string) => void): Promise<
 }
 
 /**
- * Fourth line of the pid file, which a killed postmaster leaves: the port it has, or had. Null when
- * there is no such line.
+ * Returns the port on the fourth line of the pid file, which a killed postmaster leaves, or null.
  */
 function readLastPort({ data }: Cluster): number | null {
   const file = path.join(data, 'postmaster.pid');
@@ -187,8 +183,8 @@ function settings(durable: boolean): string[] {
 }
 
 /**
- * For data that is deleted soon. Shared memory in files of the data folder goes with it; a killed
- * server's POSIX segments would stay in /dev/shm.
+ * For data that is deleted soon. Shared memory is in files of the data folder and is deleted with
+ * it. POSIX segments of a killed server would stay in /dev/shm.
  */
 const throwAwaySettings = {
   fsync: 'off',
@@ -199,8 +195,9 @@ const throwAwaySettings = {
 };
 
 /**
- * Waits until our data answers on `port`: false when the server is gone before. Throws when it
- * takes longer than the deadline.
+ * Waits until this data's server answers on `port`. Returns false when the server ended before.
+ *
+ * @throws Error when it takes longer than the deadline.
  */
 async function answers(
   cluster: Cluster,
@@ -227,12 +224,12 @@ async function answers(
 }
 
 /**
- * Why the server on `port` cannot be used; null when it answers for our data folder. `isFinal`: it
- * answers, but not to us.
+ * Returns why the server on `port` cannot be used, or null when it answers for this data folder.
+ * `isFinal`: it answers, but refuses this client.
  */
 async function findFailure(cluster: Cluster, port: number): Promise<{ reason: string; isFinal: boolean } | null> {
   const client = new Client({ connectionString: adminUrl(cluster, port), connectionTimeoutMillis: 5_000 });
-  client.on('error', () => {}); // a server that stops under us says so by the failed query as well
+  client.on('error', () => {}); // the failed query reports it as well
   try {
     await client.connect();
     const { rows } = await client.query<{ data: string }>("select current_setting('data_directory') as data");

@@ -1,23 +1,21 @@
 /**
- * Server processes of the embedded stack: spawned detached, found again by pid, stopped by pid.
+ * Server processes of the embedded stack: started detached, found by pid, stopped by pid.
  *
- * Decisions (2026-11-20):
- * - Detached, in a session of their own: Ctrl-C in a terminal goes to the whole foreground group,
- *   and a server that stops with us leaves the drain nothing to write to (design section 2).
- * - A pid names a process of org-api only while that process's command line holds our folder. Pids
- * are
- *   used again, above all in containers, and `/proc/<pid>/cwd` and `exe`, which look better suited,
- *   cannot be read by Docker's root for another user's process.
- * - A zombie counts as gone. Where pid 1 reaps no one (many containers), a killed server stays one
- *   for ever, and signal 0 still reaches it.
+ * - They are detached, in sessions of their own: Ctrl-C in a terminal signals the whole foreground
+ *   group, and the apps need the servers while they drain.
+ * - A pid belongs to org-api only if the process's command line contains its folder. Pids are used
+ *   again, above all in containers. `/proc/<pid>/cwd` and `exe` cannot be read by Docker's root for
+ *   another user's process.
+ * - A zombie counts as gone. Where pid 1 reaps no processes (many containers), a killed server
+ *   stays a zombie, and signal 0 still reaches it.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * A server that cannot be had. The message is one sentence for the person at the terminal: what
- * happened, why, what to do next.
+ * A server that cannot be had. The message says in one sentence what happened, why, and what to do
+ * next.
  */
 export class ServerUnavailableError extends Error {
   override name = 'ServerUnavailableError';
@@ -30,7 +28,10 @@ export interface Account {
   name: string;
 }
 
-/** A child of org-api; `exited` resolves once with how it ended, in words, and never rejects. */
+/**
+ * A child process of org-api. `exited` resolves once with a description of how it ended, and never
+ * rejects.
+ */
 export interface Detached {
   pid: number;
   exited: Promise<string>;
@@ -40,9 +41,11 @@ export interface Detached {
 const LOG_LIMIT_BYTES = 5_000_000;
 
 /**
- * Starts a server in a session of its own, with its output appended to `logFile`; this process may
- * end without it. `account` null runs it as ourselves; `env` is its whole environment, null gives
- * it ours. Throws when the program cannot be run at all.
+ * Starts a server in a session of its own and appends its output to `logFile`. This process may end
+ * before it. `account` null runs it as the current user. `env` is its whole environment; null
+ * passes on the current one.
+ *
+ * @throws Error when the program cannot be run.
  */
 export async function spawnDetached(options: {
   command: string;
@@ -78,16 +81,14 @@ export async function spawnDetached(options: {
   return { pid: child.pid, exited, hasExited: () => ended };
 }
 
-/**
- * One earlier log is kept beside the current one, so that a stack of months does not fill a disk.
- */
+/** One earlier log is kept, so that a stack that runs for months does not fill a disk. */
 function openLog(file: string): number {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > LOG_LIMIT_BYTES) renameSync(file, `${file}.1`);
   return openSync(file, 'a', 0o600);
 }
 
 /**
- * Waits until all have settled, so that nothing starts after the stop of the rest.
+ * Waits until all have settled, so that none is still starting when the rest is stopped.
  *
  * @throws the first failure in the order of the list.
  */
@@ -98,7 +99,7 @@ export async function allOrFirstFailure<T extends readonly Promise<unknown>[]>(
   return Promise.all(steps) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
 }
 
-/** Whether a process runs under this pid: another user's counts, a zombie does not. */
+/** Returns whether a process runs under this pid. Another user's counts, a zombie does not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -108,16 +109,13 @@ export function isAlive(pid: number): boolean {
   if (process.platform !== 'linux') return true;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z'; // the name before it may itself hold parentheses
+    return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z'; // the name before it may contain parentheses
   } catch {
     return false;
   }
 }
 
-/**
- * Whether `pid` is alive and was started with `folder` on its command line, that is, by us for this
- * folder.
- */
+/** Returns whether `pid` is alive and has `folder` on its command line. */
 export function isServerOf(pid: number, folder: string): boolean {
   if (!isAlive(pid)) return false;
   try {
@@ -129,9 +127,10 @@ export function isServerOf(pid: number, folder: string): boolean {
 }
 
 /**
- * Stops the server of `folder` under `pid`: each signal in turn, with its patience in milliseconds,
- * until the process is gone. Resolves at once when it is gone already; throws {@link
- * ServerUnavailableError} when it outlives the last signal.
+ * Stops the server of `folder` under `pid`. Sends each signal in turn and waits its number of
+ * milliseconds. Resolves when the process is gone.
+ *
+ * @throws ServerUnavailableError when it survives the last signal.
  */
 export async function stopServer(
   pid: number,
@@ -142,19 +141,16 @@ export async function stopServer(
     if (!isServerOf(pid, folder)) return;
     try {
       process.kill(pid, signal);
-      process.kill(pid, 'SIGCONT'); // a server that a test paused would hear the signal only when it goes on
+      process.kill(pid, 'SIGCONT'); // a server that a test paused handles no signal before it continues
     } catch {
-      // It ended between the look and the signal, or is not ours to stop: the wait below tells
-      // which.
+      // It ended meanwhile, or belongs to another user. The wait below decides.
     }
     if (await becomesTrue(() => !isAlive(pid), patienceMs)) return;
   }
   throw new ServerUnavailableError(`Process ${pid} of ${folder} does not stop: end it by hand (kill -9 ${pid}).`);
 }
 
-/**
- * Asks every `everyMs` until `condition` holds; false when it still does not after `deadlineMs`.
- */
+/** Asks every `everyMs` until `condition` holds. Returns false after `deadlineMs`. */
 export async function becomesTrue(
   condition: () => boolean | Promise<boolean>,
   deadlineMs: number,
@@ -169,8 +165,9 @@ export async function becomesTrue(
 }
 
 /**
- * Makes a folder of the state with its parents, or throws {@link ServerUnavailableError} with the
- * remedy.
+ * Creates a folder of the state with its parents.
+ *
+ * @throws ServerUnavailableError with the remedy.
  */
 export function makeFolder(folder: string): void {
   try {
@@ -185,8 +182,8 @@ export function makeFolder(folder: string): void {
 }
 
 /**
- * What a server last complained about after byte `fromByte` of its log, or its last line; one line,
- * empty when it said nothing.
+ * Returns the last error after byte `fromByte` of a server's log, or its last line; empty when
+ * there is none.
  */
 export function readLastComplaint(logFile: string, fromByte: number): string {
   const lines = readFileSync(logFile).subarray(fromByte).toString('utf8').trim().split('\n');
@@ -194,12 +191,15 @@ export function readLastComplaint(logFile: string, fromByte: number): string {
   return complaint.trim();
 }
 
-/** Size of a file in bytes, 0 when there is none. */
+/** Returns the size of a file in bytes, 0 when there is none. */
 export function fileSize(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** The time since `startedAt` (a `performance.now()`), for a progress line: `1.8 s`. */
+/**
+ * Returns the time since `startedAt` (a `performance.now()`) for a progress line, for example
+ * `1.8 s`.
+ */
 export function secondsSince(startedAt: number): string {
   return `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
 }

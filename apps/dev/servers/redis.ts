@@ -1,12 +1,10 @@
 /**
  * The embedded Redis of `npm start` and `npm test`: `redis-server` or `valkey-server`, 7 or newer.
- * Design section 2, "Servers".
  *
- * Decisions (2026-11-20):
- * - Nothing is kept on disk: the limiter's memory is worth 60 seconds. `noeviction`, because an
- *   evicted window would let a key read too much.
- * - Debian's package may start its own server on 6379; ours never takes that port by itself, so the
- *   two do not meet.
+ * - Nothing is stored on disk: the limiter remembers 60 seconds. `noeviction`, because an evicted
+ *   window would let a key read too much.
+ * - Debian's package may start its own server on port 6379. This one never takes that port by
+ *   default.
  * - No password: it holds fingerprints and times of development keys, on loopback.
  */
 import { spawnSync } from 'node:child_process';
@@ -27,14 +25,14 @@ import {
   stopServer,
 } from './process.ts';
 
-/** A Redis that answers. `version` as its own line says, `7.0.15`. */
+/** A Redis that answers. `version` is what the program prints, for example `7.0.15`. */
 export interface RunningRedis {
   url: string;
   port: number;
   version: string;
   adopted: boolean;
   pid: number;
-  /** SIGTERM, escalating: at most 15 s. Safe to call twice. */
+  /** SIGTERM, then SIGKILL: at most 15 s. Can be called twice. */
   stop(): Promise<void>;
 }
 
@@ -42,7 +40,7 @@ type Report = (line: string) => void;
 type Program = { command: string; version: string };
 type Found = { pid: number; port: number };
 
-const noteFile = 'server.json'; // {pid, port} of the last Redis started for the folder it lies in
+const noteFile = 'server.json'; // {pid, port} of the last Redis that was started for this folder
 const OLDEST_MAJOR = 7;
 const READY_DEADLINE_MS = 10_000;
 const STOP_SIGNALS = [
@@ -51,10 +49,11 @@ const STOP_SIGNALS = [
 ] as const;
 
 /**
- * Brings up Redis for `stateFolder`, or adopts the one that runs for it; resolves when it answers
- * PING. `port` null takes the one of last time or any free one; a taken port is replaced, said
- * aloud. Null, after a line that says so, when this machine has no Redis and gets none. Throws
- * {@link ServerUnavailableError} when it has one that fails.
+ * Brings up Redis for `stateFolder`, or adopts the one that runs for it. Resolves when it answers
+ * PING. `port` null takes the previous port or any free one. A taken port is replaced and reported.
+ * Returns null, and reports it, when this machine has no Redis and none can be installed.
+ *
+ * @throws ServerUnavailableError when Redis is installed and fails.
  */
 export async function startRedis(options: {
   stateFolder: string;
@@ -89,7 +88,7 @@ export async function startRedis(options: {
   };
 }
 
-/** Stops the Redis of a state folder, no matter which process started it. */
+/** Stops the Redis of a state folder, even when another process started it. */
 export async function stopRedisOf(stateFolder: string): Promise<void> {
   if (!existsSync(path.join(stateFolder, 'redis'))) return;
   const folder = realpathSync(path.join(stateFolder, 'redis'));
@@ -128,8 +127,8 @@ function readNote(folder: string): Found | null {
 }
 
 /**
- * The Redis of last time, if it lives and answers. One that lives and does not (a test paused it)
- * is stopped, or no one ever would.
+ * Returns the previous Redis if it runs and answers. One that runs without answering (a test paused
+ * it) is stopped.
  */
 async function adopt(last: Found, folder: string): Promise<Found | null> {
   const isGone = () => !isServerOf(last.pid, folder);
@@ -170,8 +169,8 @@ async function launch(options: {
 }
 
 /**
- * The folder stays on the command line, by which we know the process again; Redis would otherwise
- * write a title of its own over it.
+ * The folder stays on the command line, which identifies the process later. `set-proc-title` would
+ * replace it.
  */
 function settings(port: number, folder: string): string[] {
   const values = {
@@ -187,7 +186,7 @@ function settings(port: number, folder: string): string[] {
 }
 
 /**
- * Waits until the process under `pid` itself answers on `port`; false when it is gone before, or at
+ * Waits until the process `pid` itself answers on `port`. Returns false when it ends before, or at
  * the deadline.
  */
 async function answers({ pid, port }: Found, isGone: () => boolean): Promise<boolean> {
@@ -199,7 +198,7 @@ async function answers({ pid, port }: Found, isGone: () => boolean): Promise<boo
   return false;
 }
 
-/** The pid that the Redis on `port` gives for itself, null when none answers. */
+/** Returns the pid that the Redis on `port` reports, or null when none answers. */
 async function findPidBehind(port: number): Promise<number | null> {
   const client = new Redis({
     port,
@@ -210,7 +209,7 @@ async function findPidBehind(port: number): Promise<number | null> {
     commandTimeout: 1_000,
     maxRetriesPerRequest: 0,
   });
-  client.on('error', () => {}); // the failed command says it as well
+  client.on('error', () => {}); // the failed command reports it as well
   try {
     await client.connect();
     return Number(/process_id:(\d+)/.exec(await client.info('server'))?.[1] ?? 0) || null;

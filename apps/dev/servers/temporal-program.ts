@@ -9,16 +9,16 @@ import { cacheFolder } from './cache-folder.ts';
 import { ServerUnavailableError } from './process.ts';
 
 /**
- * Finds Temporal's command line program, which carries its development server, or gets it: on PATH,
- * in our cache, from Temporal's own release, checked against the SHA-256 below, or built by Go (3
- * minutes on 2 cores, once). Design section 2. Later versions than this need modules that are not
+ * The version of Temporal's command-line program, which contains the development server. It is
+ * found on PATH or in the cache, downloaded from Temporal's release and checked against the SHA-256
+ * below, or built by Go (3 minutes on 2 cores, once). Later versions need modules that are not
  * published.
  */
 const temporalVersion = '1.5.1';
 
 /**
- * SHA-256 of the release's archives, by Node's platform and architecture. Where there is none,
- * nothing is downloaded: Go builds it, whose checksum database vouches for the sources.
+ * SHA-256 of the release's archives, by Node's platform and architecture. On other platforms Go
+ * builds the program and checks the sources against its checksum database.
  */
 export const temporalArchives: Readonly<Record<string, { name: string; sha256: string }>> = {
   'linux-x64': { name: 'linux_amd64', sha256: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d' },
@@ -31,8 +31,9 @@ const releaseUrl = `https://github.com/temporalio/cli/releases/download/v${tempo
 type Report = (line: string) => void;
 
 /**
- * The program's path. @throws ServerUnavailableError with the remedy when there is none and none
- * can be had.
+ * Returns the program's path.
+ *
+ * @throws ServerUnavailableError with the remedy when there is none and it cannot be built.
  */
 export async function getTemporalProgram(report: Report): Promise<string> {
   if (versionOf('temporal') !== null) return 'temporal';
@@ -45,8 +46,8 @@ export async function getTemporalProgram(report: Report): Promise<string> {
 }
 
 /**
- * Whether the program is in our cache: found there, brought there by us, or by another process that
- * was waited for.
+ * Ensures that the program is in the cache: found, downloaded or built by this process, or by
+ * another one. Returns whether it is.
  */
 async function inTurn(cached: string, report: Report): Promise<boolean> {
   const isThere = () => existsSync(cached) && versionOf(cached) !== null;
@@ -67,7 +68,7 @@ async function inTurn(cached: string, report: Report): Promise<boolean> {
   return true;
 }
 
-/** As `1.5.1`, or null when the program does not run. */
+/** Returns the version, for example `1.5.1`, or null when the program does not run. */
 export function versionOf(program: string): string | null {
   return (
     /version v?(\d+\.\d+\.\d+)/.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout ?? '')?.[1] ?? null
@@ -86,10 +87,7 @@ async function download(target: string, report: Report): Promise<boolean> {
   return bytes !== null && unpack(bytes, target);
 }
 
-/**
- * Downloads a file and returns its bytes, or null when it cannot be had or is not the file with
- * this SHA-256.
- */
+/** Downloads a file. Returns its bytes, or null when the download fails or the SHA-256 differs. */
 export async function fetchVerified(url: string, sha256: string, report: Report): Promise<Buffer | null> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(180_000) });

@@ -18,31 +18,31 @@ import { getTemporalProgram } from './temporal-program.ts';
 
 /** A Temporal development server that answers. */
 export interface RunningTemporal {
-  /** `host:port` of its gRPC front end. */
+  /** `host:port` of its gRPC frontend. */
   address: string;
-  /** Base URL of its own pages; null when started without. */
+  /** Base URL of its web UI; null when started without it. */
   ui: string | null;
   pid: number;
-  /** Safe to call twice. */
+  /** Can be called twice. */
   stop(): Promise<void>;
 }
 
 const readyDeadlineMs = 60_000;
 /**
- * What deliveries need of a Temporal; workflows/README.md says it to operators too. Fairness holds
- * within a partition of a queue, of which there would be four: with those, five tasks of one
- * organization were spread over a backlog of 150 of another, with one they took turns from the
- * first on.
+ * Dynamic configuration that deliveries need; workflows/README.md lists it for operators. Fairness
+ * holds within a partition of a queue, and the default is four partitions: five tasks of one
+ * organization were then spread over another's backlog of 150. With one partition the two took
+ * turns from the first task on.
  */
 const dynamicConfig = [
   'matching.enableFairness=true',
   'matching.numTaskqueueReadPartitions=1',
   'matching.numTaskqueueWritePartitions=1',
   'system.enableEagerWorkflowStart=true',
-  // How often a shard looks for tasks to hand out. A cluster has hundreds of shards at 20 a second
-  // each, a development server has one: at ten deliveries a second each of their tasks waited for
-  // up to 50 ms (p50 of a bare workflow from start to post 41 to 67 ms with 20, 15 to 20 ms with
-  // 1,000, at the same processor time).
+  // How often a shard looks for tasks. A cluster has hundreds of shards with 20 polls a second
+  // each, a development server has one: at ten deliveries a second each task waited up to 50 ms
+  // (p50 of a bare workflow from start to post 41 to 67 ms with 20, 15 to 20 ms with 1,000, at the
+  // same processor time).
   'history.transferProcessorMaxPollRPS=1000',
 ];
 const stopSignals = [
@@ -52,10 +52,10 @@ const stopSignals = [
 
 /**
  * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that
- * runs there; resolves when it answers.
+ * runs there. Resolves when it answers.
  *
- * The store's file stands on the command line, by which a later start knows the process again.
- * Unknown settings are accepted silently; test/worker/fairness.test.ts looks at what they do.
+ * The store's file is on the command line, which identifies the process later. Temporal accepts
+ * unknown settings without an error; test/worker/fairness.test.ts checks their effect.
  *
  * @throws ServerUnavailableError
  */
@@ -63,9 +63,9 @@ export async function startTemporal(options: {
   stateFolder: string;
   namespaces: readonly string[];
   port?: number | null;
-  /** Port of its pages; null for none. */
+  /** Port of the web UI; null for none. */
   uiPort?: number | null;
-  /** Keeps everything in memory instead of the file; without pages. */
+  /** Keeps everything in memory instead of the file, without the web UI. */
   inMemory?: boolean;
   report: (line: string) => void;
 }): Promise<RunningTemporal> {
@@ -92,7 +92,7 @@ export async function startTemporal(options: {
   };
 }
 
-/** Stops the Temporal of a state folder, no matter which process started it. */
+/** Stops the Temporal of a state folder, even when another process started it. */
 export async function stopTemporalOf(stateFolder: string): Promise<void> {
   const folder = path.join(stateFolder, 'temporal');
   const last = readNote(folder);
@@ -132,7 +132,7 @@ async function launch(options: {
       '127.0.0.1',
       '--port',
       String(frontPort),
-      // Without pages their folder means nothing: it only lets the process be known again.
+      // Without the web UI the folder has no effect: it only identifies the process.
       inMemory ? '--ui-asset-path' : '--db-filename',
       store,
       '--log-level',
@@ -170,7 +170,7 @@ function readNote(folder: string): Note | null {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Note) : null;
 }
 
-/** Whether the server knows every namespace; it answers before it has made them. */
+/** Returns whether the server knows every namespace. It answers before it has created them. */
 async function answers(address: string, namespaces: readonly string[]): Promise<boolean> {
   let connection: Connection | undefined;
   try {
