@@ -16,7 +16,7 @@ export const Settings = z.object({
   ORG_API_STATE: z.string().default('.org-api').describe('Folder of the development stack.'),
 });
 
-/** Of what `npm start` writes, the part that is read here. */
+/** The part of the file that `npm start` writes that is read here. */
 const Stack = z.object({ regions: z.array(z.object({ region: z.enum(regionCodes), databaseUrl: z.string() })) });
 
 /** One installation to import into. */
@@ -26,14 +26,14 @@ export interface Installation {
 }
 
 /**
- * Where files are imported: `DATABASE_URL` and `REGION`, and for what they leave out the stack that
- * `npm start` runs. Several when the stack has several regions; then a file's own region decides.
+ * Returns the installations to import into: the one that `DATABASE_URL` and `REGION` name, or those
+ * of the stack that `npm start` runs. With several, the region of each file decides.
  *
  * @throws SettingsRefused when neither names a region.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
   installations: [Installation, ...Installation[]];
-  /** Where the person stood who called npm, which itself goes to the project's folder. */
+  /** The folder in which npm was called. npm itself changes to the project's folder. */
   callerFolder: string;
 } {
   const s = readSettings(Settings, environment);

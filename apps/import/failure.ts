@@ -1,4 +1,4 @@
-/** Other writers got in between our checks and our writes; nothing is wrong with the file. */
+/** Other writers changed rows between the checks and the writes; the file is correct. */
 const interfered = new Set(['40001', '40P01', '23505', '23503', '23514']);
 
 const sentences: Record<string, string> = {
@@ -20,8 +20,8 @@ const sentences: Record<string, string> = {
 };
 
 /**
- * Why a file was not imported, when that is not for what is in it: one sentence with the remedy,
- * and no value of the file.
+ * Returns why a file was not imported for a reason outside its content: one sentence with the
+ * remedy, without a value of the file.
  */
 export function failureSentence(file: string, error: unknown): string {
   const code = codeOf(error);

@@ -5,8 +5,8 @@ import { day } from './document/field-types.ts';
 import { generateSample, type SampleOptions, sampleDefaults } from './generate/sample.ts';
 
 /**
- * `npm run -s generate -- --region us --organizations 10 --families 40 > FILE`: a sample document
- * on standard output.
+ * `npm run -s generate -- --region us --organizations 10 --families 40 > FILE`: writes a sample
+ * document to standard output.
  */
 
 const usage = `Usage: npm run -s generate -- [options] > FILE
@@ -31,14 +31,14 @@ async function main(): Promise<void> {
     process.stdout.write(usage);
     return;
   }
-  // A reader that has seen enough, such as head, closes the pipe: that is no failure.
+  // A reader such as head may close the pipe early, which is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   for await (const piece of generateSample(options)) {
     if (!process.stdout.write(piece)) await once(process.stdout, 'drain');
   }
 }
 
-/** Null asks for help. */
+/** Returns null when help is asked for. */
 function readOptions(): SampleOptions | null {
   const { values } = parsed();
   if (values.help) return null;

@@ -10,9 +10,9 @@ import { failureSentence } from './failure.ts';
 import { resultText } from './result-text.ts';
 
 /**
- * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after the other, each
- * whole or not at all. Progress and refusals go to standard error, results to standard output. Exit
- * code 0, 1 when a file was not imported, 2 for wrong use.
+ * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after another, each
+ * completely or not at all. Progress and refusals go to standard error, results to standard output.
+ * Exit code 0, 1 when a file was not imported, 2 for wrong use.
  */
 
 const usage = `Usage: npm run -s import -- [options] FILE…
@@ -37,7 +37,7 @@ interface Flags {
 
 class WrongUse extends Error {}
 
-/** The exit code. */
+/** Returns the exit code. */
 async function main(): Promise<number> {
   const flags = readFlags();
   if (flags === null) {
@@ -85,8 +85,8 @@ async function importOne(
 }
 
 /**
- * With several installations, the one of the file's region. A file of another goes to the first,
- * which refuses it in its own words.
+ * Chooses the installation of the file's region. A file of another region goes to the first one,
+ * which refuses it.
  */
 async function chooseInstallation(
   file: string,
@@ -102,13 +102,14 @@ async function chooseInstallation(
 }
 
 /**
- * Opened when it is read, so that a file that cannot be opened fails the read and not the process.
+ * Opens the file when it is read, so that a file that cannot be opened fails the read and not the
+ * process.
  */
 async function* bytesOf(file: string, callerFolder: string): AsyncGenerator<Uint8Array> {
   yield* file === '-' ? process.stdin : createReadStream(located(file, callerFolder));
 }
 
-/** A relative path is the caller's, and npm changed the folder. */
+/** A relative path refers to the caller's folder; npm has changed it. */
 function located(file: string, callerFolder: string): string {
   const called = path.resolve(callerFolder, file);
   return existsSync(called) ? called : path.resolve(file);
@@ -130,7 +131,7 @@ function failed(flags: Flags, done: ImportResult[], file: string, error: unknown
   return error instanceof WrongUse ? 2 : 1;
 }
 
-/** Null asks for help. */
+/** Returns null when help is asked for. */
 function readFlags(): Flags | null {
   const flag = { type: 'boolean', default: false } as const;
   try {

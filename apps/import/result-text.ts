@@ -1,7 +1,8 @@
 import type { ImportResult } from './document/import-file.ts';
 
 /**
- * What an import did, for people: one line for the file, one for each kind that the file mentions.
+ * Returns the result of an import as text: one line for the file, and one for each kind that the
+ * file mentions.
  */
 export function resultText(result: ImportResult): string {
   const moved = result.shiftedDays === 0 ? '' : `, its dates moved by ${result.shiftedDays} days`;

@@ -39,8 +39,9 @@ export const Settings = z.object({
 });
 
 /**
- * The migrator's settings: the owner's URL, and the login of each app whose URL is given. @throws
- * SettingsRefused
+ * Reads the migrator's settings: the owner's URL, and the login of each app whose URL is set.
+ *
+ * @throws SettingsRefused
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
   ownerUrl: string;

@@ -4,8 +4,8 @@ import { SettingsRefused } from '#runtime/settings/read.ts';
 import { readConfig } from './config.ts';
 
 /**
- * `npm run migrate`: brings the database to the current schema and its logins up to date; safe to
- * run twice, and at once. Exit code 0 when the schema is current, 1 when it is not.
+ * `npm run migrate`: brings the database to the current schema and its logins up to date. It may
+ * run twice, also at the same time. Exit code 0 when the schema is current, 1 when it is not.
  */
 try {
   const config = readConfig();

@@ -24,8 +24,9 @@ export const Settings = z.object({
 });
 
 /**
- * The probe's settings; secrets may come from files, as everywhere. @throws SettingsRefused with
- * every problem at once.
+ * Reads the probe's settings; secrets may come from files, as in every app.
+ *
+ * @throws SettingsRefused with every problem at once.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);

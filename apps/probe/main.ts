@@ -7,10 +7,9 @@ import { checkDelivery, checkRead, checkWrongRegion, type Finding, type Post } f
 import { type ProbeConfig, readConfig } from './config.ts';
 
 /**
- * Runs what `helm test` checks: a read with the probe's key, the refusal of a key of the other region,
- * and a signed test event received on a separate port. Prints a line per check; exit code 1 when one
- * fails. It touches no organization but the operator's own (
- * `orgctl probe create`).
+ * Runs what `helm test` checks: a read with the probe's key, the refusal of a key of the other
+ * region, and a signed test event received on a separate port. Prints a line per check; exit code 1
+ * when one fails. It uses only the operator's own organization (`orgctl probe create`).
  */
 async function main(config: ProbeConfig): Promise<boolean> {
   const { posts, stop } = await startReceiver(config);
@@ -37,7 +36,7 @@ async function deliver(config: ProbeConfig, posts: readonly Post[]): Promise<Fin
   }
 }
 
-/** A Service sends to a pod a moment after it is ready, and the pod is not notified when. */
+/** A Service routes to a pod a moment after the pod is ready, and the pod is not notified. */
 const serviceDelayMs = 5_000;
 
 async function startReceiver({ host, port }: ProbeConfig): Promise<{ posts: Post[]; stop: () => void }> {

@@ -11,9 +11,9 @@ import { createReceived } from './received.ts';
 const loopback = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
 /**
- * Starts the sample receiver: endpoints at `/hooks/<name>` that verify with an off-the-shelf
- * library, a page that shows what came, and a switch that makes it fail for a while. It shows
- * what a partner's receiver can look like, and holds nothing but what it was sent.
+ * Starts the sample receiver: endpoints at `/hooks/<name>` that verify with a published library, a
+ * page that lists deliveries, and a switch that makes it fail for a while. It is an example for
+ * partners and stores only what it receives.
  */
 export async function startReceiver(
   config: ReceiverConfig,
@@ -97,7 +97,7 @@ export async function startReceiver(
   return server;
 }
 
-/** Why a delivery does not verify with any secret; null when it does. */
+/** Returns why a delivery does not verify with any secret, or null when it does. */
 function findProblem(body: Buffer, headers: IncomingMessage['headers'], secrets: string[]): string | null {
   let problem = 'No secret is known for this endpoint.';
   for (const secret of secrets) {
@@ -116,7 +116,7 @@ function answerOf(failure: Failure | null, problem: string | null): number | 'ha
   return problem === null ? 204 : 400;
 }
 
-/** What a delivery says it is; what cannot be read is shown as `?`. */
+/** Returns what a delivery contains; unreadable fields are `?`. */
 function readEvent(body: Buffer, headers: IncomingMessage['headers']): { id: string; type: string } {
   const { type } = (parseJson(body) ?? {}) as { type?: unknown };
   return {

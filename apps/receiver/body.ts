@@ -2,7 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const atMostBytes = 1024 * 1024;
 
-/** The raw bytes of a request, as they were signed; null when there are more than 1 MiB. */
+/**
+ * Returns the raw bytes of a request, as they were signed, or null when there are more than 1 MiB.
+ */
 export async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

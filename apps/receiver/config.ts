@@ -31,8 +31,9 @@ function readSecrets(text: string, context: z.RefinementCtx): z.output<typeof Se
 }
 
 /**
- * The sample receiver's settings. It listens on loopback alone by default. @throws
- * SettingsRefused with every problem at once.
+ * Reads the sample receiver's settings. By default it listens on loopback only.
+ *
+ * @throws SettingsRefused with every problem at once.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);

@@ -1,5 +1,5 @@
 /**
- * How the receiver fails on purpose: with a status, by never answering, or by resetting the
+ * How the receiver fails on purpose: it answers with a status, never answers, or resets the
  * connection.
  */
 export type Failure = { how: 'status'; status: number } | { how: 'hang' } | { how: 'reset' };
@@ -8,8 +8,8 @@ const longestMs = 3_600_000;
 const units: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /**
- * The switch that makes a receiver fail for a while, so that retries can be watched. `now` is the
- * clock, in milliseconds.
+ * A switch that makes a receiver fail for a while, so that retries can be observed. `now` is the
+ * clock in milliseconds.
  */
 export function createFailing(now: () => number = Date.now) {
   let failure: Failure | null = null;
@@ -17,8 +17,8 @@ export function createFailing(now: () => number = Date.now) {
 
   return {
     /**
-     * Reads `for=30s&status=503`, `for=1m&how=hang`, `for=10s&how=reset`; `for=0s` ends it. Returns
-     * what it set, or the sentence that says what is wrong.
+     * Reads `for=30s&status=503`, `for=1m&how=hang` or `for=10s&how=reset`; `for=0s` ends it.
+     * Returns the new failure, or a sentence that says what is wrong.
      */
     set(query: URLSearchParams): { forMs: number; failure: Failure | null } | { problem: string } {
       const forMs = readDuration(query.get('for') ?? '30s');
@@ -30,7 +30,7 @@ export function createFailing(now: () => number = Date.now) {
       untilMs = now() + forMs;
       return { forMs, failure };
     },
-    /** How to fail now; null: answer as usual. */
+    /** Returns how to fail now, or null. */
     current: (): Failure | null => (now() < untilMs ? failure : null),
     leftMs: (): number => (failure === null ? 0 : Math.max(0, untilMs - now())),
   };

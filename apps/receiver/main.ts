@@ -3,7 +3,7 @@ import { startReceiver } from './app.ts';
 import { readConfig } from './config.ts';
 
 /**
- * The sample receiver as a process: `node apps/receiver/main.ts`, settings from the environment
- * (docs/configuration.md).
+ * Runs the sample receiver as a process: `node apps/receiver/main.ts`, with settings from the
+ * environment (docs/configuration.md).
  */
 await runApp({ name: 'receiver', readConfig, start: startReceiver });

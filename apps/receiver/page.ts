@@ -35,7 +35,7 @@ td.bad { color: #c22; font-weight: 600; }
 button { font: inherit; }
 `;
 
-/** Cells are filled as text, never as markup: what came may hold anything. */
+/** Cells are filled as text, never as markup: a received event may contain anything. */
 const script = `const rows = document.getElementById('deliveries');
 const failing = document.getElementById('failing');
 async function show() {
@@ -81,7 +81,8 @@ const file = (type: string, text: string) => ({
 });
 
 /**
- * The receiver's page by path. It asks `/deliveries` each second and loads nothing from elsewhere.
+ * Returns the receiver's page by path. It requests `/deliveries` each second and loads nothing from
+ * other hosts.
  */
 export const pageFiles: Record<string, ReturnType<typeof file>> = {
   '/': file('text/html', html),

@@ -1,38 +1,38 @@
-/** One event as it came to one endpoint, however often. Times are ISO 8601, UTC. */
+/** One event that one endpoint received, once or more often. Times are ISO 8601, UTC. */
 export interface ReceivedEvent {
   endpoint: string;
   eventId: string;
   type: string;
-  /** `webhook-sequence`, null for a test. */
+  /** `webhook-sequence`; null for a test event. */
   sequence: number | null;
   firstAt: string;
   lastAt: string;
-  /** How often it came. */
+  /** How often it was received. */
   times: number;
-  /** How often it came again after it had been accepted: a real receiver ignores these. */
+  /** How often it was received after it had been accepted. A real receiver ignores these. */
   duplicates: number;
-  /** Whether the signature of the last was good, and if not, why. */
+  /** Whether the last signature was valid, and if not, why. */
   verified: boolean;
   problem: string | null;
-  /** What the last was answered: a status, `hang` or `reset`. */
+  /** The answer to the last one: a status, `hang` or `reset`. */
   answer: number | 'hang' | 'reset';
 }
 
-/** One arrival of an event. */
+/** One received request of an event. */
 export type Arrival = Pick<
   ReceivedEvent,
   'endpoint' | 'eventId' | 'type' | 'sequence' | 'verified' | 'problem' | 'answer'
 >;
 
 /**
- * Remembers the last `atMost` events by endpoint and event id, in memory; the one that came longest
- * ago is dropped first.
+ * Remembers the last `atMost` events by endpoint and event id, in memory. The event that was
+ * received longest ago is dropped first.
  */
 export function createReceived(atMost = 200) {
   const events = new Map<string, ReceivedEvent & { accepted: boolean }>();
 
   return {
-    /** Returns the event as it stands now; `duplicate` when it had been accepted before. */
+    /** Returns the event as it is now; `duplicate` when it had been accepted before. */
     record(arrival: Arrival, at: Date): ReceivedEvent & { duplicate: boolean } {
       const key = `${arrival.endpoint}/${arrival.eventId}`;
       const known = events.get(key);
@@ -46,14 +46,14 @@ export function createReceived(atMost = 200) {
         duplicates: (known?.duplicates ?? 0) + (duplicate ? 1 : 0),
         accepted: duplicate || isAccepted,
       };
-      events.delete(key); // so that the map's order is that of the last arrival
+      events.delete(key); // so that the map is ordered by the last time of receipt
       events.set(key, event);
       const [oldest] = events.keys();
       if (events.size > atMost && oldest !== undefined) events.delete(oldest);
       const { accepted: _, ...shown } = event;
       return { ...shown, duplicate };
     },
-    /** Newest arrival first. */
+    /** Latest first. */
     list: (): ReceivedEvent[] => [...events.values()].reverse().map(({ accepted: _, ...event }) => event),
   };
 }

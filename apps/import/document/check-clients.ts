@@ -4,7 +4,7 @@ import type { DocumentClock } from './resolve.ts';
 
 /**
  * Checks in SQL, part two: families, access and seats, as they would be after the import. Each
- * statement answers rows of (path, problem).
+ * statement returns rows of (path, problem).
  */
 
 const dayMs = 86_400_000;
@@ -46,7 +46,7 @@ const states = [
    from staged_seat s where s.held_in_file and s.grant_ended and not (s.stored and s.stored_ended_at is not null)`,
 ];
 
-/** Seats of the mentioned organizations that stay held without being in the file. */
+/** Seats of the mentioned organizations that stay held and are not in the file. */
 const otherHeldSeats = `
   select o.position as organization, x.organization_id, x.family_id
   from staged_organization o join seat x on x.organization_id = o.id
@@ -65,7 +65,7 @@ const seatRules = [
     'the family of this grant already holds a seat in the database, which the file does not end'
    from staged_seat s join (${otherHeldSeats}) as x on x.organization = s.organization and x.family_id = s.family_id
    where s.held_after`,
-  // Where a part of the plan is itself wrong, the places are not known.
+  // If a part of the plan is itself wrong, the number of seats is not known.
   `with held as (
      select organization, count(*) as seats
      from (select organization from staged_seat where held_after union all select organization
@@ -101,9 +101,7 @@ const seatRules = [
        or exists (select from staged_seat s where s.organization = o.position and s.held_after and not s.stored))`,
 ];
 
-/**
- * An end that was given a reason has happened: not later than the end of the file's day, or now.
- */
+/** An end with a reason is in the past: not later than the end of the file's day, or than now. */
 function endsInFuture(clock: DocumentClock): string[] {
   const endOfDay = Date.parse(`${clock.asOf}T00:00:00.000Z`) + (clock.shiftDays + 1) * dayMs;
   const latest = `${escapeLiteral(new Date(Math.max(endOfDay, clock.now.getTime())).toISOString())}::timestamptz`;
@@ -115,7 +113,7 @@ function endsInFuture(clock: DocumentClock): string[] {
   ];
 }
 
-/** Dates that the shift moves out of the years that ISO 8601 writes with four digits. */
+/** Dates that the shift moves outside the years that ISO 8601 writes with four digits. */
 const overflows = [
   ['staged_grant', 'grants', 'since', 'since'],
   ['staged_grant', 'grants', 'ends_at', 'endsAt'],

@@ -1,6 +1,6 @@
-/** Checks in SQL, part one: who is who. Each statement answers rows of (path, problem). */
+/** Checks in SQL, part one: identities. Each statement returns rows of (path, problem). */
 
-/** SQL for the path of a row in a list of an organization, or of one of its fields. */
+/** Returns SQL for the path of a row in a list of an organization, or of one of its fields. */
 export function itemPath(alias: string, list: string, field = ''): string {
   const below = field === '' ? '' : `.${field}`;
   return `format('$.organizations[%s].${list}[%s]${below}', ${alias}.organization, ${alias}.position)`;
@@ -10,10 +10,7 @@ const organizationPath = (field: string) => `format('$.organizations[%s].${field
 const referralPath =
   "format('$.organizations[%s].referralCodes[%s].referrals[%s].id', r.organization, r.code_position, r.position)";
 
-/**
- * What a row is known by, where it may stand once only. `stored` tables have ids of their own
- * across organizations.
- */
+/** Keys that may occur only once. Ids of `stored` tables are unique across organizations. */
 const identities: { from: string; by: string; order: string; path: string; stored?: string }[] = [
   { from: 'staged_organization', by: 'id', order: 'position', path: organizationPath('id') },
   ...[
@@ -37,7 +34,7 @@ const identities: { from: string; by: string; order: string; path: string; store
     path: referralPath,
     stored: 'referral',
   },
-  // A family may be the client of two organizations, and a person a member of both.
+  // A family may be a client of two organizations, and a person a member of both.
   { from: 'staged_family', by: 'organization, id', order: 'position', path: itemPath('r', 'families', 'id') },
   { from: 'staged_member', by: 'organization, user_id', order: 'position', path: itemPath('r', 'members', 'userId') },
   {
@@ -76,7 +73,7 @@ const elsewhere = identities.flatMap(({ from, path, stored }) =>
 );
 
 /**
- * Names that must differ: within the file, and from rows of the database that the file does not
+ * Names that must be unique: within the file, and among rows of the database that the file does not
  * mention.
  */
 const taken = [
@@ -112,8 +109,8 @@ const taken = [
 ];
 
 /**
- * Unknown role keys: neither the file's roles of the organization, nor the database's that the file
- * leaves alone, nor a system role.
+ * Unknown role keys: not a role of the organization in the file, not one in the database that the
+ * file leaves unchanged, and not a system role.
  */
 const unknownRoles = `
   select format('$.organizations[%s].members[%s].roleKeys[%s]', r.organization, r.position, k.nth - 1),

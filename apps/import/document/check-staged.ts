@@ -5,7 +5,7 @@ import { listedProblemsMax, type Problem, type ProblemList } from './problems.ts
 import type { DocumentClock } from './resolve.ts';
 
 /**
- * Adds every problem that shows only across the objects of the document, or against the database.
+ * Adds every problem that only shows across objects of the document, or against the database.
  * Writes nothing but a temporary table.
  */
 export async function checkStaged(client: Client, clock: DocumentClock, problems: ProblemList): Promise<void> {

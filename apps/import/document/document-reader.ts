@@ -3,9 +3,9 @@ import { itemSizeMax } from './json-tokens.ts';
 import { keyPath, UnreadableDocument } from './problems.ts';
 
 /**
- * Which parts of a document leave the reader one by one, instead of being kept until the whole is
- * read: the items of `lists` and the objects of `parts`, each again with lists of its own. What is
- * named nowhere stays with the object that has it.
+ * The parts of a document that are passed on one by one and not kept until the whole is read: the
+ * items of `lists` and the objects of `parts`, each with lists of its own. Everything else stays in
+ * its object.
  */
 export interface Layout<Kind extends string = string> {
   kind: Kind;
@@ -14,7 +14,7 @@ export interface Layout<Kind extends string = string> {
 }
 
 /**
- * One object that left the reader. `at` holds its index in each list around it, outermost first.
+ * One object that the reader passed on. `at` is its index in each list around it, outermost first.
  */
 export interface Item<Kind extends string = string> {
   kind: Kind;
@@ -29,31 +29,32 @@ export interface DocumentReader {
   readonly complete: boolean;
 }
 
-/** Deeper than any document of org-api (7), low enough that a file of brackets is refused at once. */
+/** No document of org-api is deeper than 7. The bound refuses a file of brackets at once. */
 const depthMax = 16;
 
 interface Frame<Kind extends string> {
   container: unknown[] | Record<string, unknown>;
-  /** What the object in this frame is, when it leaves by itself. */
+  /** The layout of the object in this frame, if it is passed on by itself. */
   layout?: Layout<Kind> | undefined;
-  /** What the items of the list in this frame are, when they leave one by one. */
+  /** The layout of the items of the list in this frame, if they are passed on one by one. */
   items?: Layout<Kind> | undefined;
   key: string | null;
   index: number;
-  /** Below a key that was already given: read, never handed on. */
+  /** Whether the value is under a duplicate key: it is read and never passed on. */
   muted: boolean;
   keyTwice: boolean;
-  /** The frame that this one's size counts for. */
+  /** The frame whose size includes this one's. */
   owner: Frame<Kind> | null;
   size: number;
 }
 
 /**
- * Assembles objects from tokens and hands each on as soon as it is whole: an item of a list before
- * the object that has the list, and that object with an empty list in its place. Keys may come in
- * any order.
+ * Assembles objects from tokens and passes each on as soon as it is complete: an item before the
+ * object that contains its list, and that object with an empty list in its place. Keys may have any
+ * order.
  *
- * A key given twice is a problem, reported through `onProblem`; its second value is ignored.
+ * A duplicate key is a problem, reported through `onProblem`; its second value is ignored.
+ *
  * @throws UnreadableDocument on nesting deeper than 16 or an item larger than 1 MiB.
  */
 export function documentReader<Kind extends string>(
@@ -83,7 +84,7 @@ export function documentReader<Kind extends string>(
     if (frame.size > itemSizeMax) throw new UnreadableDocument(path(), `is larger than ${itemSizeMax} characters`);
   }
 
-  /** The layout of the object or list that is about to begin under the innermost frame. */
+  /** Returns the layout of the object or list that begins in the innermost frame. */
   function inherited(isList: boolean): Layout<Kind> | undefined {
     const parent = top();
     if (parent === undefined) return isList ? undefined : layout;
@@ -121,7 +122,7 @@ export function documentReader<Kind extends string>(
     value(frame.container, frame.layout, frame.items !== undefined);
   }
 
-  /** A whole value: handed on by itself, or given to the list or object around it. */
+  /** Passes a complete value on, or adds it to the list or object around it. */
   function value(whole: unknown, own?: Layout<Kind>, streamed = false): void {
     const parent = top();
     if (parent === undefined) {

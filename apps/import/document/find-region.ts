@@ -10,8 +10,8 @@ const depthChange: Partial<Record<Token['name'], number>> = {
 };
 
 /**
- * Finds the region that a document is for, reading no further than it must. Null when it names
- * none, or is no JSON up to there.
+ * Finds the region of a document and reads no further than needed. Returns null when the document
+ * names none, or is not JSON up to there.
  */
 export async function findRegion(source: Bytes): Promise<string | null> {
   const look = regionFinder();

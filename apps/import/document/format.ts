@@ -22,11 +22,9 @@ import {
   yesOrNo,
 } from './field-types.ts';
 
-/**
- * The import format, kind by kind, with the column that stages each field.
- */
+/** The import format by kind, with the column that stages each field. */
 
-/** The kinds of objects in a document, in the order they are written to the database. */
+/** The kinds of objects in a document, in the order in which they are written to the database. */
 export type Kind =
   | 'organization'
   | 'role'
@@ -41,7 +39,7 @@ export type Kind =
   | 'referralInvoice'
   | 'familyDay';
 
-/** How progress and results call the objects of a kind. */
+/** The names of the kinds in progress lines and results. */
 export const kindPlurals: Record<Kind, string> = {
   organization: 'organizations',
   role: 'roles',
@@ -57,26 +55,26 @@ export const kindPlurals: Record<Kind, string> = {
   familyDay: 'familyDays',
 };
 
-/** What is checked of one field, and what is staged of it. */
+/** How one field is checked and staged. */
 interface Field {
   type: z.ZodType;
-  /** The definition of its column; without one, it is not staged. */
+  /** The definition of its column; a field without one is not staged. */
   column?: string;
-  /** What is staged of the field, when it is not the field itself. */
+  /** Returns what is staged, when that is not the field's value itself. */
   staged?: (value: unknown) => unknown;
 }
 
 type Fields = Record<string, Field>;
 
 export interface KindFormat {
-  /** The temporary table its rows wait in. */
+  /** The temporary table of its rows. */
   table: string;
-  /** The columns that say where in the document the object stands; one for each list around it. */
+  /** The columns that hold the object's position in the document, one for each list around it. */
   positions: readonly string[];
   fields: Fields;
   /**
-   * What fields of one object must be to each other; a field that is itself wrong is absent.
-   * Problems by field.
+   * Checks fields of one object against each other; a wrong field is absent. Returns problems by
+   * field.
    */
   rules?: (value: Record<string, unknown>) => [field: string, problem: string][];
 }
@@ -86,7 +84,7 @@ const inOrganization = ['organization', 'position'] as const;
 
 /** A field that is staged in a column of a PostgreSQL type. */
 const staged = (type: z.ZodType, column: string): Field => ({ type, column });
-/** A text that is ordered and compared by code point, like the column it is for. */
+/** A text that is ordered and compared by code point, like its column. */
 const stagedText = (type: z.ZodType, name: string): Field => staged(type, `${name} text collate "C"`);
 const id = staged(uuid, 'id uuid');
 const name = stagedText(text, 'name');
@@ -103,19 +101,19 @@ const subscriptionStatuses = [
   'paused',
 ];
 
-/** The part of a sum may not be more than the sum. */
+/** Requires that a part is not larger than its sum. */
 function within(value: Record<string, unknown>, part: string, whole: string): [string, string][] {
   const [a, b] = [value[part], value[whole]];
   return typeof a === 'number' && typeof b === 'number' && a > b ? [[part, `is more than ${whole}`]] : [];
 }
 
-/** ISO date-times of one form compare as text. */
+/** ISO date-times of the same form can be compared as text. */
 function notBefore(value: Record<string, unknown>, end: string, begin: string): [string, string][] {
   const [a, b] = [value[end], value[begin]];
   return typeof a === 'string' && typeof b === 'string' && a < b ? [[end, `is before ${begin}`]] : [];
 }
 
-/** The format of a kind whose objects stand in a list of an organization. */
+/** Returns the format of a kind whose objects are in a list of an organization. */
 const listed = (table: string, fields: Fields, rules?: KindFormat['rules']): KindFormat => ({
   table,
   positions: inOrganization,
@@ -142,7 +140,7 @@ export const formats: Record<Kind, KindFormat> = {
       seatPlan: { type: streamedObject },
       referralCodes: list,
       referralInvoices: list,
-      // Left out, the days of mentioned families stay; an empty list takes them away.
+      // If it is left out, the days of mentioned families stay; an empty list deletes them.
       familyDays: { type: streamedList, column: 'has_family_days boolean', staged: isPresent },
     },
   },
@@ -253,14 +251,14 @@ export const formats: Record<Kind, KindFormat> = {
   ),
 };
 
-/** The document itself: what stands beside its organizations. */
+/** The fields of the document itself, beside its organizations. */
 export const documentFields: Record<'region' | 'asOf' | 'organizations', Field> = {
   region: { type: oneOf(regionCodes) },
   asOf: { type: day },
   organizations: { type: streamedList.unwrap() },
 };
 
-/** Where each kind stands in the document. */
+/** The position of each kind in the document. */
 export const documentLayout: Layout<Kind | 'document'> = {
   kind: 'document',
   lists: {

@@ -13,30 +13,32 @@ import { listImportedOrganizations, recordActivity } from './summary.ts';
 
 export interface ImportOptions {
   /**
-   * URL of the owner or of the platform's login. `backfill` needs one that may act as
+   * URL of the owner's or the platform's login. `backfill` needs one that may act as
    * `org_api_backfill`.
    */
   databaseUrl: string;
   source: Bytes;
   /** Shown in progress, refusals and the activity log. */
   fileName: string;
-  /** The region this installation serves; a file of another is refused. */
+  /** The region of this installation; a file of another region is refused. */
   region: Region;
-  /** Move every date-time and day by the whole days from the file's `asOf` to today (UTC). */
+  /**
+   * Whether every date-time and day moves by the whole days from the file's `asOf` to today (UTC).
+   */
   today?: boolean;
-  /** Write in silence: as `org_api_backfill`, whose writes make no events. */
+  /** Whether to write as `org_api_backfill`, whose writes create no events. */
   backfill?: boolean;
-  /** The moment of the import. The database's own clock unless a test says otherwise. */
+  /** The time of the import; the database's clock by default. */
   now?: Date;
   /** Receives one line per second while reading, and one per stage. */
   report?: (line: string) => void;
 }
 
-/** What one import did, once all of it was committed. */
+/** The result of an import, once it is committed. */
 export interface ImportResult {
   fileName: string;
   region: Region;
-  /** Whole days that dates were moved by; 0 without `today`. */
+  /** The whole days by which dates were moved; 0 without `today`. */
   shiftedDays: number;
   /**
    * In the order of the file. `ownerUserId`: the first active member who is an owner; null when
@@ -48,13 +50,13 @@ export interface ImportResult {
 }
 
 /**
- * Imports of one database go one after the other from their checks on. Any constant will do; this
- * one spells "impo" in ASCII.
+ * The advisory lock under which imports of one database check and write, one at a time. Any
+ * constant will do; this one is "impo" in ASCII.
  */
 const importLock = 0x696d706f;
 
 /**
- * Imports one document: all of it, or nothing. Memory stays flat whatever its size.
+ * Imports one document completely or not at all. Memory does not grow with the document.
  *
  * Everything happens in one transaction on one connection: objects are staged in temporary tables
  * as they are read, checked as sets, and merged as sets. A file that was imported before changes
@@ -71,8 +73,8 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // A connection that breaks fails the statement in flight; without a listener it would end the
-  // process too.
+  // A broken connection fails the statement in progress. Without a listener it would also end the
+  // process.
   client.on('error', () => {});
   await client.connect();
   const progress = stageProgress((line) => options.report?.(`${options.fileName}: ${line}`));
@@ -99,7 +101,7 @@ async function importInTransaction(
   await client.query(
     `set local timezone = 'UTC'; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0`,
   );
-  // Asked for before the file is read: a login without the right hears of it at once.
+  // Requested before the file is read, so that a login without the right is refused at once.
   if (options.backfill) await client.query('set local role org_api_backfill; reset role');
 
   const staging = await openStaging(client);
@@ -140,14 +142,14 @@ async function importInTransaction(
   return result;
 }
 
-/** Objects in a file from which on whole tables are joined at once. */
+/** From this number of objects on, whole tables are joined at once. */
 const largeFileObjects = 500;
 
 /**
- * Keeps the planner from nested loops for a large file. Its statistics know nothing of rows that
- * came in a moment ago, in this import or the last: with them it searched an organization's 10,000
- * grants once for each of 5,000 new seats, in the trigger that guards seats too (43 s; 100,000
- * grants: over 10 min; without, 0.3 s and 3 s).
+ * Disables nested loops for a large file. The planner's statistics do not include rows that this
+ * import or the previous one just added. With nested loops it searched an organization's 10,000
+ * grants once for each of 5,000 new seats, also in the trigger that guards seats (43 s; with
+ * 100,000 grants over 10 min; without nested loops 0.3 s and 3 s).
  */
 async function planForSize(client: pg.Client, staged: ReadonlyMap<Kind, number>): Promise<void> {
   const objects = [...staged.values()].reduce((sum, count) => sum + count, 0);
@@ -165,7 +167,7 @@ async function databaseTime(client: pg.Client): Promise<Date> {
   return rows[0]?.now ?? new Date();
 }
 
-/** Whole UTC days from `asOf` to the day of `now`. */
+/** Returns the whole UTC days from `asOf` to the day of `now`. */
 function daysBetween(asOf: string, now: Date): number {
   const today = Date.parse(`${now.toISOString().slice(0, 10)}T00:00:00.000Z`);
   return Math.round((today - Date.parse(`${asOf}T00:00:00.000Z`)) / 86_400_000);

@@ -3,8 +3,7 @@ import { documentFields, formats, type Kind, type KindFormat } from './format.ts
 import { keyPath } from './problems.ts';
 
 /**
- * What checking one object found: its fields that are right (a wrong one is absent), and its
- * problems by path below the object.
+ * The result of checking one object: its valid fields, and its problems by path below the object.
  */
 export interface CheckedItem {
   value: Record<string, unknown>;
@@ -14,8 +13,8 @@ export interface CheckedItem {
 type Check = (path: string, value: unknown) => CheckedItem;
 
 /**
- * The check of each kind, its schema built once. Unknown keys are refused: a misspelt one would
- * lose data in silence.
+ * The check of each kind; its schema is built once. Unknown keys are refused, because a misspelled
+ * key would lose its value without notice.
  */
 export const checks: Record<Kind | 'document', Check> = {
   ...(Object.fromEntries(
@@ -36,10 +35,7 @@ function checkOf(fields: KindFormat['fields'], rules?: KindFormat['rules']): Che
   };
 }
 
-/**
- * Cross-checks go on with what is right, so that one wrong field does not hide the problems of
- * others.
- */
+/** Returns the valid fields, so that one wrong field does not hide the problems of others. */
 function rightFields(raw: unknown, issues: z.core.$ZodIssue[]): Record<string, unknown> {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return {};
   const value: Record<string, unknown> = { ...raw };

@@ -1,8 +1,8 @@
 import type { Client } from 'pg';
 
 /**
- * What an import did to the rows of one kind. `removed` is never more than what a whole replacement
- * leaves out.
+ * The changes of an import to the rows of one kind. `removed` counts only what a complete
+ * replacement leaves out.
  */
 export interface Changes {
   inserted: number;
@@ -11,8 +11,8 @@ export interface Changes {
 }
 
 /**
- * One table and the staged rows that match its rows by key. Only rows that differ are touched, so
- * the same file twice writes nothing.
+ * One table and the staged rows that match its rows by key. Only rows that differ are written, so
+ * importing a file twice writes nothing.
  */
 interface Merge {
   kind: string;
@@ -21,15 +21,15 @@ interface Merge {
   key: readonly string[];
   /** Columns that may change. */
   columns: readonly string[];
-  /** Columns given once, when the row is made. */
+  /** Columns that are set once, when the row is created. */
   fixed?: readonly string[];
-  /** Staged rows (`s`) that may change a row of the table (`t`). */
+  /** A condition on staged rows (`s`) that may change a row of the table (`t`). */
   updatable?: string;
 }
 
 const byId = ['organization_id', 'id'] as const;
 
-/** Takes rows from `staged_<table>`, unless the source is named. */
+/** Reads rows from `staged_<table>` unless a source is named. */
 const from = (table: string, kind: string, fields: Pick<Merge, 'columns'> & Partial<Merge>): Merge => ({
   kind,
   table,
@@ -49,7 +49,7 @@ const members = from('membership', 'members', {
   columns: ['name', 'email', 'title', 'status'],
 });
 const families = from('family', 'families', { columns: ['name'] });
-/** A seat needs its organization's plan, so every organization has one, if only of no places. */
+/** A seat needs its organization's plan, so every organization has one, even with no seats. */
 const seatPlans = from('seat_plan', 'seatPlans', {
   source: `(
     select organization_id, invoiced, price_currency, price_cents from staged_seat_plan
@@ -63,8 +63,8 @@ const seatPlans = from('seat_plan', 'seatPlans', {
 const subscriptions = from('subscription', 'subscriptions', {
   columns: ['status', 'quantity', 'renews_at', 'cancel_at_period_end'],
 });
-// The maintenance loop may end a grant, and with it a seat, between our check and our write; the
-// last condition is judged again then.
+// The maintenance loop may end a grant and its seat between the check and the write; the last
+// condition is evaluated again then.
 const seats = from('seat', 'seats', {
   columns: ['given_at', 'ended_at', 'end_reason'],
   fixed: ['grant_id', 'family_id'],
@@ -98,7 +98,7 @@ const people = `
   where not exists (select from person p where p.id = user_id)
   on conflict do nothing`;
 
-/** The roles a mentioned member has after the import, and no others. */
+/** The exact roles of each mentioned member after the import. */
 const memberRoles = `
   select distinct m.organization_id, m.user_id as person_id, r.id as role_id
   from staged_member m join role r on r.key = any (m.role_keys) and (r.organization_id is null
@@ -119,8 +119,8 @@ const addedMemberRoles = `
   returning organization_id`;
 
 /**
- * Days of a mentioned family that the file does not have. Only where the organization gives
- * `familyDays` at all.
+ * Days of a mentioned family that the file does not have, where the organization has `familyDays`
+ * at all.
  */
 const removedFamilyDays = `
   delete from family_day t
@@ -136,8 +136,8 @@ const removedFamilyDays = `
   returning t.organization_id`;
 
 /**
- * Unique names that change hands within one file: the old holder gives its name up first, for one
- * no one else has.
+ * Unique names that move to another row within one file. The old row first gets a name that no
+ * other row has.
  */
 const parked = [
   `update organization t set slug = t.id::text from staged_organization s
@@ -154,8 +154,8 @@ const parked = [
 ];
 
 /**
- * Everybody locks plan, then grant, then seat (migration 0003). Only what this import will change
- * is locked.
+ * Every writer locks plan, then grant, then seat (migration 0003). Only rows that this import
+ * changes are locked.
  */
 const locks = [
   `select from seat_plan p where p.organization_id in (select id from staged_organization)
@@ -171,11 +171,11 @@ const locks = [
 ];
 
 /**
- * Writes what is staged, once nothing is wrong with it: parents before children, ends of seats
- * before ends of access, and both before new access and new seats, so that no rule of the database
- * is broken on the way.
+ * Writes what is staged after all checks have passed. Parents come before children, ends of seats
+ * before ends of access, and both before new access and new seats, so that no constraint is
+ * violated on the way.
  *
- * `import_change` shows afterwards how many rows of each kind changed in each organization.
+ * Afterwards `import_change` contains the number of changed rows by kind and organization.
  */
 export async function mergeStaged(client: Client, report: (stage: string) => void): Promise<void> {
   for (const lock of locks) await client.query(lock);
@@ -202,7 +202,7 @@ export async function mergeStaged(client: Client, report: (stage: string) => voi
   await merge(client, familyDays);
 }
 
-/** Where `write` counts. Made by the login, which lets the writing role in. */
+/** The table in which `write` counts. The login creates it and grants it to the writing role. */
 export const changeTableSql = `
   create temp table import_change (kind text, change text, organization_id uuid, rows bigint) on commit drop`;
 

@@ -1,6 +1,6 @@
 /**
- * One thing wrong with a document. `path` is a JSON path into it, such as
- * `$.organizations[0].grants[3].familyId`; no value of the file is ever repeated.
+ * One problem of a document. `path` is a JSON path such as `$.organizations[0].grants[3].familyId`.
+ * No value of the file is repeated.
  */
 export interface Problem {
   path: string;
@@ -8,14 +8,13 @@ export interface Problem {
 }
 
 /**
- * How many problems are kept and shown; the rest are only counted, so a file that is wrong
- * throughout cannot fill the memory.
+ * How many problems are kept and shown. The rest are only counted, so that memory stays bounded.
  */
 export const listedProblemsMax = 200;
 
 /**
- * A document that may not be imported. Nothing of it was written. Its message lists its `problems`,
- * which are the first {@link listedProblemsMax} of `total`.
+ * A document that may not be imported. Nothing of it was written. The message lists its `problems`,
+ * the first {@link listedProblemsMax} of `total`.
  */
 export class ImportRefused extends Error {
   readonly fileName: string;
@@ -35,8 +34,8 @@ export class ImportRefused extends Error {
 }
 
 /**
- * Why reading cannot go on: what follows in the file has no meaning any more. Becomes a problem of
- * an {@link ImportRefused}.
+ * Why reading cannot continue: the rest of the file has no meaning. Becomes a problem of an
+ * {@link ImportRefused}.
  */
 export class UnreadableDocument extends Error {
   readonly problem: Problem;
@@ -48,7 +47,7 @@ export class UnreadableDocument extends Error {
   }
 }
 
-/** Problems found so far, bounded. */
+/** The problems found so far, bounded. */
 export interface ProblemList {
   add(path: string, problem: string): void;
   /** Counts problems that are not listed. */
@@ -76,7 +75,8 @@ export function problemList(): ProblemList {
 }
 
 /**
- * A path one key deeper: `.key` for a plain word, `["…"]` for anything else, cut when it is long.
+ * Returns a path one key deeper: `.key` for a plain word, `["…"]` for anything else, shortened when
+ * it is long.
  */
 export function keyPath(parent: string, key: string): string {
   if (/^[A-Za-z_$][\w$]{0,63}$/.test(key)) return `${parent}.${key}`;

@@ -1,9 +1,9 @@
 import { type Kind, kindPlurals } from './format.ts';
 
-/** Reports how far an import is. `stop` may be called twice. */
+/** Reports the progress of an import. `stop` may be called twice. */
 export interface Progress {
   /**
-   * A new stage begins. While it goes on without a line of its own, it is repeated with its age.
+   * Begins a new stage. While it runs without a line of its own, it is repeated with its duration.
    */
   stage(name: string): void;
   line(text: string): void;
@@ -37,7 +37,7 @@ export function stageProgress(report: (line: string) => void): Progress {
   };
 }
 
-/** One line a second, with what was read so far. */
+/** Reports once a second what was read so far. */
 export function readingProgress(counts: ReadonlyMap<Kind, number>, progress: Progress): (bytes: number) => void {
   let reportedAt = performance.now();
   let total = 0;

@@ -7,10 +7,7 @@ import { type ProblemList, UnreadableDocument } from './problems.ts';
 import { type Progress, readingProgress } from './progress.ts';
 import type { Staging } from './staging.ts';
 
-/**
- * What stands beside the organizations; a field is absent when it is wrong, which is then among the
- * problems.
- */
+/** The document's own fields; a wrong field is absent and among the problems. */
 export interface DocumentHead {
   region?: Region;
   asOf?: string;
@@ -27,7 +24,7 @@ export interface ReadOptions {
  * Reads a document to its end, checks each object by itself and stages it.
  *
  * @returns null when reading had to stop, so that checks across objects would mislead; `problems`
- * then says where.
+ * then has the position.
  */
 export async function readDocument({ source, staging, problems, progress }: ReadOptions): Promise<DocumentHead | null> {
   let head: DocumentHead = {};

@@ -1,28 +1,30 @@
 import { type Client, escapeLiteral } from 'pg';
 import { formats } from './format.ts';
 
-/** What moves and judges the dates of one document. */
+/** How the dates of one document are shifted and compared. */
 export interface DocumentClock {
-  /** The moment of the import: access whose end lies before it has ended. */
+  /** The time of the import. Access that ends before it has ended. */
   now: Date;
-  /** Whole days that every date-time and day moves by; negative when `asOf` lies ahead. */
+  /**
+   * The whole days by which every date-time and day moves; negative when `asOf` is in the future.
+   */
   shiftDays: number;
-  /** The day the document describes, before any shift. */
+  /** The day that the document describes, before the shift. */
   asOf: string;
 }
 
 /**
- * Makes of the staged objects what the checks and merges read: `staged_*` relations with the
- * organization's id, shifted dates, and beside each grant and seat what the database has of it now.
+ * Creates the `staged_*` relations that checks and merges read: staged objects with the
+ * organization's id and shifted dates, and beside each grant and seat its row in the database.
  *
- * `staged_grant.clock_ended`: the file shows access as active, yet its end has passed: time ended
- * it, or will within a second. Such a grant and its seat, once ended in the database, are left as
- * they are (`left_alone`), so the same file fits again later. A seat that is new, and held in the
- * file on such a grant, comes in as ended by that end.
+ * `staged_grant.clock_ended`: the file shows access as active, but its end has passed or passes
+ * within a second. Such a grant and its seat, once ended in the database, are not changed
+ * (`left_alone`), so that the same file can be imported again later. A new seat that is held in the
+ * file on such a grant is created as ended at that end.
  */
 export async function resolveStaged(client: Client, clock: DocumentClock): Promise<void> {
   for (const { table } of Object.values(formats)) await client.query(`analyze ${table}`);
-  // Hours, because a day of PostgreSQL's follows the session's time zone.
+  // Hours, because the length of a PostgreSQL day depends on the session's time zone.
   const shift = `interval '${clock.shiftDays * 24} hours'`;
   const now = `${escapeLiteral(clock.now.toISOString())}::timestamptz`;
   const views: [name: string, table: string, columns: string][] = [
@@ -118,7 +120,7 @@ function seatSql(shift: string): string {
       ) as s`;
 }
 
-/** The relations above, for the role that merges to be let in. */
+/** The relations above, which are granted to the role that merges. */
 export const stagedRelations: readonly string[] = [
   'organization',
   'role',

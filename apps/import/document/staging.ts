@@ -3,21 +3,20 @@ import type { Item } from './document-reader.ts';
 import { formats, type Kind, type KindFormat } from './format.ts';
 
 /**
- * Where the checked objects of one document wait until all of it is read: one temporary table per
- * kind.
+ * Temporary tables, one per kind, that hold the checked objects of a document until all of it is
+ * read.
  */
 export interface Staging {
   add(item: Item<Kind>, value: Record<string, unknown>): void;
-  /** Sends what was added since the last time, one statement per kind. */
+  /** Sends what was added since the last call, one statement per kind. */
   flush(): Promise<void>;
-  /** Objects added so far, by kind. */
+  /** The number of objects added so far, by kind. */
   readonly counts: ReadonlyMap<Kind, number>;
 }
 
 /**
- * Makes the temporary tables, which go with the transaction, and answers the way into them. A row
- * carries its positions in the document, so that a check made in SQL can name the path of what it
- * finds.
+ * Creates the temporary tables, which end with the transaction. A row contains its position in the
+ * document, so that a check in SQL can name the path.
  */
 export async function openStaging(client: Client): Promise<Staging> {
   const kinds = Object.entries(formats) as [Kind, KindFormat][];

@@ -1,8 +1,8 @@
 import type { Client } from 'pg';
 
 /**
- * One line in the activity log for each organization that the import changed. Counts by kind and
- * the file's name, nothing of a family.
+ * Writes one activity row for each organization that the import changed: counts by kind and the
+ * file's name, and no names of families.
  */
 export async function recordActivity(client: Client, line: { action: string; fileName: string }): Promise<void> {
   await client.query(
@@ -20,8 +20,8 @@ export async function recordActivity(client: Client, line: { action: string; fil
 }
 
 /**
- * The organizations of the document, in its order, each with its first active owner as the document
- * lists them (else by id).
+ * Lists the organizations of the document in its order, each with its first active owner in the
+ * document's order (else by id).
  */
 export async function listImportedOrganizations(
   client: Client,

@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
 
 /**
- * Chance that repeats: the same path gives the same draws, in any order of asking, so nothing need
- * be remembered between the lists of a document.
+ * Repeatable random numbers. The same path gives the same numbers in any order of calls, so nothing
+ * is stored between the lists of a document.
  */
 export interface Dice {
-  /** A whole number from `min` to `max`, both possible. */
+  /** Returns a whole number from `min` to `max`, both included. */
   whole(min: number, max: number): number;
-  /** True in `share` of all cases, 0 to 1. */
+  /** Returns true in `share` of all cases, 0 to 1. */
   chance(share: number): boolean;
   pick<T>(list: readonly [T, ...T[]]): T;
 }
 
 export type Path = readonly (string | number)[];
 
-/** Draws from SHA-256 of the path: 32 bits alone would repeat ids among a million. */
+/** Draws from SHA-256 of the path. With 32 bits, ids would repeat among a million. */
 export function dice(...path: Path): Dice {
   const name = path.join('/');
   let block = 0;
@@ -37,7 +37,7 @@ export function dice(...path: Path): Dice {
   };
 }
 
-/** A UUID that belongs to the path, of version 4's form. */
+/** Returns the path's UUID, in the form of version 4. */
 export function uuidOf(...path: Path): string {
   const bytes = hash('sha256', `id:${path.join('/')}`, 'buffer').subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);

@@ -1,6 +1,6 @@
 import type { Dice } from './dice.ts';
 
-/** Invented names, from many alphabets, so that ordering and encoding are always exercised. */
+/** Invented names in many alphabets, which exercise ordering and encoding. */
 
 const givenNames = [
   ...([

@@ -2,30 +2,31 @@ import type { Region } from '#domain/contract/regions.ts';
 import { dice, uuidOf } from './dice.ts';
 import { familyName, organizationName, personName } from './names.ts';
 
-/** What a sample is made from. The same values make the same document, byte for byte. */
+/** The parameters of a sample. The same values give the same document, byte for byte. */
 export interface SampleOptions {
   region: Region;
   organizations: number;
   familiesPerOrganization: number;
   /**
-   * Exactly so many for each family. By default one, and now and then an earlier one that has
-   * ended.
+   * Exactly this number for each family. By default one, for some families with an earlier one that
+   * has ended.
    */
   grantsPerFamily?: number | undefined;
   /**
-   * Days with counts for each family, newest 110 days. The first family of an organization has 100.
+   * Days with counts for each family, all within the last 110 days. The first family of an
+   * organization has 100.
    */
   daysPerFamily?: number | undefined;
   seed: number | string;
-  /** The day the sample describes, `2026-11-20`. */
+  /** The day that the sample describes, `2026-11-20`. */
   asOf: string;
 }
 
 const dayMs = 86_400_000;
 
 /**
- * One organization of a sample. Everything is worked out from its place when asked for, and nothing
- * is kept.
+ * Returns one organization of a sample. Everything is computed from its index when it is read;
+ * nothing is stored.
  */
 export function sampleOrganization(options: SampleOptions, organization: number) {
   const place = [options.seed, options.region, organization] as const;
@@ -68,7 +69,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     }
   }
 
-  /** The first is always an active owner; then one of each state, then people at work. */
+  /** The first is an active owner; then one in each state, then active members. */
   function* memberList() {
     const roleKeys = [['owner'], ['admin'], ['billing'], ['analyst'], ['member', 'intake'], ['member']];
     const states = ['active', 'active', 'active', 'active', 'active', 'invited', 'suspended', 'left'];
@@ -90,7 +91,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
       yield { id: id('family', family), name: familyName(dice(...place, 'family', family)) };
   }
 
-  /** Places, cut over plan and subscriptions, for about two families in three. */
+  /** Seats for about two thirds of the families, divided between plan and subscriptions. */
   const plan = () => {
     const d = dice(...place, 'plan');
     const paid = Math.ceil(families * 0.4);
@@ -118,7 +119,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     options.grantsPerFamily ?? (dice(...place, 'grants', family).chance(0.15) ? 2 : 1);
 
   /**
-   * The last grant of a family is mostly active, some with an end ahead; those before it have
+   * The last grant of a family is mostly active, some with an end in the future; earlier ones have
    * ended.
    */
   function grant(family: number, nth: number) {
@@ -143,7 +144,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
       for (let nth = 0; nth < grantsOf(family); nth += 1) yield grant(family, nth);
   }
 
-  /** Seats where access has ended, and held ones while places last. */
+  /** Seats that ended with their access, and held ones while the plan has free seats. */
   function* seats() {
     let free = plan().places;
     for (let family = 0; family < families; family += 1) {
@@ -156,7 +157,10 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     }
   }
 
-  /** At most one held seat of a family, on its last grant; perhaps one before it that was ended. */
+  /**
+   * At most one held seat per family, on its last grant, and sometimes one before it that has
+   * ended.
+   */
   function* seatsOf(family: number) {
     const nth = grantsOf(family) - 1;
     const d = dice(...place, 'seat', family);

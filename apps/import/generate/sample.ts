@@ -2,14 +2,14 @@ import { type SampleOptions, sampleOrganization } from './organization.ts';
 
 export type { SampleOptions };
 
-/** What `npm start` imports when it is given no data. */
+/** What `npm start` imports without data. */
 export const sampleDefaults = { organizations: 3, familiesPerOrganization: 24, seed: 1 } as const;
 
 const pieceLength = 64 * 1024;
 
 /**
  * Writes a document of the import format, in pieces of about 64 KiB. It imports without a problem,
- * shows every state that the format has, and is the same for the same options. Memory stays flat:
+ * contains every state of the format, and is the same for the same options. Memory does not grow:
  * 1,000,000 grants need no more than 10.
  */
 export async function* generateSample(options: SampleOptions): AsyncGenerator<string> {

@@ -1,17 +1,16 @@
 import type { CapturedHeaders } from '#domain/webhooks/captured-headers.ts';
 
-/** A request in a file: what of it is signed, byte for byte. */
+/** A captured request: the parts that are signed, byte for byte. */
 export interface Capture {
   headers: CapturedHeaders;
   body: Buffer;
 }
 
 /**
- * Reads a captured request: the request as it came over the wire (a request line or none, headers,
- * an empty line, the body), or JSON `{headers, body}`.
+ * Reads a captured request: the request as it was sent (with or without a request line, headers, an
+ * empty line, the body), or JSON `{headers, body}`.
  *
- * A body in JSON is a string, so only one whose bytes are UTF-8 survives that form. Null when it is
- * neither.
+ * A body in JSON is a string, so that form only works for UTF-8. Returns null for any other file.
  */
 export function readCapture(file: Buffer): Capture | null {
   return readJson(file) ?? readMessage(file);
@@ -53,8 +52,8 @@ function splitAtEmptyLine(file: Buffer): [string, Buffer] | [null, Buffer] {
 }
 
 /**
- * The file of a request, in the form it came over the wire. `rawHeaders` is Node's: names and
- * values by turns.
+ * Writes a request in the form in which it was sent. `rawHeaders` is Node's list, names and values
+ * in turn.
  */
 export function writeCapture(request: { path: string; rawHeaders: readonly string[]; body: Buffer }): Buffer {
   const { path, rawHeaders, body } = request;

@@ -5,12 +5,11 @@ import { startServer } from '#runtime/http-server.ts';
 import { readBody, send } from '../body.ts';
 
 /**
- * Our deliveries wait 10 s for everything; what is passed on gets a little less, so that its answer
- * still arrives.
+ * A delivery has 10 s in total. A forwarded request gets less, so that its answer arrives in time.
  */
 const answerWithinMs = 9_000;
 
-/** Headers of the connection, not of the event: each connection has its own. */
+/** Headers of the connection and not of the event. */
 const ofConnection = new Set([
   'host',
   'connection',
@@ -23,7 +22,8 @@ const ofConnection = new Set([
 ]);
 
 /**
- * What the receiver behind this answered; `status` null when it did not, and `problem` says why.
+ * The answer of the receiver behind this one. `status` is null when it did not answer, and
+ * `problem` says why.
  */
 export interface Answer {
   status: number | null;
@@ -31,7 +31,7 @@ export interface Answer {
   durationMs: number;
 }
 
-/** One delivery that came, with its verification and what was answered. */
+/** One received delivery with its verification and its answer. */
 export interface Listened {
   at: Date;
   eventId: string;
@@ -45,15 +45,14 @@ export interface Listened {
 }
 
 /**
- * Listens on 127.0.0.1, verifies what comes, passes it on unchanged (raw body, every header of the
- * event) and gives the answer back, so that the retries that follow are those that the receiver
- * behind it causes. An event that does not verify is passed on too: whether the receiver notices is
- * what its developer wants to see.
+ * Listens on 127.0.0.1, verifies events, forwards them unchanged (raw body, every header of the
+ * event) and returns the receiver's answer, which decides about retries. An event that does not
+ * verify is forwarded too, so that the developer sees whether the receiver refuses it.
  */
 export function startListener(options: {
   port: number;
   secrets: readonly string[];
-  /** Null answers 204 by itself. */
+  /** Null answers 204 without forwarding. */
   forwardTo: string | null;
   onListened: (listened: Listened) => void;
 }): Promise<{ url: string; stop(): Promise<void> }> {
@@ -122,7 +121,7 @@ async function passOn(forwardTo: string, rawHeaders: readonly string[], body: Bu
 
 function post(forwardTo: string, rawHeaders: readonly string[], body: Buffer): Promise<IncomingMessage> {
   const url = new URL(forwardTo);
-  // Names and values by turns keep their spelling and order; a repeated one stays repeated.
+  // A list of names and values keeps spelling, order and repetition.
   const headers: string[] = [];
   for (let index = 0; index < rawHeaders.length; index += 2)
     if (!ofConnection.has(String(rawHeaders[index]).toLowerCase()))

@@ -11,13 +11,13 @@ import type { OpenStack } from './stack.ts';
 import { verificationText, verifyFile } from './verify-file.ts';
 
 /**
- * `npm run listen`: signed events on a receiver developer's own machine. Exit code 0, 1 when
- * refused or a captured request does not verify, 2 for a wrong call.
+ * `npm run listen`: receives signed events on a developer's machine. Exit code 0, 1 when refused or
+ * when a captured request does not verify, 2 for a wrong call.
  *
- * It registers nothing by itself but on a stack that `npm start` made.
+ * It creates webhooks only in a stack of `npm start`.
  */
 
-/** What is open, in the order it was opened; closed in reverse. */
+/** What is open, in the order in which it was opened; closed in reverse. */
 const open: (() => Promise<void>)[] = [];
 let closing: Promise<void> | undefined;
 
@@ -38,8 +38,7 @@ async function main(args: string[]): Promise<void> {
     return;
   }
   const needsStack = options.secrets.length === 0 || options.trigger.length > 0;
-  // What a stack needs is loaded for a stack only: MikroORM takes longer than a whole offline
-  // check.
+  // Loaded only when a stack is needed: MikroORM takes longer to load than a whole offline check.
   const stack = needsStack ? await openStack(options) : null;
   if (stack !== null) open.push(stack.close);
   if (options.forwardTo !== null) await listen(options, stack);
@@ -68,7 +67,7 @@ async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack
         const name = `${String(kept).padStart(4, '0')}-${listened.type.replace(/[^\w.]/g, '')}.http`;
         writeFileSync(path.join(folder, name), writeCapture(listened));
       }
-      // Last, so that the file of an event that is on the screen is there.
+      // Printed last, so that the file of an event on the screen exists.
       console.log(listenedText(listened));
     },
   });
@@ -95,7 +94,7 @@ async function trigger(options: Extract<ListenOptions, { task: 'listen' }>, stac
   }
 }
 
-/** One line for an event, and one for each check that failed. */
+/** Returns one line for an event, and one for each check that failed. */
 function listenedText({ at, type, eventId, attempt, verification, answer }: Listened): string {
   const result = verification.ok ? 'verified' : 'NOT VERIFIED';
   const answered =
@@ -108,7 +107,7 @@ function listenedText({ at, type, eventId, attempt, verification, answer }: List
   ].join('\n');
 }
 
-/** npm goes to the project's folder; files are meant as seen from where its caller stood. */
+/** npm changes to the project's folder; files are relative to the caller's. */
 function fromCaller(file: string): string {
   return path.resolve(process.env.INIT_CWD ?? process.cwd(), file);
 }

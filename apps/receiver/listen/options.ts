@@ -3,29 +3,29 @@ import { type EventType, eventMeaning, eventTypes } from '#domain/contract/event
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
 
-/** A wrong call: its message is printed with the usage's address, exit code 2. */
+/** A wrong call. The message is printed with the address of the usage; exit code 2. */
 export class WrongCall extends Error {}
 
-/** What `npm run listen` is asked to do. */
+/** The options of `npm run listen`. */
 export type ListenOptions =
   | { task: 'help' }
   | { task: 'verify'; file: string; secrets: string[]; toleranceSeconds: number }
   | {
       task: 'listen';
       /**
-       * Where events are passed on to; null only shows them (and with `trigger` alone, nothing
+       * Where events are forwarded to; null only shows them (with `trigger` alone, nothing
        * listens).
        */
       forwardTo: string | null;
       events: EventType[];
-      /** Empty: a webhook of a development stack is made, and deleted at the end. */
+      /** Empty: a webhook of a development stack is created, and deleted at the end. */
       secrets: string[];
-      /** 0: any free one. */
+      /** 0: any free port. */
       port: number;
       trigger: EventType[];
       region: Region | null;
       organizationId: string | null;
-      /** A folder where each request is kept as it came, for `--verify`. */
+      /** A folder in which each request is stored as it was sent, for `--verify`. */
       captureTo: string | null;
     };
 
@@ -58,7 +58,7 @@ ${eventTypes.map((type) => `  ${type.padEnd(17)}${eventMeaning[type]}`).join('\n
 const text = { type: 'string' } as const;
 const texts = { type: 'string', multiple: true } as const;
 
-/** @throws WrongCall with what to give instead. */
+/** @throws WrongCall with the correct usage. */
 export function readOptions(args: string[]): ListenOptions {
   const values = parse(args);
   if (values.help === true) return { task: 'help' };

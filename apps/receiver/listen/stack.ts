@@ -7,7 +7,7 @@ import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 
-/** Of what `npm start` writes, the parts that are read here. */
+/** The parts of the file that `npm start` writes that are read here. */
 const StackFile = z.object({
   regions: z.array(
     z.object({
@@ -19,7 +19,7 @@ const StackFile = z.object({
 });
 const SecretsFile = z.partialRecord(z.enum(regionCodes), z.object({ webhookSecretKeys: z.string() }));
 
-/** A development stack, opened as its owner; never an installation of production. */
+/** A development stack, opened as its owner. Never a production installation. */
 export interface OpenStack {
   database: Database;
   close(): Promise<void>;
@@ -31,8 +31,8 @@ export interface OpenStack {
  * Opens the stack that `npm start` runs.
  *
  * @param asked - null for the first region and its first organization.
- * @throws SettingsRefused when there is no such stack, region or organization, or the database is
- * not marked as a development stack's.
+ * @throws SettingsRefused when there is no such stack, region or organization, or when the database
+ * is not marked as part of a development stack.
  */
 export async function openStack(
   asked: { region: Region | null; organizationId: string | null },
@@ -66,7 +66,7 @@ export async function openStack(
   return { database, close: () => database.close(), sealingKeys: sealing.data, organization };
 }
 
-/** `npm start` marks its databases; no other is ever touched by this tool. */
+/** `npm start` marks its databases; this tool refuses all others. */
 async function assertDevelopment({ pool }: Database): Promise<void> {
   const { rows } = await pool
     .query<{ mark: string | null }>(`select current_setting('org_api.development', true) as mark`)

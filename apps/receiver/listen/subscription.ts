@@ -6,12 +6,13 @@ import { deleteWebhook } from '#domain/webhooks/park.ts';
 import type { OpenStack } from './stack.ts';
 
 /**
- * Says which process a webhook is for, so that one which was killed leaves nothing behind for long.
+ * Names the process that a webhook is for, so that the next process deletes the webhook of a killed
+ * one.
  */
 const descriptionOf = (pid: number) => `npm run listen, process ${pid}`;
 
 /**
- * Makes a webhook for this process, after deleting those of processes that are no more. `remove`
+ * Creates a webhook for this process, after deleting those of processes that have ended. `remove`
  * may be called twice.
  */
 export async function subscribe(

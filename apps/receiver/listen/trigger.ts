@@ -3,18 +3,15 @@ import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { OpenStack } from './stack.ts';
 
-/**
- * Families that this makes have this name, so that a change never touches one of the data that was
- * imported.
- */
+/** The name of the families that this tool creates, so that it never changes imported families. */
 const familyName = 'Example family (npm run listen)';
 
 /**
- * Causes events by changing the data for real, in one transaction with the rights of the platform's
- * own application: the database itself makes the events.
+ * Causes events by real changes, in one transaction with the rights of the platform's login: the
+ * database creates the events.
  *
- * What an event needs comes first: to end a client, one that was started; to give a seat, a client
- * without one. Returns the types it caused, in their order.
+ * Each event's precondition is created first: a client before one ends, a client without a seat
+ * before a seat is assigned. Returns the types that it caused, in order.
  *
  * @throws SettingsRefused when the organization has no active member who could be the professional.
  */
@@ -90,7 +87,7 @@ async function startClient(client: PoolClient, organizationId: string): Promise<
   return String(rows[0]?.id);
 }
 
-/** An active client that holds no seat; null when there is none. */
+/** Returns an active client without a seat, or null when there is none. */
 async function findGrant(client: PoolClient, organizationId: string): Promise<{ id: string } | null> {
   const { rows } = await client.query<{ id: string }>(
     `select g.id from client_grant g join family f on f.organization_id = g.organization_id and f.id = g.family_id
@@ -112,10 +109,7 @@ async function findSeat(client: PoolClient, organizationId: string): Promise<str
   return rows[0]?.id ?? null;
 }
 
-/**
- * Gives a seat; an organization whose seats are all used gets one more first, as this must work on
- * any stack.
- */
+/** Assigns a seat. An organization without a free seat gets one more first. */
 async function assignSeat(client: PoolClient, organizationId: string, grantId: string): Promise<void> {
   await client.query(
     `update seat_plan p set invoiced = p.invoiced + 1

@@ -6,7 +6,7 @@ import { WrongCall } from './options.ts';
 /**
  * Checks a captured request offline.
  *
- * @throws WrongCall when the file cannot be read or holds no request.
+ * @throws WrongCall when the file cannot be read or contains no request.
  */
 export function verifyFile(options: {
   file: string;
@@ -31,7 +31,7 @@ function readWhole(file: string): Buffer {
   }
 }
 
-/** The checks for people, a line each, and a last line that says what it comes to. */
+/** Returns the checks as text, one line each, and a last line with the result. */
 export function verificationText({ ok, checks }: Verification): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.map(
