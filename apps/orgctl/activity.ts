@@ -6,7 +6,7 @@ import type { Noun } from './command.ts';
 import { Refused, WrongUse } from './refused.ts';
 import { table } from './table.ts';
 
-/** A line of the worker's log that holds an anchor; other lines are passed over. */
+/** A line of the worker's log that contains an anchor; other lines are skipped. */
 const AnchorLine = z.object({
   activityAnchor: z.object({
     organizationId: z.uuid(),

@@ -4,7 +4,8 @@ import type { OrgctlConfig } from './config.ts';
 import { WrongUse } from './refused.ts';
 
 /**
- * One option of a command; `value` is its placeholder in the help, null for one that takes none.
+ * One option of a command; `value` is its placeholder in the help, null for an option without a
+ * value.
  */
 export interface CommandOption {
   value: string | null;
@@ -12,31 +13,31 @@ export interface CommandOption {
   required?: boolean;
 }
 
-/** What a command has to work with. */
+/** What a command works with. */
 export interface Context {
   config: OrgctlConfig;
   database: Database;
-  /** Writes to standard error: progress, and what could not be done beside the answer. */
+  /** Writes to standard error: progress, and what failed beside the answer. */
   report: (line: string) => void;
   /**
-   * Opens what notifies running workflows; null when Temporal is not configured or does not answer,
-   * which has been reported then, with what is `left` undone by that.
+   * Opens the client that notifies running workflows. Returns null when Temporal is not configured
+   * or does not answer; that has been reported, with what is `left` undone.
    */
   openSignals: (left?: string) => Promise<WorkflowClient | null>;
 }
 
-/** An answer: one document for programs, a text for people. */
+/** An answer: a document for programs, and a text for people. */
 export interface Answer {
   json: unknown;
   text: string;
   /**
-   * What could not be done, in a sentence for standard error; the answer is printed all the same,
-   * and the exit code is 1.
+   * What failed, in a sentence for standard error; the answer is printed as well, and the exit code
+   * is 1.
    */
   failure?: string;
 }
 
-/** One thing that operators do: `orgctl NOUN VERB`. A noun that needs no verb has the verb ''. */
+/** One command: `orgctl NOUN VERB`. A noun that needs no verb has the verb ''. */
 export interface Command {
   verb: string;
   summary: string;
@@ -51,7 +52,7 @@ export interface Noun {
   commands: Command[];
 }
 
-/** The options of one call, read by name; what is malformed is wrong use. */
+/** The options of one call, by name; malformed ones are wrong use. */
 export class Options {
   readonly #values: Record<string, string | undefined>;
   readonly #flags: ReadonlySet<string>;
@@ -64,12 +65,12 @@ export class Options {
     );
   }
 
-  /** Whether an option without a value was given. */
+  /** Returns whether an option without a value was given. */
   has(name: string): boolean {
     return this.#flags.has(name);
   }
 
-  /** Null when it was left out. */
+  /** Returns null when the option was left out. */
   find(name: string): string | null {
     return this.#values[name] ?? null;
   }
@@ -81,7 +82,11 @@ export class Options {
     return value;
   }
 
-  /** An id, in lower case. @throws WrongUse when it is left out or no UUID. */
+  /**
+   * Returns an id in lower case.
+   *
+   * @throws WrongUse when it is left out or no UUID.
+   */
   getId(name: string): string {
     const id = this.get(name);
     if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
@@ -89,7 +94,11 @@ export class Options {
     return id.toLowerCase();
   }
 
-  /** Parts separated by commas; an empty value has none. @throws WrongUse when it was left out. */
+  /**
+   * Returns parts separated by commas; an empty value has none.
+   *
+   * @throws WrongUse when it was left out.
+   */
   getList(name: string): string[] {
     const value = this.#values[name];
     if (value === undefined) throw new WrongUse(`--${name} is missing.`);
@@ -99,7 +108,11 @@ export class Options {
       .filter((part) => part !== '');
   }
 
-  /** How many at most, from 1 to 100,000; `otherwise` when it was left out. @throws WrongUse */
+  /**
+   * Returns a limit from 1 to 100,000, or `otherwise` when it was left out.
+   *
+   * @throws WrongUse
+   */
   getLimit(otherwise: number): number {
     const text = this.#values.limit ?? String(otherwise);
     const limit = Number(text);
@@ -109,8 +122,9 @@ export class Options {
   }
 
   /**
-   * A moment: an ISO 8601 date-time with its offset, or how long ago, like 90m, 6h, 3d. @throws
-   * WrongUse
+   * Returns a time: an ISO 8601 date-time with its offset, or a duration ago such as 90m, 6h, 3d.
+   *
+   * @throws WrongUse
    */
   getMoment(name: string, now: Date = new Date()): string {
     const text = this.get(name);
@@ -124,7 +138,11 @@ export class Options {
     return at.toISOString();
   }
 
-  /** Seconds of a duration like 0, 90m, 24h, 7d; null when it was left out. @throws WrongUse */
+  /**
+   * Returns the seconds of a duration such as 0, 90m, 24h, 7d, or null when it was left out.
+   *
+   * @throws WrongUse
+   */
   findSeconds(name: string): number | null {
     const text = this.#values[name];
     if (text === undefined) return null;

@@ -16,8 +16,8 @@ import {
 import { WrongUse } from './refused.ts';
 
 /**
- * What `orgctl` reads from the environment, and for what is left out there from the stack of
- * `npm start`. docs/configuration.md lists them.
+ * The settings of `orgctl`. What the environment does not set comes from the stack of `npm start`.
+ * docs/configuration.md lists them.
  */
 export const Settings = z.object({
   DATABASE_URL: databaseUrl.meta({
@@ -34,7 +34,7 @@ export const Settings = z.object({
   CONSOLE_URL: httpUrl.optional().describe('Address of the console, which enrolment links lead to.'),
 });
 
-/** Of what `npm start` writes, the part that is read here. */
+/** The part of the file that `npm start` writes that is read here. */
 const StackFile = z.object({
   regions: z.array(
     z.object({
@@ -57,18 +57,19 @@ const SecretsFile = z.partialRecord(
 
 type StackRegion = z.output<typeof StackFile>['regions'][number];
 
-/** What `npm start` gives its workers: its receivers are on this machine. */
+/** What `npm start` sets for its workers: its receivers are on this machine. */
 const stackAllow = '127.0.0.0/8,::1';
 
 export type OrgctlConfig = ReturnType<typeof readConfig>;
 
 /**
- * Where to act. The stack's settings stand in only for the stack's own database: another
- * installation's rows are not to be written with a development stack's secrets.
+ * Returns where to act. The stack's settings are used only with the stack's own database, so that
+ * another installation's rows are never written with a development stack's secrets.
  *
- * @param askedRegion - `--region`; when left out `REGION`, or the region of a stack that has one
- * only.
- * @throws SettingsRefused when settings are missing or wrong, WrongUse when the region is not said.
+ * @param askedRegion - `--region`; when left out `REGION`, or the region of a stack that has only
+ * one.
+ * @throws SettingsRefused when settings are missing or wrong, WrongUse when the region is not
+ * known.
  */
 export function readConfig(askedRegion: string | null, environment: Record<string, string | undefined> = process.env) {
   const folder = path.resolve(environment.ORG_API_STATE || '.org-api');
@@ -89,14 +90,14 @@ export function readConfig(askedRegion: string | null, environment: Record<strin
   return Object.freeze({
     region,
     databaseUrl: s.DATABASE_URL,
-    /** Null: secrets can be neither made nor rotated. */
+    /** Null: secrets can be neither created nor rotated. */
     sealingKeys: s.WEBHOOK_SECRET_KEYS ?? null,
     allow: s.WEBHOOK_ALLOW,
-    /** Null: keys are found by their id alone. */
+    /** Null: keys are found by their id only. */
     peppers: s.KEY_PEPPERS ?? null,
-    /** Where enrolment links lead; null: none can be made. */
+    /** The base URL of enrolment links; null: none can be created. */
     consoleUrl: s.CONSOLE_URL ?? null,
-    /** Null: keys cannot be made. */
+    /** Null: keys cannot be created. */
     tagSecrets: s.KEY_TAG_SECRETS ?? null,
     /** Null: running workflows cannot be notified. */
     temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE ?? 'default'),
@@ -132,7 +133,7 @@ function isSameDatabase(one: string, other: string): boolean {
   return a !== null && b !== null && a.host === b.host && a.pathname === b.pathname;
 }
 
-/** Null when there is no such file. */
+/** Returns null when there is no such file. */
 function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> | null {
   if (!existsSync(file)) return null;
   try {

@@ -16,7 +16,7 @@ import { deleteWebhook } from '#domain/webhooks/park.ts';
 import { ProbeRefused } from './probe-refused.ts';
 
 /**
- * What the operator's probe needs to read and to receive. `key` and `webhookSecret` are shown this
+ * What the operator's probe needs to read and to receive. `key` and `webhookSecret` are shown only
  * once.
  */
 export interface CreatedProbe {
@@ -28,12 +28,12 @@ export interface CreatedProbe {
 
 /** The operator's organization: no family, no client, one fictional person. The slug finds it again. */
 const probe = { slug: 'operator-probe', name: "The operator's probe", personId: 'org_api_probe', roleKey: 'probe' };
-/** The least that a read can be made with. */
+/** The smallest permission of a read. */
 const probeScopes: readonly Scope[] = ['org.read'];
 
 /**
  * Creates an organization of the operator with one key and one webhook, for `helm test` and for
- * external monitors; no real organization is touched.
+ * external monitors. No real organization is changed.
  *
  * With `renew`, an existing probe's keys are revoked and its webhooks deleted first. This rotates
  * its secrets, and repairs a call that was interrupted.
@@ -46,7 +46,7 @@ export async function createProbe(
   { url, renew }: { url: string; renew: boolean },
   { keys, webhooks }: { keys: KeySecrets; webhooks: WebhookSettings },
 ): Promise<CreatedProbe> {
-  assertUrl(url, webhooks.allow); // before an earlier probe is taken apart
+  assertUrl(url, webhooks.allow); // before an earlier probe is deleted
   const organizationId = await takeOrganization(em, renew);
   const by = 'operator';
   for (const key of await listKeys(em, organizationId, new Date()))

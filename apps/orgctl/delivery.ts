@@ -122,8 +122,8 @@ const cancel: Command = {
 };
 
 /**
- * Notifies the workflow of a delivery that is cancelled already. One that does not hear of it ends at
- * its next attempt, which is not admitted.
+ * Notifies the workflow of a delivery that is already cancelled. A workflow that is not notified
+ * ends at its next attempt, which is not admitted.
  */
 async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round: number, context: Context) {
   const signals = await context.openSignals(endsByItself);
@@ -131,7 +131,7 @@ async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round
   await signals?.close();
 }
 
-/** The delivery as it is on record, without its present status and without its webhook. */
+/** Returns the delivery's row without its current status and its webhook. */
 const rowOf = (delivery: FoundDelivery): Omit<DeliveryRow, 'webhookId'> => {
   const { eventId, type, state, round, attempts, sequence, createdAt, nextAttemptAt, settledAt } = delivery;
   return { eventId, type, state, round, attempts, sequence, createdAt, nextAttemptAt, settledAt };

@@ -16,8 +16,8 @@ const interruptions: Record<string, string> = {
 };
 
 /**
- * Why a command failed when it was not refused: one sentence, without a value of any row. `left`
- * says what is in the database now.
+ * Returns why a command failed: one sentence, without a value of any row. `left` says what is in
+ * the database now.
  */
 export function failureSentence(error: unknown, left = 'nothing was changed'): string {
   const code = codeOf(error);
@@ -27,7 +27,7 @@ export function failureSentence(error: unknown, left = 'nothing was changed'): s
   return `This failed, which is an internal error: ${message}.`;
 }
 
-/** The code of an error, or of what caused it. */
+/** Returns the code of an error, or of its cause. */
 function codeOf(error: unknown): string | null {
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   if (typeof error !== 'object' || error === null) return null;

@@ -11,7 +11,7 @@ start (ORG_API_STATE, .org-api).
 Exit code 0; 1 with a sentence on standard error when refused; 2 for a wrong call; 130 when Ctrl-C ended the waiting.
 `;
 
-/** The help of the whole command, of a noun, or of one of its verbs. */
+/** Returns the help of the whole command, of a noun, or of one of its verbs. */
 export function helpText(nouns: readonly Noun[], noun: Noun | null, command: Command | null): string {
   if (noun === null) {
     const width = Math.max(...nouns.map((one) => one.noun.length));

@@ -17,8 +17,7 @@ export const ledger: Noun = {
       options: {},
       async run(_options, { database, report }) {
         const read = await readLedger(database.pool);
-        // Also when the figures say that all is well: faults that cancel each other out in the sums
-        // are faults.
+        // Also when the sums are equal: faults may cancel each other out.
         const faults = await listLedgerFaults(database.pool, { limit: faultsShown });
         if (faults.length > 0 || read.missing > 0 || read.surplus > 0 || read.unexplained > 0) {
           const cells = faults.map(({ organizationId, eventId, webhookId, explanation }) => [

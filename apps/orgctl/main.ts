@@ -25,9 +25,9 @@ import { secrets } from './secrets.ts';
 import { webhook } from './webhook.ts';
 
 /**
- * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: what operators do at an installation,
- * with the rights of the database login they have. Answers go to standard output, everything else
- * to standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
+ * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: operators' commands for an installation,
+ * with the rights of their database login. Answers go to standard output, everything else to
+ * standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
  */
 
 const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, activity, key, secrets, probe];
@@ -52,7 +52,7 @@ async function main(args: string[]): Promise<void> {
   process.exitCode = 1;
 }
 
-/** @throws WrongUse for a noun or a verb that there is not. */
+/** @throws WrongUse for an unknown noun or verb. */
 function findCommand(args: string[]): { noun: Noun | null; command: Command | null; rest: string[] } {
   const [first, second, ...others] = args;
   if (first === undefined) throw new WrongUse(`Say what to do.\n\n${helpText(nouns, null, null)}`);
@@ -69,7 +69,7 @@ function findCommand(args: string[]): { noun: Noun | null; command: Command | nu
   throw new WrongUse(`orgctl ${first} cannot ${second}; it can ${verbs}.`);
 }
 
-/** @throws WrongUse for options the command does not have, or lacks. */
+/** @throws WrongUse for unknown options, and for missing ones. */
 function readOptions(command: Command, args: string[]): { options: Options; region: string | null; json: boolean } {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
@@ -121,8 +121,8 @@ async function openSignals(
     return null;
   }
   try {
-    // Loaded by the few commands that need it: Temporal's client takes as long to load as all the
-    // rest.
+    // Loaded only by commands that need it: Temporal's client takes as long to load as everything
+    // else.
     const { openWorkflowClient } = await import('#workflows/client.ts');
     return await openWorkflowClient(temporal);
   } catch (error) {
@@ -134,10 +134,10 @@ async function openSignals(
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof WrongUse) return 2;
-  return error instanceof LeftRunning ? 130 : 1; // as a shell has it for a command that Ctrl-C ended
+  return error instanceof LeftRunning ? 130 : 1; // the exit code that shells use for a command ended by Ctrl-C
 }
 
-/** Errors whose message is printed as it is. */
+/** Errors whose message is printed unchanged. */
 const expectedErrors = [
   Refused,
   LeftRunning,

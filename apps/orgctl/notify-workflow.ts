@@ -2,12 +2,12 @@ import type { WorkflowClient } from '#workflows/client.ts';
 import type { Context } from './command.ts';
 
 /**
- * Notifies a workflow of a change that is committed. `signals` is null when Temporal is not
- * available, which has been reported. A failure is only reported, with `fallback`, which says how the
- * workflow finds the change: the change is committed, so the command has succeeded.
+ * Notifies a workflow of a committed change. `signals` is null when Temporal is not available,
+ * which has been reported. A failure is only reported, with `fallback`, which says how the workflow
+ * finds the change. The change is committed, so the command has succeeded.
  *
  * @returns whether the workflow was notified; false also when it had ended. Null when Temporal did
- * not take it.
+ * not accept the signal.
  */
 export async function notifyWorkflow(
   { report }: Context,

@@ -8,7 +8,11 @@ import type { Context, Noun, Options } from './command.ts';
 import { Refused } from './refused.ts';
 import { fields, table } from './table.ts';
 
-/** The organization that `--org` names. @throws Refused when there is none. */
+/**
+ * Returns the organization that `--org` names.
+ *
+ * @throws Refused when there is none.
+ */
 export async function getOrganization(options: Options, { database }: Context): Promise<OrganizationDetails> {
   const { rows } = await database.pool.query<OrganizationDetails>(findOrganizationSql, [options.getId('org')]);
   const [found] = rows;

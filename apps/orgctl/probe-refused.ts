@@ -1,2 +1,2 @@
-/** Why the probe was not made: a sentence for the operator. */
+/** Why the probe was not created: a sentence for the operator. */
 export class ProbeRefused extends Error {}

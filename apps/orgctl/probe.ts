@@ -55,7 +55,7 @@ function secretsOf({ config }: Context) {
   return { keys: { region, peppers, tagSecrets }, webhooks: { allow, sealingKeys } };
 }
 
-/** A Secret as `kubectl apply` takes it; its keys are those that the chart's test reads. */
+/** Returns a Secret for `kubectl apply`; its keys are those that the chart's test reads. */
 function secretManifest(name: string, { organizationId, key, webhookId, webhookSecret }: CreatedProbe) {
   return {
     apiVersion: 'v1',

@@ -17,8 +17,7 @@ import { getWebhookRequest } from './webhook.ts';
 const idOption = { id: { value: 'ID', about: 'the redelivery', required: true } };
 const defaultLimit = 100;
 /**
- * How often the row is looked at, how often its progress is printed, and how long a worker has to
- * begin.
+ * How often the row is read, how often its progress is printed, and how long a worker has to begin.
  */
 const lookEveryMs = 250;
 const tellEveryMs = 2_000;
@@ -36,7 +35,7 @@ const sentSoFar = ({ queued, retriesRequested }: RedeliveryRow) =>
 const howToLook = ({ id }: RedeliveryRow) =>
   `look with orgctl redelivery show --id ${id}, stop it with orgctl redelivery cancel --id ${id}`;
 
-/** A redelivery in a sentence. */
+/** Returns a redelivery in a sentence. */
 export function redeliveryText(redelivery: RedeliveryRow): string {
   switch (redelivery.state) {
     case 'done':
@@ -55,10 +54,10 @@ export function redeliveryText(redelivery: RedeliveryRow): string {
 }
 
 /**
- * Waits until a redelivery is done, telling its progress.
+ * Waits until a redelivery ends, and reports its progress.
  *
- * @throws Refused when it was cancelled, ended early, or no worker began it within 15 s (then it
- * stays asked for); LeftRunning on Ctrl-C.
+ * @throws Refused when it was cancelled, ended early, or no worker began it within 15 s (the
+ * request then stays); LeftRunning on Ctrl-C.
  */
 export async function waitForRedelivery(asked: RedeliveryRow, context: Context): Promise<RedeliveryRow> {
   const { organizationId, id: redeliveryId } = asked;
@@ -154,7 +153,11 @@ const cancel: Command = {
   },
 };
 
-/** The redelivery an operator names by its id alone. @throws Refused when there is none. */
+/**
+ * Returns the redelivery that an operator names by its id only.
+ *
+ * @throws Refused when there is none.
+ */
 async function getRequest(options: Options, { database }: Context): Promise<RedeliveryRequest> {
   const redeliveryId = options.getId('id');
   const organizationId = await findRedeliveryOrganization(database.orm.em, redeliveryId);

@@ -8,7 +8,7 @@ import { Refused } from './refused.ts';
 import { table } from './table.ts';
 import { getSealingKeys } from './webhook.ts';
 
-/** What each table holds, and what helps when a row of it can never be opened again. */
+/** What each table holds, and the last resort when a row can no longer be unsealed. */
 const about: Record<SealedTable, { holds: string; lastResort: string }> = {
   webhook_secret: {
     holds: 'signing secrets of webhooks',
@@ -28,7 +28,7 @@ const about: Record<SealedTable, { holds: string; lastResort: string }> = {
   },
 };
 
-/** Rows that a text lists; --json has them all. */
+/** How many rows a text lists; --json has them all. */
 const unopenedShown = 100;
 
 const reseal: Command = {
@@ -60,7 +60,7 @@ const reseal: Command = {
   },
 };
 
-/** @throws Refused when it ended in the middle, with what that left. */
+/** @throws Refused when it ended early, with what was left. */
 async function resealTelling(keys: SealingKeys, context: Context): Promise<Resealed[]> {
   const onPage = (kind: SealedTable, rows: number) => context.report(`${about[kind].holds}: ${rows} checked so far`);
   try {

@@ -1,14 +1,14 @@
 /**
  * Text for terminals. Values come from organizations and their receivers, so control characters,
- * which a terminal would obey, are shown as U+FFFD.
+ * which a terminal would execute, are shown as U+FFFD.
  */
 
 const shown = (value: unknown): string =>
   value === null || value === undefined || value === '' ? '-' : String(value).replace(/\p{Cc}/gu, '\uFFFD');
 
 /**
- * Rows under their headings, columns as wide as they need, numbers to the right. `none` is the text
- * of no rows.
+ * Returns rows under their headings, with columns as wide as needed and numbers to the right.
+ * `none` is the text for no rows.
  */
 export function table(headings: string[], rows: unknown[][], none: string): string {
   if (rows.length === 0) return none;
@@ -27,7 +27,7 @@ export function table(headings: string[], rows: unknown[][], none: string): stri
   return [line(headings), ...cells.map(line)].join('\n');
 }
 
-/** Names with their values, one a line. */
+/** Returns names with their values, one per line. */
 export function fields(pairs: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(pairs).map((name) => name.length));
   return Object.entries(pairs)

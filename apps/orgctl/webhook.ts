@@ -20,7 +20,11 @@ import { fields, table } from './table.ts';
 
 const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
 
-/** The webhook an operator names by its id alone. @throws Refused when there is none. */
+/**
+ * Returns the webhook that an operator names by its id only.
+ *
+ * @throws Refused when there is none.
+ */
 export async function getWebhookRequest(options: Options, { database }: Context): Promise<WebhookRequest> {
   const webhookId = options.getId('webhook');
   const organizationId = await findWebhookOrganization(database.orm.em, webhookId);
@@ -28,7 +32,11 @@ export async function getWebhookRequest(options: Options, { database }: Context)
   return { organizationId, webhookId, by: 'operator' };
 }
 
-/** The keys of WEBHOOK_SECRET_KEYS. @throws SettingsRefused when they are not given. */
+/**
+ * Returns the keys of WEBHOOK_SECRET_KEYS.
+ *
+ * @throws SettingsRefused when they are not set.
+ */
 export function getSealingKeys({ config }: Context): SealingKeys {
   if (config.sealingKeys !== null) return config.sealingKeys;
   throw new SettingsRefused([
@@ -155,8 +163,9 @@ const rotate: Command = {
 };
 
 /**
- * Has a worker do something for a webhook. @throws Refused without Temporal, and when the webhook
- * is deleted (null) meanwhile.
+ * Asks a worker to do something for a webhook.
+ *
+ * @throws Refused without Temporal, and when the webhook is deleted (null) meanwhile.
  */
 async function askWorker<Result>(
   context: Context,
@@ -174,8 +183,9 @@ async function askWorker<Result>(
 }
 
 /**
- * Sends a test event and reports the receiver's response. @throws Refused without Temporal, or when
- * no worker carries it out.
+ * Sends a test event and reports the receiver's response.
+ *
+ * @throws Refused without Temporal, or when no worker carries it out.
  */
 function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {
   return askWorker(context, async (signals) => {
@@ -248,7 +258,7 @@ const resume: Command = {
   },
 };
 
-/** They differ in the change and in what they say. */
+/** Builds the commands that change the state; they differ in the change and in their texts. */
 function stateCommand(
   verb: 'pause' | 'park' | 'delete',
   about: { summary: string; state: string; said: string },

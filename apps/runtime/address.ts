@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { type BlockList, isIP } from 'node:net';
 
 /**
- * The address a request came from: the connection's own, unless that is a trusted proxy; then the
- * nearest address in `X-Forwarded-For` that is not one. What stands further left is the client's
- * own claim and never trusted. Null when unknown.
+ * Returns the address that a request came from: the connection's own, unless that is a trusted
+ * proxy; then the nearest address in `X-Forwarded-For` that is no trusted proxy. Entries further
+ * left are the client's own claim and are not trusted. Null when unknown.
  */
 export function clientAddress(request: IncomingMessage, trustedProxies: BlockList): string | null {
   let address = plain(request.socket.remoteAddress);
@@ -38,11 +38,11 @@ const withPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
 
 /**
  * Returns the address of an entry without its port, without the IPv6 mapping that a dual-stack
- * socket adds to IPv4, and without a zone; null when the entry is no address.
+ * socket adds to IPv4, and without a zone. Returns null when the entry is no address.
  *
- * No library serves here: `proxy-addr`, which Express uses, takes an entry with a port for no
- * address, Koa's `proxy` trusts the leftmost entry, and Node's `SocketAddress.parse` accepts
- * short forms such as `127.1`.
+ * No library was suitable: `proxy-addr`, which Express uses, does not accept an entry with a port,
+ * Koa's `proxy` trusts the leftmost entry, and Node's `SocketAddress.parse` accepts short forms
+ * such as `127.1`.
  */
 function plain(entry: string | undefined): string | null {
   if (entry === undefined) return null;

@@ -1,6 +1,6 @@
 /**
- * What a request's Authorization header holds: a bearer's text, or null when there is none (also
- * for another scheme, or no text). Source: RFC 6750, section 2.1.
+ * Returns the token of a request's Authorization header, or null when there is none, or when the
+ * scheme is not Bearer. Source: RFC 6750, section 2.1.
  */
 export function bearerOf(authorization: string | undefined): string | null {
   if (authorization === undefined || authorization.length < 8) return null;

@@ -1,4 +1,4 @@
-/** Nothing was free in time; `level` says whose limit it was. */
+/** No budget was free in time; `level` names the limit. */
 export class BudgetExhausted<Level extends string = string> extends Error {
   readonly level: Level;
 
@@ -9,7 +9,7 @@ export class BudgetExhausted<Level extends string = string> extends Error {
   }
 }
 
-/** The client went away while its request waited. */
+/** The client disconnected while its request waited. */
 export class ClientGone extends Error {
   constructor() {
     super('the client went away');
@@ -18,29 +18,29 @@ export class ClientGone extends Error {
 }
 
 /**
- * What holds a part of the budget beside the process, by level: `{key: '…', organization: '…'}`.
- * Null: not known, so not counted.
+ * Who holds a part of the budget, by level: `{key: '…', organization: '…'}`. Null: not known, so
+ * not counted.
  */
 export type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
 
 export interface BudgetOptions<Level extends string> {
-  /** The most that one holder of each level has at a time, and all of this process. */
+  /** The most that one holder of each level may hold at a time, and the whole process. */
   limits: Readonly<Record<Level | 'pod', number>>;
-  /** How many requests may wait: of one holder of the first level, and all. */
+  /** How many requests may wait: of one holder of the first level, and in total. */
   maxWaiting: Readonly<{ each: number; all: number }>;
   waitMs: number;
-  /** Called for each wait that ended; `limit` is whose share was used up. */
+  /** Called when a wait ends; `limit` is the level whose share was used up. */
   onWaited?: (end: 'admitted' | 'refused' | 'gone', limit: Level | 'pod') => void;
 }
 
 /** A part of the budget that is held. */
 export interface Hold {
   /**
-   * Changes what is held; a smaller amount lets others in, a larger one is taken whether it is free
-   * or not.
+   * Changes the amount. A smaller amount admits waiting requests; a larger one is taken even when
+   * it is not free.
    */
   resize(amount: number): void;
-  /** Returns all of it. Safe to call twice; nothing can be taken afterwards. */
+  /** Releases all of it. Can be called twice; afterwards nothing can be taken. */
   release(): void;
 }
 
@@ -52,35 +52,35 @@ export interface Ends {
 interface Account {
   held: number;
   waiting: number;
-  /** Holds and waits that have it open. */
+  /** Number of holds and waits that use this account. */
   users: number;
-  /** Of the last one that waited. */
+  /** Turn of the last request that waited. */
   turn: number;
   forget: () => void;
 }
 
 /**
- * Unused accounts of a level stay until there are so many: making one for each request
- * shows in the processor time of a read.
+ * So many unused accounts of a level are kept. Creating one for each request shows in the processor
+ * time of a read.
  */
 const maxIdleAccounts = 10_000;
 
 interface Waiter<Level extends string> {
   holders: Holders<Level>;
   amount: number;
-  /** Its place among all that wait. */
+  /** Its turn among all waiting requests. */
   turn: number;
   admit: () => void;
 }
 
 /**
- * Divides something that a process has little of (memory, downloads) among those who ask, with a
- * limit for each holder and for all.
+ * Divides a scarce resource of a process (memory, downloads) among requests, with a limit for each
+ * holder and for the process.
  *
- * An amount fits where holder and process stay within their limits. One that is larger than a limit
- * fits where nothing else is held, so that nothing is impossible. Those that do not fit wait.
- * Holders of the first level take turns (start-time fair queueing), so that many requests of one
- * delay one of another by a single turn; a holder that has used up its share delays no other.
+ * An amount fits if holder and process stay within their limits. An amount larger than a limit fits
+ * while nothing else is held. Everything else waits. Holders of the first level take turns
+ * (start-time fair queueing), so that many requests of one holder delay another's by one turn only.
+ * A holder that has used up its share delays no other.
  */
 export function createBudget<Level extends string>(options: BudgetOptions<Level>) {
   const { limits, maxWaiting, waitMs, onWaited = () => {} } = options;
@@ -88,12 +88,12 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
   const accounts = new Map<Level, Map<string, Account>>(levels.map((level) => [level, new Map()]));
   let waiting: Waiter<Level>[] = [];
   let held = 0;
-  /** The turn of the last one that was admitted after a wait. */
+  /** Turn of the last request that was admitted after a wait. */
   let currentTurn = 0;
 
   const accountOf = (level: Level, id: string) => accounts.get(level)?.get(id);
 
-  /** The accounts of the holders, each with one more user. */
+  /** Opens the accounts of the holders; each gets one more user. */
   function openAccounts(holders: Holders<Level>): Account[] {
     const opened: Account[] = [];
     for (const level of levels) {
@@ -119,7 +119,7 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     }
   }
 
-  /** The level whose limit an amount would break; null when it fits. */
+  /** Returns the level whose limit the amount would exceed, or null when it fits. */
   function findObstacle(holders: Holders<Level>, amount: number): Level | 'pod' | null {
     for (const level of levels) {
       const id = holders[level];
@@ -157,8 +157,8 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
   }
 
   /**
-   * Admits what fits, in order. Nothing is admitted behind a request that waits for the process's
-   * limit, or a large amount would wait forever.
+   * Admits what fits, in order. Nothing passes a request that waits for the process's limit;
+   * otherwise a large amount would wait forever.
    */
   function admitWaiting(): void {
     for (const waiter of [...waiting]) {
@@ -169,11 +169,11 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     }
   }
 
-  /** Returns whether a request waits for the process's limit; a new one must not overtake it. */
+  /** Returns whether a request waits for the process's limit. A new one must not overtake it. */
   const isPodAwaited = () =>
     waiting.length > 0 && waiting.some(({ holders, amount }) => findObstacle(holders, amount) === 'pod');
 
-  /** @throws BudgetExhausted when so many wait that one more had no chance. */
+  /** @throws BudgetExhausted when so many wait that another one has no chance. */
   function checkQueue(holders: Holders<Level>): void {
     const [first] = levels;
     const id = first === undefined ? null : holders[first];
@@ -195,9 +195,7 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     checkQueue(holders);
     const opened = openAccounts(holders);
     return new Promise((resolve, reject) => {
-      /**
-       * Ends the wait, unless it has ended; others may fit now that this one is not before them.
-       */
+      /** Ends the wait once. Others may fit now. */
       const end = (how: 'admitted' | 'refused' | 'gone', limit: Level | 'pod', settle: () => void) => {
         if (!waiting.includes(waiter)) return;
         clearTimeout(timer);
@@ -231,10 +229,10 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
 
   return {
     /**
-     * Takes a part of the budget: at once where it is free, else after a wait.
+     * Takes a part of the budget, at once or after a wait.
      *
-     * @param client - whose end ends the wait.
-     * @param waitAtMostMs - shortens the wait for one that has waited elsewhere.
+     * @param client - ends the wait when it disconnects.
+     * @param waitAtMostMs - shortens the wait of a request that has waited elsewhere.
      * @returns the hold, or a promise of it, which rejects with BudgetExhausted or ClientGone.
      * @throws BudgetExhausted when too many wait.
      */
@@ -243,7 +241,7 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
       return obstacle === null ? new Taken(holders, amount) : wait(holders, amount, obstacle, client, waitAtMostMs);
     },
 
-    /** What is held, and how many wait. */
+    /** Returns what is held, and how many wait. */
     get state() {
       return { held, waiting: waiting.length };
     },

@@ -2,21 +2,21 @@ import pg from 'pg';
 import { ApiError } from '#domain/contract/errors.ts';
 
 /**
- * SQLSTATE classes that mean the server is away, full or stopping, rather than that a statement is
+ * SQLSTATE classes that mean that the server is away, full or stopping, and not that a statement is
  * wrong.
  */
 const awayClasses = new Set(['08', '53', '57', '58']);
 
-/** The code of a statement that ran into `statement_timeout`, although it is of class 57. */
+/** The code of a statement that exceeded `statement_timeout`, although it is in class 57. */
 const queryCanceled = '57014';
 
-/** Returns whether the server answered that it would not run the statement. */
+/** Returns whether the server refused to run the statement. */
 const isRefused = (cause: unknown): cause is pg.DatabaseError =>
   cause instanceof pg.DatabaseError && !awayClasses.has((cause.code ?? '').slice(0, 2));
 
 /**
- * Returns whether a statement failed for what it does, and not because connection or server are
- * away: it was refused, or took too long.
+ * Returns whether a statement itself failed (it was refused or took too long), and not the
+ * connection or the server.
  */
 export const isStatementError = (cause: unknown): boolean =>
   isRefused(cause) || (cause instanceof pg.DatabaseError && cause.code === queryCanceled);

@@ -2,40 +2,37 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * An answer whose end is known on every path: it left, its client went away, or it was cut.
+ * An answer whose end is always known: it was sent, its client disconnected, or it was cut.
  *
  * Node emits `close` for the answer that a socket is sending, but not for those that wait behind it
- * when the socket closes; the guard ends these.
+ * when the socket closes. The guard ends these.
  */
 export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
-  /** The connection that it is sent on; the guard sets it. */
+  /** The connection on which it is sent; set by the guard. */
   guarded: Connection | null = null;
   #callbacks: (() => void)[] | null = null;
   #hasEnded = false;
 
-  /** Whether no client will read more of it. */
+  /** Whether the client reads no more of it. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }
 
-  /** Calls back once, when the answer ends; at once if it has. */
+  /** Calls `callback` once, when the answer ends; at once if it has ended. */
   onEnd(callback: () => void): void {
     if (this.#hasEnded) callback();
     else if (this.#callbacks === null) this.#callbacks = [callback];
     else this.#callbacks.push(callback);
   }
 
-  /**
-   * Keeps the connection when it is idle for as long as the server keeps any: its client has shown
-   * who it is.
-   */
+  /** Keeps the connection, when idle, as long as the server keeps any: its client is known. */
   keepConnection(): void {
     if (this.guarded === null || this.guarded.isKnown) return;
     this.guarded.isKnown = true;
     this.removeHeader('Keep-Alive');
   }
 
-  /** Ends it for those that wait; the guard calls it. Safe to call twice. */
+  /** Ends it for its listeners; called by the guard. Can be called twice. */
   markEnded(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -47,14 +44,14 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
 }
 
 /**
- * Why a connection was cut: its client took less than the minimum throughput, an answer was not
- * taken by its deadline, or too many requests came before their answers were taken.
+ * Why a connection was cut: the client read more slowly than the minimum throughput, an answer
+ * passed its deadline, or too many requests arrived before their answers were read.
  */
 export type CutReason = 'slow' | 'deadline' | 'pipelined';
 
 /**
- * Requests of one connection that may be under way: Node begins all that it receives at once.
- * Browsers and client libraries send one.
+ * Requests of one connection that may be in progress. Node starts all that it receives at once.
+ * Browsers and client libraries send one at a time.
  */
 const maxPipelined = 16;
 
@@ -65,12 +62,12 @@ export interface Cut {
   requestId: string | null;
   /** From the request's arrival to the cut. */
   durationMs: number;
-  /** Bytes that the client had not taken of what was written to its socket. */
+  /** Bytes that were written to the socket and that the client had not read. */
   pendingBytes: number;
 }
 
 export interface GuardOptions {
-  /** Bytes per second that a client takes at least while bytes wait for it, over `slowAfterMs`. */
+  /** The least bytes per second that a client reads over `slowAfterMs` while bytes wait for it. */
   minBytesPerSecond: number;
   /** From a request's arrival to its answer's last byte. */
   deadlineMs: number;
@@ -78,12 +75,11 @@ export interface GuardOptions {
   slowAfterMs?: number;
   sweepEveryMs?: number;
   /**
-   * Seconds that an idle connection is kept whose client has not shown who it is
-   * (`keepConnection`), and is no trusted proxy; null: like any other. Such a connection may hold
-   * an answer that its client never reads.
+   * Seconds that an idle connection of an unknown client (no `keepConnection`, no trusted proxy) is
+   * kept; null: as long as any other. It may hold an answer that its client never reads.
    */
   unknownKeepAliveSeconds?: number | null;
-  /** Whether the server's operator trusts what connects from this address. */
+  /** Returns whether the server's operator trusts connections from this address. */
   isTrusted?: (address: string | undefined) => boolean;
   onCut: (cut: Cut) => void;
 }
@@ -95,14 +91,13 @@ interface Mark {
 }
 
 /**
- * A connection and its answers under way, in the order of their requests. One list for each
- * connection costs less than one for all: adding each answer to a set of the whole server and
- * removing it took a tenth of the process's time.
+ * A connection and its answers in progress, in the order of their requests. There is one list for
+ * each connection: a set for the whole server took a tenth of the process's time.
  */
 class Connection {
   readonly socket: Socket;
   readonly answers: GuardedAnswer[] = [];
-  /** When the first of them began: with its request, or with the end of the answer before it. */
+  /** When the first of them began: with its request, or when the answer before it ended. */
   firstSinceMs = 0;
   /** When the last of them ended; null while there are some, and before the first. */
   idleSinceMs: number | null = null;
@@ -132,7 +127,7 @@ class Connection {
 
 const keepAliveGraceMs = 1_000;
 
-/** Where a socket keeps its connection. */
+/** The property of a socket that holds its connection. */
 const connectionOf = Symbol('connection');
 type TrackedSocket = Socket & { [connectionOf]?: Connection };
 
@@ -140,11 +135,11 @@ type TrackedSocket = Socket & { [connectionOf]?: Connection };
  * Cuts connections whose clients do not read. A sweep at an interval checks all answers, so that a
  * request needs no timer.
  *
- * Node counts a write as taken when the system has taken all of it, so a body that is written in
- * one piece is given the time that the minimum throughput allows for the whole piece. Large bodies
- * are written in chunks, and judged by each.
+ * Node counts a write as read when the system has taken all of it. A body that is written in one
+ * piece therefore gets the time that the minimum throughput allows for the whole piece. Large
+ * bodies are written in chunks, and each is checked.
  *
- * @returns what stops it.
+ * @returns a function that stops it.
  */
 export function guardAnswers(server: Server, options: GuardOptions): () => void {
   const { minBytesPerSecond, deadlineMs, slowAfterMs = 10_000, sweepEveryMs = 1_000, onCut } = options;
@@ -156,12 +151,15 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     const requestId = typeof id === 'string' ? id : null;
     const durationMs = Math.round(performance.now() - firstSinceMs);
     onCut({ reason, requestId, durationMs, pendingBytes: socket.writableLength });
-    // A reset frees what the system still holds for the client; after a mere close it would be kept
-    // for minutes.
+    // A reset frees what the system holds for the client; after a plain close it would be held for
+    // minutes.
     socket.resetAndDestroy();
   }
 
-  /** Whether the client has been slower than the minimum since the last mark for long enough. */
+  /**
+   * Returns whether the client has been slower than the minimum since the last mark for long
+   * enough.
+   */
   function isSlow(connection: Connection, nowMs: number): boolean {
     const { socket, mark } = connection;
     const pendingBytes = socket.writableLength;
@@ -179,7 +177,7 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     return elapsedMs >= slowAfterMs && enoughBytes >= mark.pendingBytes;
   }
 
-  /** The connection is kept a moment longer than the time that its answers state. */
+  /** The connection is kept a little longer than its answers state. */
   function isStaleUnknown({ isKnown, idleSinceMs }: Connection, nowMs: number): boolean {
     if (unknownKeepAliveSeconds === null || isKnown || idleSinceMs === null) return false;
     return nowMs - idleSinceMs > unknownKeepAliveSeconds * 1_000 + keepAliveGraceMs;

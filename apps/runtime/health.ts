@@ -4,18 +4,18 @@ import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
 
 export interface HealthDependencies {
   pool: Pool;
-  /** The migration this code needs. */
+  /** The migration that this code needs. */
   migration: string;
   isDraining: () => boolean;
 }
 
 /**
- * `/livez`: the event loop runs. It never asks another server, so that a database outage restarts no
- * pod. `/readyz`: this pod may get traffic: its schema is there and it is not
- * draining. Both ignore any key.
+ * `/livez`: the event loop runs. It asks no other server, so that a database outage restarts no
+ * pod. `/readyz`: this pod may get traffic: the schema is current and the pod is not draining. Both
+ * ignore any key.
  *
- * Readiness asks the database until it has said yes once: after that every pod would leave the load
- * balancer together when the database is away, and clients would lose the 503 that asks them to
+ * Readiness asks the database until the first success. Otherwise every pod would leave the load
+ * balancer together when the database is away, and clients would not get the 503 that asks them to
  * retry.
  */
 export function health(deps: HealthDependencies): Middleware {

@@ -4,13 +4,13 @@ import { type Cut, GuardedAnswer, type GuardOptions, guardAnswers } from './guar
 import { once } from './once.ts';
 import { StartRefused } from './start-refused.ts';
 
-/** A server could not listen; the message says what the operator must change. */
+/** A server could not listen. The message says what the operator must change. */
 export class ListenRefused extends StartRefused {}
 
-/** A listening HTTP server and the address it got. */
+/** A listening HTTP server and its address. */
 export interface RunningServer {
   url: string;
-  /** How many connections are open. */
+  /** Returns the number of open connections. */
   countConnections(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -23,20 +23,17 @@ export interface ServerOptions {
   keepAliveSeconds?: number;
   /** How long answers carry `Connection: close` before the server closes; see `stop`. */
   drainDelayMs?: number;
-  /** Called as soon as `stop` is, before anything closes. */
+  /** Called when `stop` is, before anything closes. */
   onDraining?: () => void;
-  /** How long requests under way may take after that. */
+  /** How long requests in progress may take after that. */
   deadlineMs?: number;
-  /**
-   * Headers of every answer, also of those that Node gives by itself to what is not well-formed
-   * HTTP.
-   */
+  /** Headers of every answer, including Node's own answers to malformed HTTP. */
   headers?: Readonly<Record<string, string>>;
-  /** What clients may hold; without it nothing is cut (metrics, development). */
+  /** Bounds for clients; without them nothing is cut (metrics, development). */
   bounds?: ServerBounds;
 }
 
-/** What the clients of a server may hold of it. */
+/** What the clients of a server may use. */
 export interface ServerBounds
   extends Pick<GuardOptions, 'minBytesPerSecond' | 'unknownKeepAliveSeconds' | 'isTrusted'> {
   maxConnections: number;
@@ -49,20 +46,20 @@ export interface ServerBounds
 }
 
 /**
- * Longer than Google's load balancers (600 s, fixed), nginx and AWS' (60 s) keep an idle connection
+ * Longer than load balancers of Google (600 s, fixed), nginx and AWS (60 s) keep an idle connection
  * to the service. Envoy keeps one for an hour by default.
  */
 export const defaultKeepAliveSeconds = 620;
 
 /**
- * Starts an HTTP server; resolves when it listens. Keep-alive must outlast the time for which a
- * load balancer keeps an idle connection, so that it is never this side that closes one under a
- * request, which callers would see as a 502.
+ * Starts an HTTP server; resolves when it listens. Keep-alive must be longer than the time for
+ * which a load balancer keeps an idle connection, so that the server never closes one while a
+ * request arrives, which callers would see as a 502.
  *
- * `stop` loses no request: readiness goes off and every answer says `Connection: close` for the
- * drain delay, so that clients leave by themselves; only then does the server close, wait for what
- * is under way, and give up at the deadline. (Closing at once reset 5 requests of a loaded
- * keep-alive client here; with 500 ms of that, none.)
+ * `stop` loses no request. Readiness ends, and every answer has `Connection: close` for the drain
+ * delay, so that clients close by themselves. Then the server closes, waits for requests in
+ * progress, and stops waiting at the deadline. (Without the delay 5 requests of a loaded keep-alive
+ * client were reset; with 500 ms none.)
  *
  * @throws ListenRefused when the address is in use or not available.
  */
@@ -71,8 +68,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const keepAliveTimeout = (options.keepAliveSeconds ?? defaultKeepAliveSeconds) * 1_000;
   const server = createServer(
     { ...requestBounds, keepAliveTimeout, ServerResponse: answerWith(headers) },
-    // What was received together is begun together, also when the connection was cut before its
-    // last request.
+    // Requests that were received together start together, even if the connection was cut before
+    // the last one.
     (request, response) => {
       if (!request.socket.destroyed) handler(request, response);
     },
@@ -106,8 +103,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 }
 
 /**
- * What a request may take: a client that sends slowly is answered 408 at the latest 5 s after these
- * times, by Node itself.
+ * How long a request may take to arrive. Node answers a slower client with 408, at most 5 s after
+ * these times.
  */
 const requestBounds = {
   headersTimeout: 15_000,
@@ -117,12 +114,12 @@ const requestBounds = {
 };
 
 /**
- * An idle connection is worth less than a new one: where there are too many, idle ones make room,
- * at most so often (ms).
+ * When there are too many connections, idle ones are closed for new ones, at most once in this time
+ * (ms).
  */
 const idleClosedEveryMs = 1_000;
 
-/** Applies a server's bounds; returns what stops the guard. */
+/** Applies a server's bounds. Returns a function that stops the guard. */
 function bound(server: Server, bounds: ServerBounds): () => void {
   const { maxConnections, answerDeadlineMs: deadlineMs, onRefused, ...guardOptions } = bounds;
   let idleClosedAtMs = Number.NEGATIVE_INFINITY;
@@ -136,7 +133,7 @@ function bound(server: Server, bounds: ServerBounds): () => void {
   return guardAnswers(server, { ...guardOptions, deadlineMs });
 }
 
-/** The class of a server's answers, which begin with these headers. */
+/** Returns the class of a server's answers, which begin with these headers. */
 function answerWith(headers: Readonly<Record<string, string>>): typeof GuardedAnswer {
   const entries = Object.entries(headers);
   return class<Request extends IncomingMessage> extends GuardedAnswer<Request> {
@@ -147,7 +144,7 @@ function answerWith(headers: Readonly<Record<string, string>>): typeof GuardedAn
   };
 }
 
-/** The whole answer to a request that is not well-formed or was not sent in time. */
+/** Returns the whole answer to a request that is malformed or did not arrive in time. */
 function malformedAnswer(code: string | undefined, headers: Readonly<Record<string, string>>): string {
   const [status, message] =
     code === 'HPE_HEADER_OVERFLOW'

@@ -2,15 +2,15 @@
 export interface IntervalLoop {
   /** Starts the first run at once; resolves when it has ended. */
   start(): Promise<void>;
-  /** Starts a run at once, or right after the one under way. Does nothing unless started. */
+  /** Starts a run at once, or right after the current one. Does nothing unless started. */
   runNow(): void;
-  /** Aborts the signal and waits for the run under way. Safe to call twice, and before `start`. */
+  /** Aborts the signal and waits for the current run. Can be called twice, and before `start`. */
   stop(): Promise<void>;
 }
 
 /**
- * Repeats `run` until it is stopped: a run starts `everyMs` after the one before it has ended, so
- * that two never overlap. The timer does not keep the process alive.
+ * Repeats `run` until it is stopped. A run starts `everyMs` after the one before it has ended, so
+ * two never overlap. The timer does not keep the process alive.
  *
  * @param run - receives a signal that `stop` aborts.
  * @param onError - receives what a run throws; the next run starts as usual.

@@ -3,10 +3,10 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 export type { Logger };
 
 /**
- * JSON logs, one line per request or event, on standard output. Written in batches off the
- * request's path; `runApp` flushes them before the process ends. A line contains ids, never a key, a
- * body or a family's name: errors are logged by class, code and stack (`describeError`), because a
- * database's error text can quote a value.
+ * Writes JSON logs, one line per request or event, to standard output. They are written in batches
+ * outside the request's path; `runApp` flushes them before the process ends. A line contains ids,
+ * and never a key, a body or a family's name. Errors are logged by class, code and stack
+ * (`describeError`), because a database's error text can quote a value.
  */
 export function createLog(options: {
   level: string;
@@ -28,8 +28,8 @@ export function createLog(options: {
 }
 
 /**
- * What may be logged of an error: class, code, constraint and the lines of its stack, but not its
- * message or detail.
+ * Returns what may be logged of an error: class, code, constraint and the lines of its stack, but
+ * not its message or detail.
  */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };

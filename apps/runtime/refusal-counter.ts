@@ -9,13 +9,13 @@ export interface RefusalCount {
 }
 
 /**
- * Counts refused requests that bring a key, and hands the counts to `record` each second: one line
- * per key and minute.
+ * Counts refused requests with a key, and passes the counts to `record` each second: one row per
+ * key and minute.
  *
- * Such a request read nothing, so it is the one use whose line may come after its answer: writing
- * each at once would let a refused caller load the database. When the process is killed, at most
- * the last second is lost. A flush that fails is kept and added to the next one, whose minute then
- * holds both: the database says which minute it is.
+ * Such a request read nothing, so its row may be written after its answer. Writing each row at once
+ * would let a refused caller load the database. When the process is killed, at most the last second
+ * is lost. Counts whose flush fails are added to the next flush, so one minute's row then contains
+ * both: the database decides the minute.
  */
 export function createRefusalCounter(options: {
   /** Adds the counts to the activity log. */
@@ -51,12 +51,12 @@ export function createRefusalCounter(options: {
   const loop = createIntervalLoop({ run: flush, everyMs: flushEveryMs, onError });
 
   return {
-    /** Counts one refused request of a key, known or not; unknown keys get no line. */
+    /** Counts one refused request of a key. Unknown keys get no row. */
     count(fingerprint: Buffer, address: string | null): void {
       add({ fingerprint, refused: 1, address }).address = address;
     },
     start: loop.start,
-    /** Writes what is left. Safe to call twice, and before `start`. */
+    /** Writes what is left. Can be called twice, and before `start`. */
     async stop(): Promise<void> {
       await loop.stop();
       await flush().catch(onError);

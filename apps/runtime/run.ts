@@ -1,7 +1,7 @@
 import { createLog, describeError, type Logger } from './log.ts';
 import { StartRefused } from './start-refused.ts';
 
-/** What every app's configuration has, whatever else it has. */
+/** What the configuration of every app contains. */
 interface AppConfig {
   region: string;
   logLevel: string;
@@ -9,10 +9,10 @@ interface AppConfig {
 
 /**
  * Runs an app as this process: reads its settings, starts it, and stops it in order on SIGTERM or
- * SIGINT; a second signal ends it at once.
+ * SIGINT. A second signal ends it at once.
  *
  * Expected startup failures (settings, a port in use) print a sentence with the remedy and no stack
- * trace; exit code 1 in any case.
+ * trace. The exit code is 1 in both cases.
  */
 export async function runApp<C extends AppConfig>(app: {
   name: string;
@@ -37,8 +37,8 @@ export async function runApp<C extends AppConfig>(app: {
 }
 
 /**
- * As the first process of a container it would not be ended by a signal that it does not listen to,
- * so it listens from the beginning; what has not started yet has nothing to drain.
+ * The first process of a container ignores signals that it does not handle, so this one handles
+ * them from the beginning. What has not started yet needs no drain.
  */
 function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger, end: (code: number) => void): void {
   let asked = false;
@@ -66,7 +66,7 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
   process.on('SIGINT', () => stop('SIGINT'));
 }
 
-/** Returns the message of an expected failure, and a description without text of any other. */
+/** Returns the message of an expected failure, and for any other a description without its text. */
 function reasonOf(error: unknown): string {
   if (error instanceof StartRefused) return error.message;
   return JSON.stringify(describeError(error));

@@ -5,15 +5,15 @@ import { serveMetrics } from './metrics-page.ts';
 import { once } from './once.ts';
 import type { ServerConfig } from './settings/server.ts';
 
-/** A running app: where it answers, and how to stop it without losing a request. */
+/** A running app: its address, and how to stop it without losing a request. */
 export interface RunningApp {
   url: string;
   metricsUrl: string;
-  /** Safe to call twice. */
+  /** Can be called twice. */
   stop(): Promise<void>;
 }
 
-/** What middleware and metrics ask of the server, which starts after them. */
+/** What middleware and metrics need from the server, which starts after them. */
 export interface Serving {
   isDraining: boolean;
   /** Null until it listens. */
@@ -23,13 +23,13 @@ export interface Serving {
 export const notServing = (): Serving => ({ isDraining: false, server: null });
 
 /**
- * Serves an app within its bounds, and its metrics on a port of their own. `stop` drains the server,
+ * Serves an app within its bounds, and its metrics on a separate port. `stop` drains the server,
  * then calls `close`, which stops what the app has opened.
  */
 export async function serveApp(
   serving: Serving,
   options: Pick<ServerOptions, 'handler' | 'headers'> & {
-    /** As the log calls the app: "the API". */
+    /** The name of the app in the log: "the API". */
     name: string;
     config: ServerConfig;
     bounds?: Pick<ServerBounds, 'unknownKeepAliveSeconds' | 'isTrusted'>;

@@ -15,7 +15,7 @@ export interface RecordedSpan {
   name: string;
   kind: 'internal' | 'client';
   traceId: string;
-  /** Null for a random one; set where another process has to know it. */
+  /** Null for a random one; set where another process has to compute it. */
   spanId: string | null;
   /** Null for a root. */
   parentSpanId: string | null;
@@ -26,13 +26,10 @@ export interface RecordedSpan {
   isError: boolean;
 }
 
-/**
- * Spans around the parts of a request. Without an OTLP endpoint `span` calls its function and
- * nothing else.
- */
+/** Spans around the parts of a request. Without an OTLP endpoint `span` only calls its function. */
 export interface Tracing {
   span<T>(name: string, run: () => Promise<T>): Promise<T>;
-  /** A root span of one request; attributes hold ids and statuses only. */
+  /** Runs a request in a root span; attributes contain ids and statuses only. */
   request<T>(name: string, run: (span: Span | null) => Promise<T>): Promise<T>;
   /** Sends an ended span of a trace whose id the caller chose. */
   record(span: RecordedSpan): void;
@@ -40,9 +37,9 @@ export interface Tracing {
 }
 
 /**
- * Opens tracing. The SDK is loaded only when there is an endpoint to send to: it costs 40 MB and
- * start-up time that a pod without tracing should not pay. Spans are sent in batches; on `stop` the
- * rest is sent, for 2 s at most.
+ * Opens tracing. The SDK is loaded only when there is an endpoint: it takes 40 MB and start-up
+ * time, which a pod without tracing does not need. Spans are sent in batches; `stop` sends the rest
+ * within 2 s.
  */
 export async function openTracing(options: {
   otlpEndpoint: string | null;
@@ -98,7 +95,7 @@ export async function openTracing(options: {
       span.end(endedAtMs);
     },
     stop: async () => {
-      // A collector that is away loses its last spans; it must not fail the stop of what is traced.
+      // A collector that is away loses its last spans. It must not fail the stop.
       const sent = provider.shutdown().catch(() => {});
       await Promise.race([sent, new Promise((resolve) => setTimeout(resolve, 2_000).unref())]);
     },
@@ -106,8 +103,8 @@ export async function openTracing(options: {
 }
 
 /**
- * Random ids, except those in `next`, which `startSpan` uses at once: the SDK has no other way to
- * set a span's id.
+ * Generates random ids, except those in `next`, which `startSpan` uses at once: the SDK has no
+ * other way to set a span's id.
  */
 function createIds() {
   const random = (bytes: number) => randomBytes(bytes).toString('hex');

@@ -5,30 +5,30 @@ import { readSettings, withoutLineEnd } from './read.ts';
 /** Reports changes of followed settings: names and reasons, never values. */
 export interface FollowReport {
   onChanged: (name: string) => void;
-  /** A new value is not taken; the old one stays in use. Once a value. */
+  /** Called once for each new value that is refused; the old value stays in use. */
   onRefused: (name: string, reason: string) => void;
 }
 
 /** Settings whose files are read again while the app runs. */
 export interface FollowedSettings<V> {
-  /** The values now; each look-up gives the newest. */
+  /** The current values; each look-up returns the newest. */
   readonly values: Readonly<V>;
-  /** The settings that come from a file, and so are followed at all. */
+  /** The settings that come from a file and are therefore followed. */
   readonly names: readonly string[];
   /** Reads every file once. */
   check(report: FollowReport): void;
 }
 
 /**
- * Why a new value cannot replace the old one in a running app, in a sentence's end; null when it
- * can.
+ * Returns why a new value cannot replace the old one in a running app, as the end of a sentence, or
+ * null when it can.
  */
 export type MayReplace = (old: string, next: string) => string | null;
 
 /**
- * Reads the settings of a schema, and follows `names` as far as their values come from files
- * (`NAME_FILE`): Kubernetes replaces such a file when its Secret changes. Contents are compared, not
- * times: a Secret that was written again with the same value changes nothing.
+ * Reads the settings of a schema, and follows those of `names` whose values come from files
+ * (`NAME_FILE`). Kubernetes replaces such a file when its Secret changes. Contents are compared,
+ * not times: a Secret that is written again with the same value changes nothing.
  *
  * @throws SettingsRefused with every problem at once.
  */
@@ -53,7 +53,7 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
       if (text === file.seen) continue;
       file.seen = text;
       if (text === file.inUse) {
-        report.onChanged(file.name); // back to what is in use, after a value that was refused
+        report.onChanged(file.name); // the value in use again, after one that was refused
         continue;
       }
       const reason = take(file, text);
@@ -62,7 +62,7 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
     }
   }
 
-  /** Null when the text's value is in use now. */
+  /** Returns null when the text's value is already in use. */
   function take(file: { name: N; inUse: string | undefined }, text: string | undefined): string | null {
     if (!text) return text === '' ? 'its file is empty' : 'its file cannot be read';
     const result = schema.shape[file.name]?.safeParse(text, { reportInput: false });
@@ -78,7 +78,7 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
 }
 
 /**
- * Only its user and password may change under an open pool: another server or database is another
+ * Only user and password may change while a pool is open: another server or database is another
  * installation.
  */
 export const sameButLogin: MayReplace = (old, next) => {

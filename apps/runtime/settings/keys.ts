@@ -1,7 +1,10 @@
 import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 
-/** Returns what API keys are made and found with; each look-up gives the newest values. */
+/**
+ * Returns the secrets with which API keys are created and found; each look-up returns the newest
+ * values.
+ */
 export const currentKeySecrets = (
   region: Region,
   values: { readonly KEY_PEPPERS: KeySecrets['peppers']; readonly KEY_TAG_SECRETS: KeySecrets['tagSecrets'] },

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { parseIntoClientConfig } from 'pg-connection-string';
 
-/** The servers whose connections carry keys, people's names or what a family agreed to. */
+/** Servers whose connections carry keys, people's names or families' records. */
 const servers = ['postgresql', 'redis', 'temporal'] as const;
 type Server = (typeof servers)[number];
 
@@ -12,9 +12,9 @@ const remedies: Record<Server, string> = {
 };
 
 /**
- * Finds the servers that settings would reach in plain text beyond this machine. `ALLOW_PLAINTEXT`
- * names those that may be, for example `redis,temporal` where a service mesh encrypts. Loopback
- * addresses and Unix sockets are this machine.
+ * Finds settings that would reach a server on another machine in plain text. `ALLOW_PLAINTEXT`
+ * names the servers that may be reached so, for example `redis,temporal` where a service mesh
+ * encrypts. Loopback addresses and Unix sockets are on this machine.
  *
  * @returns one sentence for each setting, without its value.
  */
@@ -47,15 +47,16 @@ function isPlaintext(server: Server, value: string, temporalTls: string | undefi
       const { protocol, hostname } = new URL(value);
       return protocol === 'redis:' && !isThisMachine(hostname);
     }
-    // The driver's own reading: it knows sslmode and its kin, and a host that is a parameter.
+    // Parsed by the driver, which knows sslmode, related parameters, and a host given as a
+    // parameter.
     const { ssl, host } = parseIntoClientConfig(value);
     return !ssl && !isThisMachine(host ?? '');
   } catch {
-    return false; // Malformed, or a certificate's file is missing: the schema or the driver says so.
+    return false; // malformed, or a certificate's file is missing: the schema or the driver reports it
   }
 }
 
-/** An empty host is not: drivers then ask the environment. */
+/** An empty host is not this machine: drivers then read the environment. */
 function isThisMachine(host: string): boolean {
   const name = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
   return name === 'localhost' || name === '::1' || name.startsWith('/') || (isIPv4(name) && name.startsWith('127.'));

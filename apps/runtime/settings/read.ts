@@ -4,8 +4,8 @@ import { StartRefused } from '../start-refused.ts';
 import { findPlaintext } from './plaintext.ts';
 
 /**
- * Every problem of an app's settings, one sentence each; its message lists them all. Values of
- * settings are never part of it.
+ * Every problem of an app's settings, one sentence each; the message lists them all. It never
+ * contains a setting's value.
  */
 export class SettingsRefused extends StartRefused {
   readonly problems: readonly string[];
@@ -21,11 +21,11 @@ export class SettingsRefused extends StartRefused {
 /**
  * Reads an app's settings from its environment through its schema, once, and freezes them.
  *
- * Any setting may come from a file instead: `NAME_FILE` names it, and a trailing newline is
- * dropped. That is how Kubernetes hands over secrets. An empty value counts as absent.
+ * Any setting may come from a file instead: `NAME_FILE` names it, and a final newline is dropped.
+ * Kubernetes provides secrets in this form. An empty value counts as absent.
  *
- * No app reaches PostgreSQL, Redis or Temporal on another machine without TLS unless
- * `ALLOW_PLAINTEXT` says so.
+ * No app connects to PostgreSQL, Redis or Temporal on another machine without TLS unless
+ * `ALLOW_PLAINTEXT` names the server.
  *
  * @throws SettingsRefused with all problems at once.
  */
@@ -55,7 +55,7 @@ export function readSettings<S extends z.ZodObject>(
   return Object.freeze(parsed.data);
 }
 
-/** A file's text as a setting's value. */
+/** Returns a file's text as a setting's value. */
 export const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, '');
 
 function readNamedFile(name: string, path: string | undefined, problems: string[]): string | undefined {

@@ -3,8 +3,8 @@ import { defaultKeepAliveSeconds } from '../http-server.ts';
 import { addressBlocks, logLevel, port, wholeNumber } from './types.ts';
 
 /**
- * What every HTTP server reads: where it listens, which proxies it trusts, how it drains, and what
- * clients may hold of it.
+ * The settings of every HTTP server: where it listens, which proxies it trusts, how it drains, and
+ * what clients may use.
  */
 export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: number }) => ({
   HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
@@ -42,7 +42,7 @@ export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: 
 
 type ServerSettings = z.output<z.ZodObject<ReturnType<typeof serverSettings>>>;
 
-/** Returns the part of an app's configuration that these settings give. */
+/** Returns the part of an app's configuration that these settings define. */
 export const serverConfigOf = (s: ServerSettings) => ({
   databasePoolMax: s.DATABASE_POOL_MAX,
   host: s.HOST,

@@ -3,28 +3,25 @@ import { z } from 'zod';
 import { SettingsRefused } from './read.ts';
 
 /**
- * How a Temporal server is reached: in plain text, by TLS, by TLS with a client certificate
- * (mutual TLS), and by each of the latter two with an API key.
+ * How a Temporal server is reached: in plain text, by TLS, or by TLS with a client certificate
+ * (mutual TLS); with TLS also by an API key.
  */
 export interface TemporalServer {
   /** `host:port`. */
   address: string;
   namespace: string;
-  /** Null or left out: plain text. */
+  /** Null or absent: plain text. */
   tls?: TemporalTls | null;
-  /** Looked up at each use, as its file may change; null or left out: none. */
+  /** Looked up at each use, because its file may change; null or absent: none. */
   apiKey?: (() => string) | null;
 }
 
 export interface TemporalTls {
-  /** Name that the server's certificate is for; null: the host of the address. */
+  /** The name in the server's certificate; null: the host of the address. */
   serverName: string | null;
-  /**
-   * PEM of the only authorities whose certificates are trusted; null: those that the system
-   * trusts.
-   */
+  /** PEM of the only trusted authorities; null: those of the system. */
   ca: string | null;
-  /** PEM of the client certificate and its key; null: the server asks for none. */
+  /** PEM of the client certificate and its key; null: none. */
   own: { cert: string; key: string } | null;
 }
 
@@ -33,7 +30,7 @@ const pemCertificate = z.string().refine((text) => canParse(() => new X509Certif
 });
 
 /**
- * What each app that connects to Temporal reads besides its address and namespace; part of the
+ * The settings of each app that connects to Temporal, besides address and namespace; part of the
  * app's schema.
  */
 export const temporalAccess = {
@@ -66,15 +63,15 @@ export const temporalAccess = {
 
 const Access = z.object(temporalAccess);
 
-/** Settings of Temporal once each is well-formed by itself. */
+/** Settings of Temporal, each well-formed by itself. */
 type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: string | undefined };
 
 /**
- * The server that the settings describe; null without an address. `namespace` is the one to use;
- * `apiKeyNow` looks the key up when it may change while the app runs.
+ * Returns the server that the settings describe, or null without an address. `namespace` is the one
+ * to use; `apiKeyNow` looks the key up when it may change while the app runs.
  *
- * @throws SettingsRefused when they are half of something, or contradict each other: nothing is
- * ever sent with less protection than was configured.
+ * @throws SettingsRefused when they are incomplete or contradict each other: nothing is ever sent
+ * with less protection than was configured.
  */
 export function temporalServerOf(
   s: Parsed & { TEMPORAL_ADDRESS: string },

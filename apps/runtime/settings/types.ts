@@ -4,7 +4,7 @@ import { regionCodes } from '#domain/contract/regions.ts';
 import type { Pepper } from '#domain/keys/fingerprint.ts';
 
 /**
- * Kinds of settings that several apps have. Messages say what is wrong without repeating a value,
+ * Types of settings that several apps share. Messages say what is wrong without repeating a value,
  * which may be a secret.
  */
 
@@ -66,7 +66,7 @@ export const addressBlocks = z
     return list;
   });
 
-/** Addresses that webhooks may have although they are not public. */
+/** Non-public addresses that webhooks may use. */
 export const webhookAllow = addressBlocks.meta({
   description:
     'Addresses or CIDR blocks, separated by commas, that webhooks may reach although they are not ' +
@@ -93,8 +93,8 @@ const base64Secret = z
   .transform((text) => Buffer.from(text, 'base64'));
 
 /**
- * `version:base64` parts separated by commas, newest first, each version once. `secret` reads one
- * part's base64.
+ * `version:base64` parts separated by commas, newest first, each version once. `secret` parses the
+ * base64 of a part.
  */
 const versionedSecrets = (secret: typeof base64Secret, each: string) =>
   z.string().transform((text, context): [Pepper, ...Pepper[]] => {

@@ -4,14 +4,16 @@ import type { FollowedSettings } from './follow.ts';
 
 /**
  * Reads the files of followed settings again every few seconds, logs each change by the setting's
- * name, and counts it. A value that is refused shows as `org_api_setting_refused` 1 until its file
- * holds one that can be used; the old value stays in use meanwhile.
- * `org_api_setting_read_timestamp_seconds` is the time since which a value has been in use: once it is
- * later than the change of a Secret at every process, all have the new value. It says nothing of
- * the value, as a hash of a weak password would. Polling, because a file that Kubernetes mounts is
- * a link into a folder that is replaced as a whole, which file watchers miss.
+ * name, and counts it. A refused value shows as `org_api_setting_refused` 1 until its file contains
+ * a usable one; the old value stays in use. `org_api_setting_read_timestamp_seconds` is the time
+ * since which a value has been in use. When it is later than the change of a Secret at every
+ * process, all have the new value. It reveals nothing about the value, unlike a hash of a weak
+ * password.
  *
- * `stop` may be called twice and before `start`.
+ * It polls, because Kubernetes mounts a file as a link into a folder that it replaces as a whole,
+ * which file watchers miss.
+ *
+ * `stop` may be called twice, and before `start`.
  */
 export function watchSettings(options: {
   followed: Pick<FollowedSettings<unknown>, 'names' | 'check'>;
