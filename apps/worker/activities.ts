@@ -19,8 +19,7 @@ import type { Metrics } from './metrics.ts';
 import { createReceiverSpeed } from './receiver-speed.ts';
 
 /**
- * All activities that this worker registers, over its connections; each attempt is counted, logged
- * and traced.
+ * Creates the activities that this worker registers. Each attempt is counted, logged and traced.
  */
 export function createActivities(options: {
   config: WorkerConfig;
@@ -51,7 +50,7 @@ export function createActivities(options: {
     sign: signWith(() => config.webhookSecretKeys),
     onAttempt: (line) => {
       onAttemptEnded();
-      // The receiver had its chance.
+      // Internal errors say nothing about the receiver's speed.
       if (line.outcome !== 'internal_error') void speed.record(line, line.timingsMs.total);
       report(line);
     },
@@ -60,7 +59,7 @@ export function createActivities(options: {
       traces.lost(lost);
     },
     onInternalError: (error, { organizationId, webhookId, eventId }, code) => {
-      // An attempt that could not be prepared ends with this cause, and is counted there.
+      // An attempt that could not be prepared ends with this cause and is counted there.
       if (code !== 'internal_error') metrics.internalErrors.inc({ cause: code });
       log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrorLines[code]);
     },
@@ -90,8 +89,8 @@ export function createActivities(options: {
 }
 
 /**
- * Returns what signs attempts with sealed secrets; `keys` is asked at each attempt, as a file may
- * bring new ones.
+ * Returns a function that signs attempts with sealed secrets. `keys` is called for each attempt,
+ * because its file may change.
  */
 export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] {
   return ({ organizationId, webhookId, eventId }, { sealed, body, timestampSeconds }) => ({
@@ -107,8 +106,8 @@ export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] 
 }
 
 /**
- * What is logged of an error. The message of a secret that does not open says what to do, and holds
- * no secret.
+ * Returns what is logged of an error. The message about a secret that cannot be unsealed says what
+ * to do, and contains no secret.
  */
 const describe = (error: unknown) => ({
   error: describeError(error),
@@ -122,8 +121,8 @@ const internalErrorLines: Record<InternalErrorCode, string> = {
 };
 
 /**
- * When a UUID v7 was made, in milliseconds since 1970: events' ids are made with them, in the
- * database.
+ * Returns when a UUID v7 was created, in milliseconds since 1970. The database creates the ids of
+ * events.
  */
 function uuidV7TimeMs(id: string): number {
   return Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);

@@ -10,16 +10,16 @@ import { createIntervalLoop } from '#runtime/interval-loop.ts';
 
 const linesPerExport = 500;
 const exportTimeoutMs = 10_000;
-/** Longer than an export may take, so that no other worker sends the same lines meanwhile. */
+/** Longer than an export may take, so that no other worker sends the same rows meanwhile. */
 const leaseSeconds = 30;
 
 /**
- * Streams the activity log to an OTLP/HTTP endpoint as log records, in the order of the hash chains.
- * A batch counts as sent when the endpoint accepted it, so a line arrives at least once: one that
- * was sent twice has the same `org_api.activity.id`. A line that counts requests arrives again when
- * it grew.
+ * Streams the activity log to an OTLP/HTTP endpoint as log records, in the order of the hash
+ * chains. A batch counts as sent when the endpoint accepted it, so a row arrives at least once: a
+ * repeated one has the same `org_api.activity.id`. A row that counts requests is sent again after
+ * it has grown.
  *
- * The SDK is loaded by the first run, so that a worker without a stream does not pay for it.
+ * The first run loads the SDK, so that a worker without a stream does not load it.
  */
 export function createActivityStream(options: {
   pool: Pool;
@@ -72,7 +72,7 @@ async function openExporter(otlpEndpoint: string, region: string) {
   });
   const logger = provider.getLogger('org-api');
   return {
-    /** @throws when the endpoint did not accept the lines. */
+    /** @throws Error when the endpoint did not accept the rows. */
     async send(lines: readonly StreamedLine[]): Promise<void> {
       records = [];
       for (const line of lines)

@@ -15,9 +15,9 @@ import { createMetrics } from './metrics.ts';
 import { waitForSchema } from './schema.ts';
 
 /**
- * Starts the worker: its metrics and health, and once the schema is there the maintenance loop and
- * the relay with Temporal's workers. Resolves while Temporal is away too: the worker is live then,
- * and not ready. `stop` may be called twice.
+ * Starts the worker: its metrics and health, and, once the schema is current, the maintenance loop
+ * and the relay with Temporal's workers. Resolves also while Temporal is away; the worker is then
+ * live and not ready. `stop` may be called twice.
  */
 export async function startWorker(
   config: WorkerConfig,

@@ -26,8 +26,8 @@ const buildId = z
 
 const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
 /**
- * What a schedule takes beyond its waits: an attempt of a failing webhook waits for its only slot,
- * in the slow queue.
+ * What a schedule takes in addition to its waits: attempts of a failing webhook wait for its only
+ * slot in the slow queue.
  */
 const suspendMarginSeconds = 4 * 3_600;
 
@@ -44,8 +44,8 @@ const oneWait = (standard: string) =>
     });
 
 /**
- * The worker's settings. The 10 s of an attempt are the contract's with receivers and no setting;
- * after how long an attempt counts as abandoned (45 s) follows from them.
+ * The worker's settings. The 10 s of an attempt are part of the contract with receivers and no
+ * setting. The time after which an attempt counts as abandoned (45 s) follows from them.
  */
 export const Settings = z.object({
   REGION: region,
@@ -159,7 +159,7 @@ function tryParse(text: string): number[] {
   }
 }
 
-/** Null without a deployment: then the workers are unversioned, as in development. */
+/** Null without a deployment: workers are then unversioned, as in development. */
 function versionOf(s: z.output<typeof Settings>): WorkerVersion | null {
   if (s.WORKER_DEPLOYMENT === undefined) return null;
   const ownBuildId = s.WORKER_BUILD_ID ?? s.ORG_API_BUILD_ID;
@@ -170,8 +170,8 @@ function versionOf(s: z.output<typeof Settings>): WorkerVersion | null {
 }
 
 /**
- * Longer than the schedule, so that no delivery is cut off before its last attempt; refuses what is
- * shorter.
+ * Longer than the schedule, so that no webhook is suspended before a last attempt; shorter values
+ * are refused.
  */
 function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
   const scheduleSeconds = Math.ceil(longestScheduleMs(s.DELIVERY_SCHEDULE) / 1_000);
@@ -194,8 +194,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   const server = temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
   return Object.freeze({
     /**
-     * Secrets: each look-up gives the newest value of its file. `watchSettings` keeps them up to
-     * date.
+     * Secrets: each look-up returns the newest value of its file. `watchSettings` keeps them
+     * current.
      */
     followed,
     get databaseUrl() {
@@ -208,18 +208,20 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     databasePoolMax: s.DATABASE_POOL_MAX,
     temporal: server,
     webhookAllow: s.WEBHOOK_ALLOW,
-    /** The operator's own webhook and what it alone may reach besides; null without one. */
+    /** The operator's own webhook and the addresses that only it may reach; null without one. */
     probeWebhook: s.PROBE_WEBHOOK_ID === undefined ? null : { id: s.PROBE_WEBHOOK_ID, allow: s.PROBE_WEBHOOK_ALLOW },
     /** Null: bundled when the worker starts. */
     workflowBundle: s.WORKFLOW_BUNDLE,
     version: versionOf(s),
     delaysMs: s.DELIVERY_SCHEDULE,
     suspendAfterSeconds: suspendAfterSecondsOf(s),
-    /** How late a delivery is before it is looked after. */
+    /** How late a delivery is before it is repaired. */
     reconcileAfterMs: s.RECONCILE_AFTER,
-    /** Who moves traffic to this version. */
+    /** Whether workers or an operator move traffic to this version. */
     rollout: s.WORKER_ROLLOUT,
-    /** How long a new version takes each share of traffic at most, before it becomes current. */
+    /**
+     * The longest time that a new version takes each share of traffic before it becomes current.
+     */
     rampStepMs: s.WORKER_RAMP_STEP,
     promptSlots: s.DELIVERY_SLOTS,
     slowSlots: s.DELIVERY_SLOW_SLOTS,

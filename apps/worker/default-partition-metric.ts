@@ -4,12 +4,12 @@ import { defaultPartitionBytesSql } from '#domain/db/statements/maintenance.ts';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 
 /**
- * Shows as `org_api_activity_default_partition_bytes` whether rows of the activity log went to the
- * default partition, which happens when their month has none. A size and not a count: the worker may
- * not read the log, and a table that never had a row has 0 bytes.
+ * Sets `org_api_activity_default_partition_bytes`, which shows whether rows of the activity log
+ * went to the default partition. That happens when their month has no partition. It is a size and
+ * not a count: the worker may not read the log, and a table that never had a row has 0 bytes.
  *
- * While it cannot be read the figure is not shown, and `onError` is called. `start` resolves after
- * the first run; `stop` may be called twice and before `start`.
+ * While it cannot be read, the figure is absent and `onError` is called. `start` resolves after the
+ * first run; `stop` may be called twice and before `start`.
  */
 export function defaultPartitionMetric(
   pool: Pool,
@@ -27,7 +27,7 @@ export function defaultPartitionMetric(
       const { rows } = await pool.query<{ bytes: number }>(defaultPartitionBytesSql);
       gauge.set(rows[0]?.bytes ?? 0);
     } catch (cause) {
-      gauge.remove(); // unknown is not 0, and the alert fires on what is missing
+      gauge.remove(); // unknown is not 0, and the alert fires on a missing figure
       throw cause;
     }
   }

@@ -26,13 +26,13 @@ export interface DeliveriesOptions {
 }
 
 /**
- * The delivery half of the worker: Temporal's workers with the activities, the relay that starts
+ * The delivery part of the worker: Temporal's workers with the activities, the relay that starts
  * workflows, and the repairs.
  *
- * Resolves when it runs, or has found that Temporal does not answer yet; it goes on trying, while
- * events wait in PostgreSQL. What retrying cannot repair (workflow code that does not bundle, a worker
- * that fails permanently) is left unhandled on purpose: it ends the process, and whatever restarts it
- * starts again.
+ * Resolves when it runs, or when Temporal does not answer yet. It keeps trying, while events wait
+ * in PostgreSQL. Failures that a retry cannot repair (workflow code that does not bundle, a worker
+ * that fails permanently) are deliberately unhandled: they end the process, which Kubernetes
+ * restarts.
  */
 export async function startDeliveries(options: DeliveriesOptions) {
   const { log } = options;
@@ -59,8 +59,8 @@ export async function startDeliveries(options: DeliveriesOptions) {
     /** False until Temporal has answered. */
     isOpen: () => open !== null,
     /**
-     * Claims nothing more, lets attempts under way end, and closes in reverse. At once while it is
-     * not open.
+     * Stops claiming, waits for attempts in progress, and closes in reverse order. Ends at once
+     * while it is not open.
      */
     async stop(): Promise<void> {
       stopping.abort();
@@ -70,14 +70,14 @@ export async function startDeliveries(options: DeliveriesOptions) {
   };
 }
 
-/** Opened top to bottom. Rejects when `signal` aborts before Temporal answers. */
+/** Opens the parts from top to bottom. Rejects when `signal` aborts before Temporal answers. */
 async function openDeliveries(
   { config, pool, metrics, tracing, log, coreMetrics }: DeliveriesOptions,
   onProblem: (problem: string) => void,
   signal: AbortSignal,
 ): Promise<{ stop(): Promise<void> }> {
   const traces = createDeliveryTraces(tracing);
-  // Activities run from the moment that Temporal is open, which the relay needs.
+  // Activities run as soon as Temporal is open, which the relay needs.
   let relay: ReturnType<typeof createRelay> | null = null;
   const wakeRelay = () => relay?.wake();
   const temporal = await openTemporal({

@@ -11,8 +11,8 @@ type Round = DeliveryKey & { round: number };
 const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
 
 /**
- * The root span of a round, which several processes add to without having met: each works out the
- * same id.
+ * Returns the id of a round's root span. Several processes add to it without communicating, so each
+ * computes the same id.
  */
 const roundSpanIdOf = ({ webhookId, round }: Pick<Round, 'webhookId' | 'round'>): string =>
   createHash('sha256').update(`${webhookId}/${round}`).digest('hex').slice(0, 16);
@@ -25,13 +25,13 @@ const idsOf = ({ organizationId, webhookId, eventId, round }: Round) => ({
 });
 
 /**
- * The trace of a delivery, from its event's commit to its settlement. A
- * `delivery` span for each round of each webhook; in it a `delivery.start` (claimed, and its
- * workflow started) and a `delivery.attempt` for each attempt, with an event at the end of each
- * phase. Attributes are ids, numbers and codes.
+ * Records the trace of a delivery, from its event's commit to its settlement. It has a `delivery`
+ * span for each round of each webhook. Within it are a `delivery.start` (claimed, and its workflow
+ * started) and a `delivery.attempt` for each attempt, with an event at the end of each phase.
+ * Attributes are ids, numbers and codes.
  *
- * A round begins by PostgreSQL's clock, the rest is timed by the worker's, so a first child may seem
- * to begin a little before its parent.
+ * A round begins by PostgreSQL's clock, and the rest is timed by the worker's, so a first child may
+ * seem to begin a little before its parent.
  */
 export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
   const partOf = (round: Round) => ({
@@ -87,10 +87,7 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
       });
     },
 
-    /**
-     * Called again, with the same ids, when Temporal repeats the workflow's last task. Nothing for a
-     * round that began before its times were known.
-     */
+    /** Called again, with the same ids, when Temporal repeats the workflow's last task. */
     ended(round: RoundEnd): void {
       if (round.begunAtMs === null || round.type === null) return;
       tracing.record({
@@ -114,7 +111,7 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
   };
 }
 
-/** The end of each phase that was completed, one after the other. */
+/** Returns the end of each completed phase, in order. */
 function phasesOf(startedAtMs: number, { dns, connect, tls, firstByte }: AttemptLine['timingsMs']) {
   const phases = { dns, connect, tls, first_byte: firstByte };
   let atMs = startedAtMs;

@@ -20,13 +20,13 @@ const help: Record<keyof Ledger, string> = {
 };
 
 /**
- * Shows the ledger as gauges, `org_api_ledger_<figure>`, and the webhooks that are not well, every
- * 15 s. Each run first rolls up what is settled, which keeps the reading short. Every worker shows
- * the same figures, so a graph takes their maximum. A run that fails leaves the last figures and the
- * time of the last reading, and calls `onError`.
+ * Shows the ledger as gauges, `org_api_ledger_<figure>`, and the webhooks that fail, every 15 s.
+ * Each run first rolls up settled deliveries, which keeps the query short. Every worker shows the
+ * same figures, so a graph takes their maximum. A run that fails leaves the previous figures and
+ * the time of the previous reading, and calls `onError`.
  *
- * `start` resolves after the first reading; `stop` may be called twice and before `start`, and waits
- * for the run under way.
+ * `start` resolves after the first reading; `stop` may be called twice and before `start`, and
+ * waits for the current run.
  */
 export function ledgerMetrics(
   pool: Pool,

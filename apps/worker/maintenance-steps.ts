@@ -22,15 +22,15 @@ import {
 import { deliveriesPerMove, purgeBatchSize, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
 
 const hourMs = 3_600_000;
-/** Lines that one statement links: 0.3 s of work. The next run follows a second later. */
+/** Rows that one statement links: 0.3 s of work. The next run follows a second later. */
 export const linesPerAppend = 20_000;
 const anchorsPerRun = 500;
-/** Ten seconds are nothing beside the days that a webhook has failed by then. */
+/** Ten seconds are short beside the days that a webhook has failed by then. */
 const suspendEveryRuns = 10;
 
 /**
- * The steps of maintenance, as logs and metrics name them, in order: what people wait for comes
- * first.
+ * The steps of maintenance, by their names in logs and metrics, in order: work that people wait for
+ * comes first.
  */
 export const maintenanceSteps = [
   'end_grants',
@@ -49,11 +49,11 @@ export type MaintenanceStep = (typeof maintenanceSteps)[number];
 
 export interface Step {
   name: MaintenanceStep;
-  /** How long it pauses once all is done; 0: it is part of each run. */
+  /** How long the step pauses when all is done; 0: it is part of each run. */
   everyMs: number;
   /**
-   * Carries out one bounded statement that is safe to repeat. When not all is done, it continues in
-   * the next run.
+   * Runs one bounded statement that is safe to repeat. When not all is done, it continues in the
+   * next run.
    */
   run: (client: pg.Client) => Promise<{ isAllDone: boolean }>;
 }
@@ -61,7 +61,10 @@ export interface Step {
 export interface StepOptions {
   activityRetentionDays: number;
   deliveryRetentionDays: number;
-  /** How long a webhook fails, in time in which attempts could be made, before it is suspended. */
+  /**
+   * How long a webhook fails before it is suspended, counting only time in which attempts could be
+   * made.
+   */
   suspendAfterSeconds: number;
   /** The interval of the loop. */
   everyMs: number;
@@ -70,13 +73,13 @@ export interface StepOptions {
   onSuspended?: (webhooks: number) => void;
   /** Deliveries of resumed webhooks that were restarted, or of deleted ones that were cancelled. */
   onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
-  /** The end of a hash chain that has none of today in the log yet. */
+  /** Called with the end of a hash chain that has no anchor of today in the log yet. */
   onAnchor?: (anchor: ActivityAnchor) => void;
   /** Deliveries and events that were deleted because they are older than their retention. */
   onPurged?: (purged: { deliveries: number; events: number }) => void;
 }
 
-/** A step that is one statement, all done when it has run. */
+/** Returns a step of one statement that does all its work in one run. */
 const statement = <Row extends pg.QueryResultRow>(
   everyMs: number,
   text: string,
@@ -92,11 +95,11 @@ const statement = <Row extends pg.QueryResultRow>(
 
 /**
  * Returns the steps of maintenance. Each second: due grants end, deliveries of resumed webhooks
- * restart, those of deleted ones are cancelled, expired secrets are purged, and new lines of the
- * activity log are linked into their hash chains. Every ten seconds: failing webhooks are suspended.
- * Each hour: the ends of the chains are anchored in the log, once a day each, partitions of the
- * activity log are created ahead, and what is older than its retention is purged (log, sign-ins,
- * settled deliveries).
+ * restart, those of deleted ones are cancelled, expired secrets are purged, and new rows of the
+ * activity log are linked into their hash chains. Every ten seconds: failing webhooks are
+ * suspended. Each hour: the ends of the chains are anchored in the log (once a day each),
+ * partitions of the activity log are created ahead, and rows older than their retention are purged
+ * (log, sign-ins, settled deliveries).
  */
 export function stepsOfMaintenance(options: StepOptions): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;

@@ -3,16 +3,16 @@ import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
 import { type MaintenanceStep, type Step, type StepOptions, stepsOfMaintenance } from './maintenance-steps.ts';
 
-/** The advisory lock of maintenance: one process per database. It spells "orgm" in ASCII. */
+/** The advisory lock of maintenance: one process per database. It is "orgm" in ASCII. */
 const maintenanceLock = 0x6f72676d;
 /**
- * A step that failed pauses for so many runs: one that runs into its time limit each time must not
+ * How many runs a failed step skips, so that one that reaches its time limit each time does not
  * take the others' time.
  */
 const pausedRuns = 10;
 /**
- * Cancelled by the server, so the connection stays good for the steps that follow; the client's own
- * limit is for a server that does not answer.
+ * The server cancels the statement, so the connection can be used for the next steps. The client's
+ * own limit is for a server that does not answer.
  */
 const statementTimeoutMs = 25_000;
 const queryTimeoutMs = 30_000;
@@ -20,19 +20,19 @@ const queryTimeoutMs = 30_000;
 export interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
   databaseUrl: DatabaseUrl;
   everyMs?: number;
-  /** Called after each run, whether or not each of its steps succeeded. */
+  /** Called after each run, also when steps failed. */
   onRun?: () => void;
-  /** Called when `step` failed, and the others go on; null: none could be tried. */
+  /** Called when `step` failed and the others continue; null: none could be tried. */
   onError: (cause: unknown, step: MaintenanceStep | null) => void;
 }
 
 /**
- * Returns the loop that carries out the steps of maintenance. A step that fails is reported, pauses
- * for ten runs and does not affect the others.
+ * Returns the loop that runs the steps of maintenance. A step that fails is reported, pauses for
+ * ten runs and does not affect the others.
  *
- * One process at a time does this, by an advisory lock on the connection that does the work: when
- * that process or its connection dies, the lock goes with it, and another worker takes over within
- * a second. `start` resolves after the first run.
+ * One process at a time runs them, by an advisory lock on the connection that does the work. When
+ * that process or its connection ends, the lock is released, and another worker takes over within a
+ * second. `start` resolves after the first run.
  */
 export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoop, 'start' | 'stop'> {
   const { databaseUrl, everyMs = 1000, onRun = () => {}, onError } = options;
@@ -78,7 +78,7 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
     onRun();
   }
 
-  /** @throws what the connection itself failed with: then there is nothing to go on with. */
+  /** @throws the error of the connection itself, after which no step can run. */
   async function runStep({ name, everyMs: againMs, run }: Step, holder: pg.Client): Promise<void> {
     try {
       const { isAllDone } = await run(holder);
@@ -110,8 +110,8 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
 }
 
 /**
- * Returns whether PostgreSQL refused the statement and goes on answering. It does not when it ends
- * the session (57P01 and its like), or does not answer.
+ * Returns whether PostgreSQL refused the statement and still answers. It does not when it ends the
+ * session (57P01 and similar) or does not answer.
  */
 function isRefused(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && !cause.code?.startsWith('57P') && !cause.code?.startsWith('08');

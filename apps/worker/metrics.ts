@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { maintenanceSteps } from './maintenance-steps.ts';
 
 /**
- * The worker's Prometheus metrics. Labels are event types, outcomes and causes: never an
+ * The worker's Prometheus metrics. Labels are event types, outcomes and causes, and never an
  * organization, a webhook or an address.
  */
 export function createMetrics() {
@@ -24,7 +24,7 @@ export function createMetrics() {
     registers,
   });
   for (const reason of ['failing', 'stranded']) replacedWorkflows.inc({ reason }, 0);
-  // From the start, or the first failure would be no increase.
+  // Set from the start; otherwise the first failure would be no increase.
   for (const step of maintenanceSteps) maintenanceFailures.inc({ step }, 0);
   return {
     registry,

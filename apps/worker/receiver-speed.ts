@@ -2,30 +2,28 @@ import type { Pool } from 'pg';
 import { recordSpeedSql } from '#domain/db/statements/concurrency-slots.ts';
 
 /**
- * A webhook becomes slow above the one mean and quick again below the other: one in between stays
- * what it is.
+ * A webhook becomes slow above the first mean and quick below the second; in between it stays as it
+ * is.
  */
 const slowAboveMs = 3_000;
 const quickBelowMs = 1_000;
-/**
- * How much the last attempt counts beside those before it: one of 10 s alone makes no webhook slow.
- */
+/** The weight of the last attempt in the mean. One attempt of 10 s makes no webhook slow. */
 const lastAttemptWeight = 0.2;
-/** The mean counts from so many attempts on. */
+/** The number of attempts from which the mean counts. */
 const attemptsAtLeast = 3;
-/** So many attempts in a row that last longer than `slowAboveMs`, ended or not, make it slow. */
+/** So many consecutive attempts longer than `slowAboveMs`, ended or not, make a webhook slow. */
 const slowInARowAtLeast = 2;
-/** Webhooks that are remembered; past that, the one that was first seen is removed. */
+/** How many webhooks are remembered; then the oldest entry is removed. */
 const webhooksAtMost = 10_000;
 
 interface Speed {
   meanMs: number;
   attempts: number;
-  /** The latest attempts that lasted longer than `slowAboveMs`. */
+  /** Consecutive latest attempts that lasted longer than `slowAboveMs`. */
   slowInARow: number;
-  /** Attempts under way for longer than that. */
+  /** Attempts in progress for longer than that. */
   lingering: number;
-  /** As this process last recorded it; null before that. */
+  /** The class that this process last recorded; null before that. */
   isSlow: boolean | null;
 }
 
@@ -35,13 +33,13 @@ interface WebhookKey {
 }
 
 /**
- * Keeps an exponentially weighted mean of how long each webhook's attempts take, and records when a
- * webhook becomes slow or quick again: slow ones go to the slow queue, also when they accept
+ * Keeps an exponentially weighted mean of the duration of each webhook's attempts, and records when
+ * a webhook becomes slow or quick. Slow webhooks use the slow queue, also when they accept
  * everything.
  *
- * The means live in this process and are its own sample: written for each attempt they would make
- * one hot row of every busy webhook. The database hears of changes alone, and says nothing back, so
- * a worker that starts measures again.
+ * The means are in memory and sample this process only: written for each attempt, they would make a
+ * hot row of every busy webhook. The database receives changes only, and the process never reads
+ * them, so a restarted worker measures again.
  */
 export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unknown) => void }) {
   const { pool, onError } = options;
@@ -59,7 +57,10 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
     return speed;
   }
 
-  /** Records what the webhook's attempts show, unless that is on record. Never rejects. */
+  /**
+   * Records the class that the webhook's attempts show, unless it is recorded already. Never
+   * rejects.
+   */
   async function save({ organizationId, webhookId }: WebhookKey, speed: Speed): Promise<void> {
     const isSlow = conclude(speed);
     if (isSlow === null || isSlow === speed.isSlow) return;
@@ -75,9 +76,9 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
 
   return {
     /**
-     * Makes one attempt, and returns what it returns. An attempt counts as slow before it ends:
-     * webhooks that share the prompt slots of an organization would otherwise hold them for longer,
-     * and all end and begin together.
+     * Runs one attempt and returns its result. An attempt counts as slow before it ends: otherwise
+     * webhooks that share the prompt slots of an organization would hold them longer, and all would
+     * end and begin together.
      */
     async watch<Outcome>(webhook: WebhookKey, attempt: () => Promise<Outcome>): Promise<Outcome> {
       const speed = speedOf(webhook.webhookId);
@@ -95,7 +96,7 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
       }
     },
 
-    /** Adds the duration of an ended attempt. Resolves once a change that follows is recorded. */
+    /** Adds the duration of an ended attempt. Resolves when a resulting change is recorded. */
     async record(webhook: WebhookKey, durationMs: number): Promise<void> {
       const speed = speedOf(webhook.webhookId);
       speed.meanMs += (speed.attempts === 0 ? 1 : lastAttemptWeight) * (durationMs - speed.meanMs);
@@ -106,7 +107,7 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
   };
 }
 
-/** Null while it is undecided. */
+/** Returns null while it is undecided. */
 function conclude({ meanMs, attempts, slowInARow, lingering }: Speed): boolean | null {
   if (slowInARow + lingering >= slowInARowAtLeast) return true;
   if (attempts < attemptsAtLeast) return null;

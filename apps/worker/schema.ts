@@ -3,9 +3,9 @@ import { currentMigration } from '#domain/db/migrations/index.ts';
 import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
 
 /**
- * Resolves when the database has the schema that this code needs. In a rollout the new pods start
- * beside the migration: until it is through they take no work, and so they do not take it from the
- * old ones. `onWaiting` is called with the reason when that changes.
+ * Resolves when the database has the schema that this code needs. In a rollout new pods start
+ * beside the migration and take no work until it has finished, so the old ones keep it. `onWaiting`
+ * is called with the reason when that changes.
  */
 export async function waitForSchema(
   pool: Pool,
@@ -22,7 +22,7 @@ export async function waitForSchema(
 }
 
 /**
- * What PostgreSQL answers a worker's login before the first migration: no such table or schema, or
+ * PostgreSQL's errors for a worker's login before the first migration: no such table or schema, or
  * no right to it yet.
  */
 const notMigrated = new Set(['42P01', '3F000', '42501']);

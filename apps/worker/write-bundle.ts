@@ -2,8 +2,8 @@ import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { bundleWorkflows } from '#workflows/bundle-sources.ts';
 
 /**
- * `node apps/worker/write-bundle.ts FILE`: the workflow bundle that `WORKFLOW_BUNDLE` names, for an
- * image without the bundler.
+ * `node apps/worker/write-bundle.ts FILE`: writes the workflow bundle that `WORKFLOW_BUNDLE` names,
+ * for an image without the bundler.
  */
 const [file] = process.argv.slice(2);
 if (file === undefined) {

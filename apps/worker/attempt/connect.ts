@@ -3,18 +3,18 @@ import { connect as connectTls } from 'node:tls';
 import { causeOfError } from './fault.ts';
 import type { FailureCause } from './outcome.ts';
 
-/** A connection, or why there is none. */
+/** A connection, or the cause of its failure. */
 export type Connection = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
 
 /**
- * How long one of several addresses may take. Node's 250 ms would give up on a far receiver before
- * its first answer can be back; at 2 s two dead addresses still leave time for a third.
+ * How long one of several addresses may take. Node's 250 ms is too short for a receiver far away;
+ * with 2 s, two dead addresses leave time for a third.
  */
 const addressTimeoutMs = 2_000;
 
 /**
- * Connects to one of the judged addresses, in their order. The name is not looked up again: what
- * was judged is what is connected to, so a DNS answer that changes in between changes nothing.
+ * Connects to one of the checked addresses, in their order. The name is not resolved again, so that
+ * a DNS answer that changes has no effect.
  */
 export async function openConnection(options: {
   hostname: string;
@@ -38,9 +38,9 @@ export async function openConnection(options: {
 }
 
 /**
- * TLS over an open connection: 1.2 or newer, the certificate verified for the host of the URL. `ca`
- * (PEM) replaces the authorities that Node trusts. `rejectUnauthorized` is said aloud because an
- * environment variable of Node's could turn it off otherwise.
+ * Opens TLS over a connection: 1.2 or newer, with a certificate for the host of the URL. `ca` (PEM)
+ * replaces the authorities that Node trusts. `rejectUnauthorized` is set explicitly, because an
+ * environment variable of Node could turn it off.
  */
 export async function secureConnection(options: {
   socket: Socket;
@@ -67,8 +67,8 @@ export async function secureConnection(options: {
 type End = { reached: true } | { reached: false; timeout: boolean; error: Error | null };
 
 /**
- * Waits until the socket has emitted `event`, has failed or closed, or the signal aborts. Errors
- * after that concern no request and are ignored.
+ * Waits until the socket emits `event`, fails or closes, or the signal aborts. Later errors concern
+ * no request and are ignored.
  */
 function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<End> {
   return new Promise((resolve) => {

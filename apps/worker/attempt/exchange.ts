@@ -3,12 +3,12 @@ import type { Socket } from 'node:net';
 import { createStatusLineReader } from './status-line.ts';
 
 /**
- * What came back. `status` null: no status line; then `error` says why, or is null for a close or
- * an abort.
+ * The answer. `status` is null without a status line; `error` then says why, or is null after a
+ * close or an abort.
  */
 export interface Exchange {
   status: number | null;
-  /** The header as sent; null when there is none, or the headers never ended. */
+  /** The header as sent; null when there is none, or when the headers did not end. */
   retryAfter: string | null;
   answer: Buffer;
   error: Error | null;
@@ -16,16 +16,15 @@ export interface Exchange {
 
 /**
  * Posts a body over an open connection and reads the answer until it ends, `keepBytes` of it are
- * kept, or `signal` aborts; then the connection is destroyed.
+ * kept, or `signal` aborts. Then destroys the connection.
  *
- * Decisions (2026-11-20):
- * - node:http and not undici: undici 8.12 destroys the connection when a
- *   receiver sends `100 Continue` (RFC 9110 lets any server do so), and shows no status before the
- *   last header. With a socket of this module nothing else of it would be used.
- * - A connection of its own for each post, and `Connection: close`. A kept one may be closed by the
- *   receiver just as we post, which looks like a lost answer and repeats an event; it would skip
- *   the judgement of addresses; and organizations that share a receiver's host would share its
- *   faults.
+ * - It uses node:http and not undici: undici 8.12 destroys the connection when a receiver sends
+ *   `100 Continue` (which RFC 9110 permits), and reports no status before the last header. With a
+ *   socket from this module, nothing else of undici would be used.
+ * - Each post has a connection of its own, with `Connection: close`. The receiver may close a kept
+ *   connection during a post, which looks like a lost answer and repeats an event. A kept
+ *   connection would also skip the check of addresses, and share its faults among organizations
+ *   with the same host.
  * - Nothing is decompressed and no `Accept-Encoding` is sent, so a small answer cannot become a
  *   large one.
  */
@@ -57,7 +56,7 @@ export function exchange(options: {
       const retryAfter = response?.headers['retry-after'] ?? null;
       resolve({ status, retryAfter, answer: Buffer.concat(kept), error });
     };
-    if (socket.closed) return finish(); // 'close' will not come again
+    if (socket.closed) return finish(); // 'close' is not emitted again
     socket.once('close', finish);
     socket.on('error', fail);
     signal.addEventListener('abort', end, { once: true });
@@ -71,8 +70,8 @@ export function exchange(options: {
     });
     post.on('error', fail);
     post.on('upgrade', end);
-    // By now node:http listens too, so ours takes nothing away; in front, it has seen the bytes
-    // before a parser's error destroys the socket.
+    // node:http has added its listener by now, so this one takes no bytes from it. Added in front,
+    // it reads the bytes before a parser error destroys the socket.
     post.on('socket', () => {
       socket.once('data', onFirstByte);
       socket.prependListener('data', statusLine.read);

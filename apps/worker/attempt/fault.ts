@@ -11,7 +11,7 @@ const ownCodes: Readonly<Record<string, FailureCause>> = {
   ENFILE: 'sockets_exhausted',
   ENOBUFS: 'sockets_exhausted',
   ENOMEM: 'sockets_exhausted',
-  EADDRNOTAVAIL: 'sockets_exhausted', // no local port left
+  EADDRNOTAVAIL: 'sockets_exhausted', // no local port is free
   EACCES: 'egress_blocked',
   EPERM: 'egress_blocked',
 };
@@ -21,7 +21,7 @@ const connectionCodes: Readonly<Record<string, FailureCause>> = {
   ECONNREFUSED: 'connection_refused',
   ETIMEDOUT: 'connection_timeout',
   // A router near the receiver sends this when its host is down. A missing local route is
-  // ENETUNREACH, which a router may send too: `confirmInternalError`.
+  // ENETUNREACH, which a router may send too; see `confirmInternalError`.
   EHOSTUNREACH: 'host_unreachable',
   EHOSTDOWN: 'host_unreachable',
 };
@@ -52,7 +52,7 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'tls_not_spoken',
   ERR_SSL_RECORD_LAYER_FAILURE: 'tls_not_spoken',
   ERR_SSL_HTTP_REQUEST: 'tls_not_spoken',
-  // TLS 1.3 lets our side finish first, so this one can also arrive where the answer should be.
+  // With TLS 1.3 the client finishes first, so this error can also arrive in place of the answer.
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'tls_client_certificate',
   ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: 'tls_no_http1',
 };
@@ -60,8 +60,8 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
 const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', answer: 'answer_missing' } as const;
 
 /**
- * The cause of an attempt that a connection's error ended. Codes decide, never messages. Null
- * stands for a close without an error.
+ * Returns the cause of an attempt that ended with a connection error. Only codes decide, never
+ * messages. Null is a close without an error.
  */
 export function causeOfError(error: Error | null, phase: Phase): FailureCause {
   if (error instanceof AggregateError) return causeOfAll(error.errors as Error[], phase);
@@ -75,7 +75,7 @@ export function causeOfError(error: Error | null, phase: Phase): FailureCause {
   return code.startsWith('ERR_SSL_') ? 'tls_failed' : closedCauses[phase];
 }
 
-/** Several addresses were tried: what the receiver's did says more than what ours could not. */
+/** Several addresses were tried. A cause of the receiver's says more than one of the service's. */
 function causeOfAll(errors: Error[], phase: Phase): FailureCause {
   const causes = errors.map((error) => causeOfError(error, phase));
   const own = new Set<FailureCause>(Object.values(ownCodes));
@@ -88,22 +88,21 @@ function causeOfAll(errors: Error[], phase: Phase): FailureCause {
 }
 
 /**
- * The cause, once it is sure whose fault it was. ENETUNREACH is what our kernel says without a
- * route, and as well what a router far away reported of the receiver's network: taken for ours,
- * such a receiver's deliveries would be tried for ever. It is ours only if this machine has no
- * route to other networks either; else it counts as the receiver's.
+ * Returns the cause, after it is certain whose fault it was. The local kernel returns ENETUNREACH
+ * without a route, but a router far away may report it about the receiver's network. Counted as an
+ * internal error, such a receiver's deliveries would be tried forever. It is one only if this
+ * machine has no route to other networks either.
  *
- * Only IPv4 is asked about: for want of an IPv6 route the cause is `ipv6_only`, which is the
- * receiver's already.
+ * Only IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
  */
 export async function confirmInternalError(cause: Cause, hasRoute: HasRoute): Promise<Cause> {
   return cause === 'network_unreachable' && (await hasRoute()) ? 'host_unreachable' : cause;
 }
 
 /**
- * Without an IPv6 route a receiver that has nothing else can never be reached. That is counted
- * against its attempts: as an internal error, its deliveries would stay open for ever, and a second
- * look at an address family that we lack changes nothing.
+ * A receiver with IPv6 only can never be reached without an IPv6 route. That counts against its
+ * attempts: as an internal error, its deliveries would stay open forever, and another check of the
+ * missing address family would change nothing.
  */
 function withoutIPv6(error: Error | null): boolean {
   const { code, address } = (error ?? {}) as { code?: string; address?: string };

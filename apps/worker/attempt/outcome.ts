@@ -2,46 +2,46 @@ import { type RefusalCause, refusals } from '#domain/webhooks/address/refusals.t
 import { internalErrorExplanation } from '#workflows/deliver-event/activities.ts';
 
 /**
- * `refused`: we would not send, nothing was sent. `failed`: anything but a 2xx status line in time.
- * Both count as an attempt unless `isInternalError`.
+ * `refused`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything but
+ * a 2xx status line in time. Both count as an attempt unless `isInternalError`.
  */
 export type OutcomeKind = 'delivered' | 'refused' | 'failed';
 
 /**
- * Milliseconds, whole. Each is the length of its phase, null when it was not completed; `dns` is
- * null when there was nothing to look up.
+ * Whole milliseconds. Each is the duration of its phase, null when it was not completed; `dns` is
+ * null when there was no name to resolve.
  */
 export interface Timings {
   dns: number | null;
   connect: number | null;
   tls: number | null;
-  /** From the request's hand-over to the first byte of an answer. */
+  /** From the start of the request to the first byte of the answer. */
   firstByte: number | null;
-  /** From the start to the end of the attempt, with the reading of the answer. */
+  /** From the start to the end of the attempt, including reading the answer. */
   total: number;
 }
 
-/** What became of one attempt. */
+/** The outcome of one attempt. */
 export interface Outcome {
   kind: OutcomeKind;
-  /** Of the status line, whatever came after it; null when there was none. */
+  /** From the status line, regardless of what follows it; null when there was none. */
   status: number | null;
   cause: Cause;
   /**
-   * A sentence for the receiver's owner: what happened and what to do. It holds no part of URL,
-   * headers or bodies.
+   * A sentence for the owner of the receiver: what happened and what to do. It contains no part of
+   * the URL, headers or bodies.
    */
   explanation: string;
   timingsMs: Timings;
-  /** The address that was connected to; null when none was. */
+  /** The address that was connected to; null without a connection. */
   peerAddress: string | null;
-  /** Length of `answer`. */
+  /** The length of `answer`. */
   keptBytes: number;
-  /** The beginning of the answer's body as it was sent (never decompressed). */
+  /** The beginning of the answer's body as it was sent, never decompressed. */
   answer: Buffer;
   /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
   retryAfterSeconds: number | null;
-  /** The service could not send: the attempt does not count against the receiver. */
+  /** Whether the service could not send. Such an attempt does not count against the receiver. */
   isInternalError: boolean;
 }
 
@@ -135,13 +135,13 @@ const failures = {
   answered_other: failed('The receiver answered with a status that is no final answer to a POST: answer 2xx.'),
 } satisfies Record<string, CauseFacts>;
 
-/** Stable codes of what decided an attempt; they are stored, so none is ever renamed. */
+/** Stable codes of what decided an attempt. They are stored and never renamed. */
 export type Cause = 'accepted' | RefusalCause | FailureCause;
 
 /** The codes of attempts that were made and not accepted. */
 export type FailureCause = keyof typeof failures;
 
-/** What is known of a cause alone. */
+/** Returns the facts that a cause alone determines. */
 export function factsOf(cause: Cause): CauseFacts {
   if (cause === 'accepted')
     return { kind: 'delivered', isInternalError: false, explanation: 'The receiver accepted the event.' };
@@ -150,7 +150,7 @@ export function factsOf(cause: Cause): CauseFacts {
   return failures[cause as FailureCause];
 }
 
-/** All codes, for tables of the documentation and for tests. */
+/** All codes, for the documentation's tables and for tests. */
 export const causes = ['accepted', ...Object.keys(refusals), ...Object.keys(failures)] as readonly Cause[];
 
 const causesOfStatus: Readonly<Record<number, FailureCause>> = {
@@ -165,7 +165,10 @@ const causesOfStatus: Readonly<Record<number, FailureCause>> = {
   503: 'answered_unavailable',
 };
 
-/** What a status line decides: 2xx is accepted, everything else has its cause. */
+/**
+ * Returns the cause that a status line determines: 2xx is accepted, everything else has a cause of
+ * its own.
+ */
 export function causeOfStatus(status: number): Cause {
   const hundreds = Math.floor(status / 100);
   if (hundreds === 2) return 'accepted';

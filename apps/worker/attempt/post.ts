@@ -14,45 +14,43 @@ import { type HasRoute, hasRoute } from './route.ts';
 /** One attempt. */
 export interface Post {
   url: string;
-  /** Ours besides Host, Content-Length and Connection. */
+  /** Headers besides Host, Content-Length and Connection. */
   headers: Readonly<Record<string, string>>;
   body: Buffer;
   /**
-   * For look-up, connection, TLS, request and status line together, and for reading the answer. 10
-   * s.
+   * For DNS, connection, TLS, request and status line together, and for reading the answer. 10 s.
    */
   deadlineMs?: number;
-  /** How much of the answer's body is kept. 16 KiB. */
+  /** How many bytes of the answer's body are kept. 16 KiB. */
   keepBytes?: number;
   allow: AllowList;
   resolve: Resolve;
-  /** Asked when a connection failed as it does without a route. The kernel's routing table. */
+  /** Asked after an error that a missing route causes. By default the kernel's routing table. */
   hasRoute?: HasRoute;
   /**
-   * Unix time in ms, for dates in `Retry-After`; the deadline and the timings come from the
-   * process's own clock.
+   * Unix time in ms, for dates in `Retry-After`. The deadline and the timings use the process's
+   * monotonic clock.
    */
   clock?: () => number;
-  /** Reports an error before anything was sent; its attempt ends as `internal_error`. */
+  /** Called with an error before anything was sent; the attempt ends as `internal_error`. */
   onInternalError?: (error: unknown) => void;
-  /** PEM of authorities that replace those Node trusts; for tests. */
+  /** PEM of authorities that replace those that Node trusts; for tests. */
   ca?: string;
 }
 
-/** What is known so far; `conclude` makes an outcome of it. */
+/** What is known so far; `conclude` turns it into an outcome. */
 interface Progress {
   timingsMs: { -readonly [P in keyof Outcome['timingsMs']]: Outcome['timingsMs'][P] };
   peerAddress: string | null;
   exchange: Exchange | null;
-  /** Set before the request is written: what fails before that has sent nothing. */
+  /** Set before the request is written. A failure before that has sent nothing. */
   isSending: boolean;
 }
 
 /**
- * Makes one attempt and returns its outcome. Whatever a
- * receiver, its DNS or the network does is a value, and so is an error of the service before
- * anything was sent. It throws only after that. Redirects are not followed: nothing but the URL
- * that was judged is ever contacted.
+ * Makes one attempt and returns its outcome. Failures of the receiver, its DNS or the network are
+ * values, and so are errors of the service before anything was sent. It throws only after that.
+ * Redirects are not followed: only the URL that was checked is contacted.
  */
 export async function postOnce(post: Post): Promise<Outcome> {
   const startedAt = performance.now();
@@ -77,7 +75,7 @@ export async function postOnce(post: Post): Promise<Outcome> {
   }
 }
 
-/** Runs the phases in order; the first that fails names the cause. */
+/** Runs the phases in order. The first that fails determines the cause. */
 async function attempt(post: Post, progress: Progress, signal: AbortSignal): Promise<Cause> {
   const { timingsMs } = progress;
   for (const [name, value] of Object.entries(post.headers)) {
@@ -119,8 +117,8 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
 }
 
 /**
- * Whether a stored URL can only be damaged: a registration refuses it whatever the settings are.
- * What settings or DNS decide (scheme, addresses) is a refusal for the receiver's owner to act on.
+ * Returns whether a stored URL must be damaged: a registration refuses it under any settings. What
+ * settings or DNS decide (scheme, addresses) is a refusal that the receiver's owner can act on.
  */
 function isDamaged(cause: RefusalCause, url: string): boolean {
   return (
@@ -130,7 +128,7 @@ function isDamaged(cause: RefusalCause, url: string): boolean {
 
 type Found = { ok: true; addresses: readonly string[] } | { ok: false; cause: Cause };
 
-/** The host's addresses, all of which may be reached: one that may not refuses the whole. */
+/** Returns the host's addresses. One that is not allowed refuses all. */
 async function findAddresses(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Found> {
   if (target.address !== null) return { ok: true, addresses: [target.address] };
   const lookedUpAt = performance.now();
@@ -161,9 +159,9 @@ function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, 
 }
 
 /**
- * A signal that aborts when the time is up. The event loop may be late itself; it gets to read once
- * more what has arrived before that, so that a busy worker does not turn an answer that came in
- * time into a timeout.
+ * Returns a signal that aborts at the deadline. The event loop may itself be late, so it reads once
+ * more what has arrived before. An answer that arrived in time is then no timeout, even in a busy
+ * worker.
  */
 function startDeadline(deadlineMs: number): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController();

@@ -2,8 +2,8 @@ import { Resolver } from 'node:dns/promises';
 import type { FailureCause } from './outcome.ts';
 
 /**
- * All addresses of a name, IPv4 first, or why there are none. A resolver stops asking when `signal`
- * aborts; it never throws.
+ * Returns all addresses of a name, IPv4 first, or why there are none. A resolver ends when `signal`
+ * aborts, and never throws.
  */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;
 export type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: FailureCause };
@@ -13,20 +13,19 @@ const tryTimeoutMs = 1_500;
 const tries = 2;
 
 /**
- * A resolver that asks DNS itself (A and AAAA), every time, and caches nothing.
+ * Creates a resolver that queries DNS itself (A and AAAA) each time, without a cache.
  *
- * Decisions (2026-11-20):
- * - Not `dns.lookup`: that blocks one of libuv's four threads for as long as a name server hangs,
- *   so a few dead zones would delay every organization's posts; it cannot be cancelled; and it
- *   obeys `/etc/hosts` and search domains, which could lead a public name into the cluster.
- * - Both record types are waited for, as every answer has to be judged. A type that fails while the
- *   other has addresses does not count: some old load balancers never answer AAAA, and nothing is
- *   connected to but what was judged.
- * - A new channel for each name: it can be cancelled on its own, sends from a port of its own
- *   (harder to forge answers to), and sees a changed resolv.conf.
- * - When a name cannot be resolved for want of an answer, the resolver is asked for the root's name
- *   servers. If it cannot name those either, it is an internal error; otherwise it is the zone's, and a
- *   zone that hangs on purpose uses up its webhook's attempts.
+ * - It does not use `dns.lookup`, which blocks one of libuv's four threads while a name server
+ *   hangs, so a few dead zones would delay every organization's posts. It cannot be cancelled, and
+ *   reads `/etc/hosts` and search domains, which could lead a public name into the cluster.
+ * - It waits for both record types, because every address has to be checked. A type that fails
+ *   while the other has addresses is ignored: some old load balancers never answer AAAA, and only
+ *   checked addresses are connected to.
+ * - Each name has a channel of its own, which can be cancelled, uses a random port (harder to forge
+ *   answers to), and reads a changed resolv.conf.
+ * - When a name cannot be resolved because no server answers, the resolver queries the root's name
+ *   servers. If that fails too, it is an internal error. Otherwise the zone is at fault, and a zone
+ *   that hangs on purpose uses up its webhook's attempts.
  *
  * `servers` (`address:port`) replaces the system's.
  */
@@ -58,7 +57,7 @@ function causeOfCodes(codes: string[]): FailureCause {
   return codes.some((code) => code === 'ETIMEOUT' || code === 'ECANCELLED') ? 'dns_timeout' : 'dns_failed';
 }
 
-/** Whether our resolver works at all: any answer to the question but a failure to answer it. */
+/** Returns whether the resolver works at all: it gets any answer to this question. */
 async function knowsRoot(resolver: Resolver): Promise<boolean> {
   try {
     await resolver.resolveNs('.');

@@ -1,11 +1,11 @@
-/** The longest wait of the schedule; a receiver may not put its deliveries off beyond that. */
+/** The longest wait of the schedule. A receiver cannot postpone its deliveries beyond it. */
 const maxSeconds = 86_400;
 
 const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
- * Seconds that a `Retry-After` header asks for, whole, 0 to 86,400; null when it has neither of the
- * two forms (seconds, or the date of RFC 9110). `nowMs` is Unix time; a date in the past is 0.
+ * Returns the whole seconds that a `Retry-After` header asks for, 0 to 86,400, or null when it has
+ * neither form (seconds, or the date of RFC 9110). `nowMs` is Unix time; a date in the past is 0.
  */
 export function parseRetryAfter(value: string, nowMs: number): number | null {
   const text = value.trim();

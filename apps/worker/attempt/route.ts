@@ -1,18 +1,17 @@
 import { createSocket } from 'node:dgram';
 
-/** Whether this machine has a route to the internet over IPv4; never throws. */
+/** Returns whether this machine has a route to the internet over IPv4; never throws. */
 export type HasRoute = () => Promise<boolean>;
 
-/** Root name servers, of two operators: well known, never a receiver, and their addresses stay. */
+/** Root name servers of two operators: well known, stable, and never receivers. */
 const wellKnown = ['198.41.0.4', '193.0.14.129'];
 
 /**
- * Asks the kernel for a route by connecting a UDP socket, which sends no packet: the local
- * routing table answers at once. An error of a TCP connection may as well be what a router
- * near the receiver reported.
+ * Asks the kernel for a route by connecting a UDP socket, which sends no packet: the local routing
+ * table answers at once. An error of a TCP connection may come from a router near the receiver.
  *
- * `addresses` replace the well-known ones; one that has a route is enough, as a single network may
- * be cut off on purpose.
+ * `addresses` replace the well-known ones. One with a route is enough, because a single network may
+ * be blocked on purpose.
  */
 export async function hasRoute(addresses: readonly string[] = wellKnown): Promise<boolean> {
   const found = await Promise.all(addresses.map(isRouted));
@@ -26,7 +25,7 @@ function isRouted(address: string): Promise<boolean> {
       socket.close();
       resolve(routed);
     };
-    // A socket that cannot be had says it by this event: then we could not have connected either.
+    // A socket that cannot be created emits this event. Then no connection was possible either.
     socket.once('error', () => end(false));
     socket.connect(53, address, (error?: Error) => {
       socket.removeAllListeners('error');

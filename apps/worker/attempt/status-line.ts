@@ -1,12 +1,12 @@
-/** Longer lines are not read on; the parser of node:http gives up at 16 KiB of headers too. */
+/** Longer lines are not read. The parser of node:http also stops at 16 KiB of headers. */
 const lineMaxCharacters = 16_384;
 
 /**
- * Reads the status line off an answer's bytes as they arrive, skipping interim answers (1xx).
+ * Reads the status line from an answer's bytes as they arrive, and skips interim answers (1xx).
  *
- * The status line alone decides the outcome, but every HTTP client reports it only after
- * the last header: a receiver that answers `200 OK` and then trickles, breaks or floods its headers
- * has accepted the event, and repeating it would be our mistake.
+ * The status line alone decides the outcome, but every HTTP client reports it only after the last
+ * header. A receiver that answers `200 OK` and then sends its headers slowly, breaks them or floods
+ * them has accepted the event, and repeating it would be the service's mistake.
  */
 export function createStatusLineReader() {
   let status: number | null = null;
@@ -28,7 +28,7 @@ export function createStatusLineReader() {
   }
 
   return {
-    /** Takes the next bytes; those after the status line are ignored. */
+    /** Reads the next bytes; those after the status line are ignored. */
     read(bytes: Buffer): void {
       if (done) return;
       const lines = (rest + bytes.toString('latin1')).split('\n');
@@ -38,7 +38,7 @@ export function createStatusLineReader() {
       }
       if (rest.length > lineMaxCharacters) done = true;
     },
-    /** Null until a whole status line has arrived; stays null when the answer is not HTTP/1.x. */
+    /** Null until a whole status line has arrived, and when the answer is not HTTP/1.x. */
     get status(): number | null {
       return status;
     },

@@ -2,16 +2,18 @@ import type { Pool } from 'pg';
 import { listOrphanedWorkflowsSql, type RunningRound } from '#domain/db/statements/orphaned-workflows.ts';
 
 const pageSize = 500;
-/** So many are cancelled at once. */
+/** How many are cancelled at once. */
 const cancelledAtOnce = 20;
 
 /**
  * Cancels orphaned workflows: of a parked or deleted webhook, of a delivery that was settled
  * meanwhile, of a round that another one replaced. None of their attempts would be admitted, but
- * they would wait for the next one for up to a day. The database is changed first and this follows
- * it, so an operation that parks or deletes need not reach Temporal. Returns how many it cancelled.
+ * they would wait up to a day for the next one. The database changes first and the workflows later,
+ * so that an operation that parks or deletes need not reach Temporal. Returns how many it
+ * cancelled.
  *
- * The reverse of `reconcile`: it begins at what runs, so it finds what no row points at any more.
+ * It is the reverse of `reconcile`: it begins with running workflows, so it finds those that no row
+ * refers to.
  */
 export async function cancelOrphanedWorkflows(options: {
   pool: Pool;

@@ -1,9 +1,9 @@
 import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 
-/** A delivery that the relay has claimed: its workflow is to be started now. */
+/** A delivery that the relay has claimed in order to start its workflow. */
 export interface ClaimedDelivery extends DeliveryKey {
   round: number;
-  /** Its webhook is failing or slow: every attempt goes to the slow queue. */
+  /** Whether its webhook is failing or slow, so that every attempt goes to the slow queue. */
   slow: boolean;
   /** The event's type. */
   type: string;
@@ -14,7 +14,7 @@ export interface ClaimedDelivery extends DeliveryKey {
   begunAtMs: number;
 }
 
-/** When a claim was requested, and when it was answered: Unix times in ms. */
+/** When a claim was requested and answered: Unix times in ms. */
 export interface ClaimTimes {
   askedAtMs: number;
   claimedAtMs: number;

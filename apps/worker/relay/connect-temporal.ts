@@ -5,9 +5,9 @@ import { connectionOptions, describeAway, describeRefusal, isRefusal, refuses } 
 
 export interface ConnectOptions {
   server: TemporalServer;
-  /** Ends the trying. */
+  /** Ends the attempts to connect. */
   signal: AbortSignal;
-  /** Called at every failed try with a sentence: the reason and the remedy. */
+  /** Called after every failure with a sentence: the reason and the remedy. */
   onProblem: (sentence: string) => void;
 }
 
@@ -18,8 +18,8 @@ const grpcNotFound = 5;
 
 /**
  * Connects to Temporal and tries again until it answers for the namespace: both start at the same
- * time, in any order. A development server answers before it has made its
- * namespaces, hence the question after one. Null once `signal` aborts.
+ * time, in any order. A development server answers before it has created its namespaces, hence the
+ * request for one. Returns null once `signal` aborts.
  */
 export async function connectToTemporal(options: ConnectOptions): Promise<NativeConnection | null> {
   const { signal, onProblem } = options;
@@ -66,7 +66,10 @@ async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection
   }
 }
 
-/** Returns a connection, or what is wrong if there is none in time; a later one is closed. */
+/**
+ * Returns a connection, or what is wrong if there is none in time. A connection that arrives later
+ * is closed.
+ */
 async function connect(server: TemporalServer): Promise<NativeConnection | string> {
   const connecting = NativeConnection.connect(connectionOptions(server)).catch(() => null);
   let timer: NodeJS.Timeout | undefined;
@@ -81,10 +84,10 @@ async function connect(server: TemporalServer): Promise<NativeConnection | strin
   return `${describeAway(server)}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS`;
 }
 
-/** How often a key that changed in its file is handed to the connection. */
+/** How often an API key that changed in its file is set on the connection. */
 const apiKeyEveryMs = 5_000;
 
-/** Keeps the API key of a connection up to date with its file. Returns a function that ends that. */
+/** Keeps the API key of a connection current with its file. Returns a function that ends this. */
 export function followApiKey(connection: NativeConnection, { apiKey }: TemporalServer): () => void {
   if (!apiKey) return () => {};
   let inUse = apiKey();

@@ -16,25 +16,25 @@ type Round = DeliveryKey & { round: number };
 
 /**
  * How long Temporal waits for a worker that has taken a workflow task. A worker that is killed
- * between the start of a workflow and its first admission holds the delivery for this long;
- * Temporal's own default is 10 s. Attempts that take longer are no trouble: the worker extends the
- * task while a local activity runs.
+ * between the start of a workflow and its first admission holds the delivery for this time;
+ * Temporal's default is 10 s. Longer attempts are possible: the worker extends the task while a
+ * local activity runs.
  */
 const workflowTaskTimeout = '5s';
-/** Workflows that Temporal lists in one answer. */
+/** Workflows in one page of Temporal's list. */
 const pageSize = 500;
 const runningQuery = (before: Date) =>
   `WorkflowType = 'deliverEvent' AND ExecutionStatus = 'Running' AND StartTime < '${before.toISOString()}'`;
 
 /**
- * What relay and reconciler ask of Temporal about deliveries. Each rejects when Temporal does not
- * answer.
+ * The calls of relay and reconciler to Temporal about deliveries. Each rejects when Temporal does
+ * not answer.
  */
 export function createDeliveryWorkflows(options: {
   client: Client;
   delaysMs: readonly number[];
   attributes: DeliverySearchAttributes;
-  /** By how much a task may be older than the backlog of its queue explains; 60 s. */
+  /** How much older than its queue's backlog a task may be; 60 s. */
   strandedAfterMs?: number;
 }) {
   const { client, delaysMs, attributes, strandedAfterMs = 60_000 } = options;
@@ -60,7 +60,7 @@ export function createDeliveryWorkflows(options: {
   }
 
   return {
-    /** Starts a delivery's workflow; one that runs already under this id is what was wanted. */
+    /** Starts a delivery's workflow. Succeeds also when a workflow with this id already runs. */
     async startWorkflow(delivery: ClaimedDelivery): Promise<void> {
       try {
         await start(delivery).catch((error: unknown) => {
@@ -72,28 +72,28 @@ export function createDeliveryWorkflows(options: {
       }
     },
 
-    /** `nowMs` is Unix time by PostgreSQL's clock: a worker's own may be wrong. */
+    /** `nowMs` is Unix time by PostgreSQL's clock, because a worker's may be wrong. */
     getStatus: (delivery: Round, nowMs: number): Promise<WorkflowStatus> =>
       getStatus(workflowIdOf(delivery, delivery.round), nowMs),
 
     /**
-     * Ends the workflow of a round that makes no progress. Its delivery is in another round by
-     * then.
+     * Terminates the workflow of a round that makes no progress. Its delivery is already in another
+     * round.
      */
     terminate: (delivery: Round): Promise<void> =>
       unlessGone(handleOf(delivery).terminate('it makes no progress; its delivery is in another round')),
 
     /**
-     * Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`.
-     * Nothing for one that has ended.
+     * Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`. Does
+     * nothing for a workflow that has ended.
      */
     retryNow: (delivery: Round, waitingSinceBeforeMs: number): Promise<void> =>
       unlessGone(handleOf(delivery).signal('retryNow', waitingSinceBeforeMs)),
 
     /**
-     * Ends the workflow of an orphaned round; an attempt that is under way ends first. One that makes
-     * no progress would never see the signal, and is terminated. Nothing for one that has ended.
-     * `nowMs` as for `getStatus`.
+     * Ends the workflow of an orphaned round; an attempt in progress ends first. A workflow that
+     * makes no progress would never see the signal, and is terminated. Does nothing for one that
+     * has ended. `nowMs` as for `getStatus`.
      */
     async cancel({ webhookId, eventId, round }: RunningRound, nowMs: number): Promise<void> {
       const handle = handleOf({ organizationId: '', webhookId, eventId, round });
@@ -103,8 +103,8 @@ export function createDeliveryWorkflows(options: {
     },
 
     /**
-     * Every round whose workflow runs and began before `before`, the newest first, as Temporal
-     * lists what runs; `startedAtMs` is Unix time.
+     * Lists every round whose workflow runs and began before `before`, newest first. `startedAtMs`
+     * is Unix time.
      */
     async *listRunning(before: Date): AsyncGenerator<RunningRound & { startedAtMs: number }> {
       for await (const { workflowId, startTime } of client.workflow.list({ query: runningQuery(before), pageSize })) {

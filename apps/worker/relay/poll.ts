@@ -1,37 +1,34 @@
-/** How long it waits after a look, in milliseconds. */
+/** How long it waits after a poll, in milliseconds. */
 const waitsMs = {
-  /**
-   * It found something, and more may have come meanwhile. Bounds what looks cost while much comes
-   * at once.
-   */
+  /** Work was found, and there may be more. Bounds the cost of polls while many events arrive. */
   found: 5,
-  /** Something was found within the last second: events come now. */
+  /** Work was found within the last second, so more is likely. */
   lately: 5,
   idle: 25,
   most: 500,
 };
 const latelyMs = 1_000;
 /**
- * A look is followed by a rest of so many times as long as it took, so that a slow database is
- * asked less often.
+ * A poll is followed by a pause of so many times its own duration, so that a slow database is
+ * polled less often.
  */
 const restShare = 5;
 
 /**
- * Looks for work again and again: at once while there is some, every 5 ms for a second after it,
- * and every 25 ms while nothing happens. An idle look must be cheap: 40 a second of 40 µs take 0.2
- * % of a core from PostgreSQL.
+ * Polls for work: at once while there is some, every 5 ms for a second after it, and every 25 ms
+ * while idle. An idle poll must be cheap: 40 a second of 40 µs take 0.2 % of a core from
+ * PostgreSQL.
  *
- * `start` looks at once; `stop` waits for the look under way, and may be called twice and before
+ * `start` polls at once. `stop` waits for the current poll, and may be called twice and before
  * `start`.
  */
 export function createPoll(options: {
   /**
-   * `isWoken`: there is work, without a need to ask. Returns whether it found any; rejects when it
-   * could not look.
+   * Polls once. `isWoken`: work is known to exist. Returns whether it found any; rejects when it
+   * could not poll.
    */
   look: (isWoken: boolean) => Promise<boolean>;
-  /** The wait after a look that failed, in milliseconds. */
+  /** The wait after a poll that failed, in milliseconds. */
   retryEveryMs: number;
 }) {
   const { look, retryEveryMs } = options;
@@ -64,8 +61,8 @@ export function createPoll(options: {
   }
 
   /**
-   * Ends early when it is woken, but never before the shortest wait: what happens at once shares a
-   * look.
+   * Ends early when it is woken, but not before the shortest wait, so that simultaneous wake-ups
+   * share a poll.
    */
   async function pause(ms: number, endsEarly = true): Promise<void> {
     await sleep(Math.min(ms, waitsMs.found));

@@ -1,10 +1,10 @@
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 
 /**
- * What a workflow is at. `waiting` sits on a timer, `busy` has work that a worker does or will do,
- * `ended` may also never have been. The others make no progress: `failing` has a workflow task that
- * fails each time, because the code that replays it is not what wrote its history, or throws;
- * `stranded` has a task that no worker will get.
+ * The state of a workflow. `waiting` has a timer, `busy` has work that a worker does or will do,
+ * `ended` also means that it never existed. The others make no progress: `failing` has a workflow
+ * task that fails each time, because the code that replays it differs from the code that wrote its
+ * history, or throws; `stranded` has a task that no worker will get.
  */
 export type WorkflowStatus = 'ended' | 'busy' | 'waiting' | 'failing' | 'stranded';
 
@@ -12,15 +12,13 @@ export type WorkflowStatus = 'ended' | 'busy' | 'waiting' | 'failing' | 'strande
 export interface PendingTask {
   kind: 'workflow' | 'activity';
   taskQueue: string;
-  /** From 1: a workflow task is tried again until it succeeds. */
+  /** From 1. A workflow task is retried until it succeeds. */
   attempt: number;
   isStarted: boolean;
   scheduledAtMs: number;
 }
 
-/**
- * What a task queue says of itself. `backlogAgeMs` is the age of its oldest task, 0 without one.
- */
+/** The state of a task queue. `backlogAgeMs` is the age of its oldest task, 0 without one. */
 export interface QueueState {
   hasPollers: boolean;
   backlogAgeMs: number;
@@ -29,21 +27,21 @@ export interface QueueState {
 export interface ProgressLimits {
   /** The attempt of a workflow task from which it counts as failing each time. */
   failingFromAttempt: number;
-  /** By how much a scheduled task must be older than the backlog of its queue explains. */
+  /** How much older than its queue's backlog a scheduled task must be. */
   strandedAfterMs: number;
 }
 
 /**
- * Temporal tries a failed workflow task twice at once, then after 5 s and longer each time: the
+ * Temporal retries a failed workflow task twice at once, then after 5 s and longer each time: the
  * fifth attempt is about 25 s after the first. A worker that was restarted in between would have
  * carried it out.
  */
 export const failingFromAttempt = 5;
 
 /**
- * Judges a running workflow by its pending tasks. A task that has started is some worker's, unless
- * it fails each time. One that has not is stranded when it is overdue and no worker polls its
- * queue, or younger tasks of its queue are the oldest that wait.
+ * Judges a running workflow by its pending tasks. A started task belongs to a worker, unless it
+ * fails each time. A task that has not started is stranded when it is overdue and no worker polls
+ * its queue, or when younger tasks are the oldest of its queue.
  */
 export function judgeProgress(
   tasks: readonly PendingTask[],
@@ -57,7 +55,7 @@ export function judgeProgress(
   return tasks.some((task) => isStranded(task, queueOf, nowMs, limits)) ? 'stranded' : 'busy';
 }
 
-/** Whether the age of a task alone makes it worth a look at its queue. */
+/** Returns whether a task is so old that its queue has to be checked. */
 function isLate({ isStarted, scheduledAtMs }: PendingTask, nowMs: number, limits: ProgressLimits): boolean {
   return !isStarted && nowMs - scheduledAtMs > limits.strandedAfterMs;
 }
@@ -81,7 +79,7 @@ type Timestamp = { seconds?: unknown; nanos?: number | null } | null | undefined
 const toMs = (time: Timestamp): number => Number(time?.seconds ?? 0) * 1000 + (time?.nanos ?? 0) / 1e6;
 type Description = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['describe']>>;
 
-/** Lists the pending tasks of a workflow that Temporal describes. */
+/** Lists the pending tasks in Temporal's description of a workflow. */
 function listPendingTasks({ raw, taskQueue }: Description): PendingTask[] {
   const activities = (raw.pendingActivities ?? []).map(
     ({ attempt, state, scheduledTime, activityOptions }): PendingTask => ({
@@ -112,8 +110,8 @@ async function findQueueState(client: Client, { kind, taskQueue }: PendingTask):
 }
 
 /**
- * Asks Temporal what a workflow is at; `ended` also when it knows no such workflow. `nowMs` is Unix
- * time.
+ * Asks Temporal for the state of a workflow; `ended` also when it knows no such workflow. `nowMs`
+ * is Unix time.
  */
 export async function getWorkflowStatus(
   client: Client,

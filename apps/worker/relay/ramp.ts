@@ -1,4 +1,4 @@
-/** How a new version of the workers takes traffic: policies without effects. */
+/** How a new version of the workers takes traffic: pure policies. */
 
 /** The shares of traffic that a version takes before it becomes current, in percent. */
 const shares = [5, 50] as const;
@@ -7,12 +7,15 @@ const tasksPerStep = 50;
 
 export interface RampState {
   own: string;
-  /** Null: none is. */
+  /** Null when no version is current. */
   current: string | null;
   /** Whether workers of the current version poll. */
   isCurrentAlive: boolean;
   ramping: { buildId: string; percentage: number } | null;
-  /** Whether this process has begun to ramp its version up, or has been current: it begins once. */
+  /**
+   * Whether this process has begun to ramp its version up, or its version has been current. It
+   * begins once.
+   */
   hasBegun: boolean;
   /** Workflow tasks of this process since the step began. */
   completedTasks: number;
@@ -22,7 +25,7 @@ export interface RampState {
 
 /**
  * `ramp` to 0 percent stops: the current version takes all traffic again, until an operator decides
- * or another version comes.
+ * or another version starts.
  */
 export type RampAction = { kind: 'none' } | { kind: 'makeCurrent' } | { kind: 'ramp'; percentage: number };
 
@@ -34,8 +37,8 @@ export const isStopped = ({ own, ramping }: Pick<RampState, 'own' | 'ramping'>):
   ramping?.buildId === own && ramping.percentage === 0;
 
 /**
- * Decides what a version does next. Without a current version, or with one whose workers are gone,
- * it takes over at once.
+ * Decides the next step of a version. Without a current version, or with one whose workers are
+ * gone, it takes over at once.
  */
 export function planRamp(state: RampState, { stepMs }: { stepMs: number }): RampAction {
   const { own, current, isCurrentAlive, ramping, hasBegun, completedTasks, failedTasks, stepAgeMs } = state;
@@ -49,16 +52,16 @@ export function planRamp(state: RampState, { stepMs }: { stepMs: number }): Ramp
   return next === undefined ? { kind: 'makeCurrent' } : ramp(next);
 }
 
-/** What a version that an operator rolls out looks at. */
+/** The input of the plan while an operator owns the rollout. */
 export type OperatedState = Pick<RampState, 'own' | 'current' | 'isCurrentAlive' | 'ramping' | 'failedTasks'> & {
-  /** Since when no worker of the current version has been seen; 0 while one is. */
+  /** For how long no worker of the current version has been seen; 0 while one is. */
   withoutCurrentMs: number;
 };
 
 /**
- * Decides what a version does while an operator owns the rollout. It ends its share when a workflow
- * task fails, so that a rollout stops also while the operator is away. It takes over when no worker
- * of the current version is left for `takeOverMs`: nothing else would do the work.
+ * Decides the next step of a version while an operator owns the rollout. It ends its share when a
+ * workflow task fails, so that a rollout also stops while the operator is away. It takes over when
+ * no worker of the current version is left for `takeOverMs`: nothing else would do the work.
  */
 export function planOperated(state: OperatedState, { takeOverMs }: { takeOverMs: number }): RampAction {
   const { own, current, isCurrentAlive, ramping, failedTasks, withoutCurrentMs } = state;

@@ -6,10 +6,11 @@ import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 import type { WorkflowStatus } from './progress.ts';
 
 /**
- * Longer than an attempt can take with its own reads and writes (20 s), so nothing alive is closed.
+ * Longer than an attempt can take with its own reads and writes (20 s), so no live attempt is
+ * closed.
  */
 const abandonedAfterSeconds = 45;
-/** Temporal is asked about this many at once. */
+/** How many requests to Temporal run at once. */
 const askedAtOnce = 20;
 
 type Round = DeliveryKey & { round: number };
@@ -19,11 +20,11 @@ const beforeAll = { organizationId: nil, webhookId: nil, dueAt: '-infinity', eve
 
 export interface ReconcilerOptions {
   pool: Pool;
-  /** What the round's workflow is at; rejects when Temporal does not answer, which is no answer. */
+  /** Returns the state of the round's workflow; rejects when Temporal does not answer. */
   getStatus: (delivery: Round, nowMs: number) => Promise<WorkflowStatus>;
   /** Ends the wait of a round if it began before this Unix time in ms. */
   retryNow: (delivery: Round, waitingSinceBeforeMs: number) => Promise<void>;
-  /** Ends a workflow that makes no progress. */
+  /** Terminates a workflow that makes no progress. */
   terminate: (delivery: Round) => Promise<void>;
   overdueMs: number;
   /** Ends it between two pages. */
@@ -35,12 +36,12 @@ export interface ReconcilerOptions {
 
 /** How many deliveries were repaired, and how. */
 export interface Reconciled {
-  /** Without a workflow: given a new round. */
+  /** Without a workflow: got a new round. */
   begun: number;
-  /** With a workflow that waits although they are due: asked to retry now. */
+  /** Overdue with a workflow that waits: a retry was requested. */
   retriesRequested: number;
   /**
-   * With a workflow whose workflow task fails each time: given a new round, and the workflow is
+   * With a workflow whose workflow task fails each time: got a new round, and the workflow was
    * terminated.
    */
   failing: number;
@@ -52,19 +53,18 @@ export interface Reconciled {
  * Repairs every waiting delivery that is overdue. One without a workflow gets a new round, so that
  * a lost Temporal store, a terminated workflow or an internal error loses no event. One whose
  * workflow waits on a timer is asked to retry now, which repairs a lost signal or timer. PostgreSQL
- * decides which deliveries are open, Temporal which workflows run.
+ * decides which deliveries are open, and Temporal which workflows run.
  *
- * One that is under way is left alone (an attempt in a full queue is late, and no signal makes it
- * quicker). Between the look and the signal the delivery may have been attempted and wait for its
- * next time; so the signal means only a wait that is as old as the lateness that was seen.
+ * A delivery in progress is not changed: an attempt in a full queue is late, and no signal makes it
+ * faster. Between the check and the signal the delivery may have been attempted and wait again, so
+ * the signal ends only a wait that is as old as the lateness found.
  *
- * One that makes no progress is replaced: first its delivery is put into a new round, which an
- * unexpired attempt keeps from happening, then its workflow is terminated. A process that dies in
- * between leaves a workflow whose attempts are admitted no more, and which the sweep of orphaned
- * workflows ends.
+ * A delivery that makes no progress is replaced. First it gets a new round, which an unexpired
+ * attempt prevents; then its workflow is terminated. If the process dies in between, the old
+ * workflow's attempts are no longer admitted, and the sweep of orphaned workflows ends it.
  *
- * It reads all that is overdue, page by page: deliveries that are late with a workflow of theirs (a
- * full queue) must not hide those without.
+ * It reads all overdue deliveries, page by page, so that late deliveries in a full queue do not
+ * hide those without a workflow.
  */
 export async function reconcile(options: ReconcilerOptions): Promise<Reconciled> {
   const { pool, getStatus, retryNow, terminate, overdueMs, signal, onLost = () => {}, pageSize = 200 } = options;
@@ -87,8 +87,8 @@ export async function reconcile(options: ReconcilerOptions): Promise<Reconciled>
     const { dueAtMs, nowMs } = delivery;
     const status = await getStatus(delivery, nowMs);
     if (status === 'waiting') {
-      // Its wait began before it was due (or a moment after that was recorded); the wait after an
-      // attempt made since begins later by more than the lateness.
+      // Its wait began before it was due, or just after that was recorded. The wait after a later
+      // attempt begins later by more than the lateness.
       await retryNow(delivery, dueAtMs + overdueMs / 2);
       reconciled.retriesRequested += 1;
     } else if (status === 'ended') {

@@ -13,7 +13,7 @@ import {
 } from '#workflows/redeliver/types.ts';
 import { failingFromAttempt, getWorkflowStatus } from './progress.ts';
 
-/** A redelivery that is to be started, or started again after so many pages. */
+/** A redelivery to start, or to start again after its number of pages. */
 export type ClaimedRedelivery = RedeliveryKey & {
   page: number;
   /** Deliveries in a second; null for the worker's own rate. */
@@ -25,7 +25,7 @@ export type ClaimedRedelivery = RedeliveryKey & {
 export interface RedeliveryStarterOptions {
   pool: Pool;
   /**
-   * Starts a redelivery's workflow. Resolves also when it runs already; rejects when Temporal does
+   * Starts a redelivery's workflow. Resolves also when it already runs; rejects when Temporal does
    * not answer.
    */
   startWorkflow: (redelivery: ClaimedRedelivery) => Promise<void>;
@@ -33,8 +33,7 @@ export interface RedeliveryStarterOptions {
   /** How often it polls for requested redeliveries and expired leases. */
   pollEveryMs?: number;
   /**
-   * How long a claim holds; then another worker claims it. Afterwards each page gives its own
-   * lease.
+   * How long a claim lasts; then another worker claims it. Afterwards each page renews the lease.
    */
   leaseSeconds?: number;
 }
@@ -44,9 +43,9 @@ const perClaim = 20;
 
 /**
  * Returns the loop that starts a workflow for each redelivery without a lease: one that was
- * requested, and one whose workflow was lost. As with deliveries a claim is a lease, and no
- * transaction is open during a call to Temporal. A workflow that still runs is found by its id, and
- * stays as it is.
+ * requested, or one whose workflow was lost. As with deliveries, a claim is a lease, and no
+ * transaction is open during a call to Temporal. A workflow that still runs is found by its id and
+ * stays.
  */
 export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
   const { pool, startWorkflow, onError, pollEveryMs = 500, leaseSeconds = 15 } = options;
@@ -64,10 +63,9 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
 }
 
 /**
- * Starts a redelivery's workflow at its own pace, or at this one. One that runs already is left alone, unless it
- * makes no progress: then it is terminated and started again under its id, as is one that ended or
- * was lost before the redelivery did. A page that its predecessor carried out is not carried out
- * twice.
+ * Starts a redelivery's workflow at its own pace, or at this one. A running workflow stays, unless
+ * it makes no progress: then it is terminated and started again under its id, as is one that ended
+ * or was lost before the redelivery did. No page is carried out twice.
  */
 export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = rateLimit) {
   const limits = { failingFromAttempt, strandedAfterMs };

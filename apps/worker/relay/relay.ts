@@ -11,49 +11,49 @@ import { createStartQueue, type HeldDelivery } from './start-queue.ts';
 
 /** One row of a claim. */
 interface ClaimRow extends ClaimedDelivery {
-  /** No slot is left for its webhook after this claim, until an attempt ends. */
+  /** Whether its webhook has no slot left after this claim, until an attempt ends. */
   isFull: boolean;
 }
 
-/** Unix times in ms of the way from the table to a running workflow. */
+/** Unix times in ms of a delivery's steps from the table to a running workflow. */
 export interface StartTimes extends ClaimTimes {
   startedAtMs: number;
 }
 
 export interface RelayOptions {
   pool: Pool;
-  /** Starts a delivery's workflow. Resolves also when it runs already. */
+  /** Starts a delivery's workflow. Resolves also when it already runs. */
   startWorkflow: (delivery: ClaimedDelivery) => Promise<void>;
   /**
-   * Whether a start failed because Temporal does not answer, and not for a reason of this delivery.
+   * Returns whether a start failed because Temporal does not answer, and not because of this
+   * delivery.
    */
   isAway?: (cause: unknown) => boolean;
   /**
-   * How often it claims without having found anything new: for leases that end, and slots that
-   * other workers free.
+   * How often it claims without new work: for expired leases, and slots that other workers free.
    */
   claimEveryMs?: number;
   leaseSeconds?: number;
   onClaimed?: (deliveries: number) => void;
-  /** Called for each delivery whose workflow runs now. */
+  /** Called for each delivery whose workflow has started. */
   onStarted?: (delivery: ClaimedDelivery, times: StartTimes) => void;
-  /** Called with what failed; once in a row of failures. */
+  /** Called with the first error of a series of failures. */
   onError: (cause: unknown) => void;
 }
 
-/** While Temporal or PostgreSQL is away, it tries again so often. */
+/** The wait between tries while Temporal or PostgreSQL is away. */
 const retryEveryMs = 250;
 
 /**
- * Takes due deliveries out of the table and starts a workflow for each that has a concurrency slot.
+ * Claims due deliveries and starts a workflow for each that has a concurrency slot.
  *
- * It finds work by asking an index many times a second (`poll.ts`), and is woken when an attempt of
- * this worker ends. NOTIFY would be quicker by milliseconds, but PostgreSQL takes a lock of the
- * whole cluster for it until the writer's commit is durable, so no two commits of the platform
- * would share a flush.
+ * It finds work by polling an index many times a second (`poll.ts`), and is woken when an attempt
+ * of this worker ends. NOTIFY would be faster by milliseconds, but PostgreSQL takes a cluster-wide
+ * lock for it until the writer's commit is durable, so commits of the platform could not share a
+ * flush.
  *
- * No transaction is open during a call to Temporal: a claim is a lease, and when this process dies
- * its deliveries are claimed again once the lease has expired, under the same workflow id.
+ * No transaction is open during a call to Temporal: a claim is a lease. When this process dies, its
+ * deliveries are claimed again after the lease, under the same workflow id.
  *
  * Claiming does not wait for starting: a start takes tens of milliseconds, for which a new event
  * would have to wait.
@@ -64,7 +64,10 @@ export function createRelay(options: RelayOptions) {
   const { claimEveryMs = 500, leaseSeconds = 5 } = options;
   const poll = createPoll({ look, retryEveryMs });
   const queue = createStartQueue({ start, leaseMs: leaseSeconds * 1_000, onRoom: poll.wake });
-  /** Webhooks that have deliveries unclaimed for want of a slot: finding them again needs no claim. */
+  /**
+   * Webhooks with deliveries that are unclaimed because no slot is free. Polling for them again
+   * needs no claim.
+   */
   let heldUp = new Set<string>();
   let claimedAt = Number.NEGATIVE_INFINITY;
   let temporalIsAway = false;
@@ -74,7 +77,7 @@ export function createRelay(options: RelayOptions) {
   let recording: Promise<void> | null = null;
   let stopped = true;
 
-  /** Claims when there is something new. @returns whether it claimed any delivery. */
+  /** Claims when there is new work. @returns whether it claimed any delivery. */
   async function look(isWoken: boolean): Promise<boolean> {
     try {
       if (temporalIsAway && (queue.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
@@ -99,7 +102,7 @@ export function createRelay(options: RelayOptions) {
   async function claim(unclaimed: string[] | null): Promise<boolean> {
     const { prompt, slow } = queue.room();
     if (prompt === 0 && slow === 0) return false;
-    const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each says whether it is back
+    const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each queue shows whether Temporal is back
     const askedAtMs = Date.now();
     const values = [Math.min(prompt, atMost), Math.min(slow, atMost), leaseSeconds];
     const { rows } = await pool.query<ClaimRow>({ name: 'claimDeliveries', text: claimDeliveriesSql, values });
@@ -119,7 +122,7 @@ export function createRelay(options: RelayOptions) {
       await startWorkflow(delivery);
     } catch (cause) {
       fail(cause);
-      if (!isAway(cause)) return; // this one alone: it is claimed again once its lease has expired
+      if (!isAway(cause)) return; // only this delivery failed: it is claimed again after its lease
       temporalIsAway = true;
       failedAt = performance.now();
       await release([held, ...queue.drop()]); // the others would only wait for Temporal too
@@ -137,8 +140,8 @@ export function createRelay(options: RelayOptions) {
   }
 
   /**
-   * What is started while one statement runs shares the next. One that is not recorded is claimed
-   * again once its lease has expired, and found running.
+   * Starts that end while one statement runs share the next. One that is not recorded is claimed
+   * again after its lease, and found running.
    */
   async function recordAll(): Promise<void> {
     while (started.length > 0) {
@@ -155,8 +158,8 @@ export function createRelay(options: RelayOptions) {
   }
 
   /**
-   * Gives claims back, so that another worker need not wait for the end of their leases. When that
-   * fails, it does.
+   * Returns claims, so that another worker need not wait for their leases to expire. If that fails,
+   * they expire.
    */
   async function release(held: HeldDelivery[]): Promise<void> {
     if (held.length === 0) return;
@@ -180,9 +183,9 @@ export function createRelay(options: RelayOptions) {
     /** Claims at once: an attempt ended, or a delivery became due. */
     wake: poll.wake,
     /**
-     * Claims nothing more, gives back what is claimed and not begun, and waits for the starts under
-     * way: hundreds of slow ones would take longer than a pod is given to end. Safe to call twice,
-     * and before `start`.
+     * Stops claiming, returns claims that have not begun, and waits for the starts in progress:
+     * hundreds of slow ones would take longer than a pod has to end. Can be called twice, and
+     * before `start`.
      */
     async stop(): Promise<void> {
       stopped = true;
@@ -194,8 +197,7 @@ export function createRelay(options: RelayOptions) {
 }
 
 /**
- * What a claim passed over has no slot; what it gave something of has more to give unless it is
- * full.
+ * Returns the webhooks without a free slot: those that a claim skipped, and those that it filled.
  */
 function heldUpAfter(rows: ClaimRow[], unclaimed: string[]): Set<string> {
   const heldUp = new Set(unclaimed);

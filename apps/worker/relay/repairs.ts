@@ -6,8 +6,8 @@ import { sweepRunning } from './sweep.ts';
 import type { OpenTemporal } from './temporal.ts';
 
 /**
- * How often overdue deliveries are looked for, in parts of the time after which they count as
- * overdue: every 15 s with the default of 60 s.
+ * How many runs fit into the time after which a delivery is overdue: every 15 s with the default of
+ * 60 s.
  */
 const runsPerOverdue = 4;
 
@@ -15,8 +15,8 @@ export interface RepairsOptions {
   pool: Pool;
   temporal: Pick<OpenTemporal, 'getStatus' | 'retryNow' | 'terminate' | 'cancel' | 'listRunning'>;
   /**
-   * How late a delivery is before it is repaired. One worker of all lists the workflows that have
-   * run for this long, once in as much time.
+   * How late a delivery is before it is repaired. One worker at a time lists the workflows that
+   * have run for longer, once in this time.
    */
   overdueMs: number;
   onReconciled: (reconciled: Reconciled) => void;

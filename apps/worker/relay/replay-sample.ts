@@ -10,7 +10,7 @@ export interface ReplaySampleOptions {
   client: Client;
   /** The workflow code that replays. */
   workflowBundle: WorkflowBundleWithSourceMap;
-  /** Histories of each type: so many open ones, and so many closed ones. */
+  /** How many open and how many closed histories of each type. */
   sampleSize: number;
   /** Called after each history. */
   onReplayed?: () => void;
@@ -30,7 +30,7 @@ export async function replaySample(options: ReplaySampleOptions): Promise<Replay
       continue;
     }
     result.failed += 1;
-    // The SDK's messages name events, activities and ids of the history, which has nothing else.
+    // The SDK's messages name events, activities and ids of the history; it contains nothing else.
     result.firstFailure ??= { workflowId, error: error.message.slice(0, longestError) };
   }
   return result;

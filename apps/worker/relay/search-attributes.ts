@@ -13,28 +13,30 @@ import type { ClaimedDelivery } from './claimed-delivery.ts';
 const keyword = 2;
 const askTimeoutMs = 5_000;
 /**
- * How long workflows are started without attributes after the server refused them: its nodes learn
- * of new ones within a minute.
+ * How long workflows start without attributes after the server refused them: its nodes learn of new
+ * ones within a minute.
  */
 const withoutForMs = 60_000;
 const grpcInvalidArgument = 3;
 
-/** The search attributes of deliveries in one namespace; deliveries go on where it has none. */
+/** The search attributes of deliveries in one namespace. Without them deliveries continue. */
 export interface DeliverySearchAttributes {
-  /** What a delivery's workflow is started with; undefined while the server does not take them. */
+  /**
+   * Returns the attributes of a delivery's workflow, or undefined while the server does not accept
+   * them.
+   */
   of(delivery: ClaimedDelivery): TypedSearchAttributes | undefined;
   /**
-   * Whether a start failed for its attributes, so that it is to be tried without; the starts of the
-   * next minute are.
+   * Returns whether a start failed because of its attributes and has to be tried without. Starts of
+   * the next minute are made without.
    */
   wereRefused(error: unknown): boolean;
 }
 
 /**
- * Creates those search attributes that the namespace lacks. Two workers may do so at once: the
- * second one finds them. Where it may not (another account's right, Temporal Cloud), it tells
- * `onProblem` the command for who may, and deliveries are started without any until the worker is
- * started again.
+ * Creates the search attributes that the namespace lacks. Two workers may do so at once: the second
+ * one finds them. Without the right (another account's, Temporal Cloud) it reports the command to
+ * `onProblem`, and deliveries start without attributes until the worker is restarted.
  */
 export async function openSearchAttributes(options: {
   client: Client;
@@ -73,7 +75,7 @@ export async function openSearchAttributes(options: {
   };
 }
 
-/** Names of those that are missing in the end. */
+/** Returns the names of those that are still missing. */
 async function makeMissing({ connection }: Client, namespace: string): Promise<string[]> {
   const findMissing = async (): Promise<string[]> => {
     const known = await within(() => connection.operatorService.listSearchAttributes({ namespace }));
@@ -90,7 +92,7 @@ async function makeMissing({ connection }: Client, namespace: string): Promise<s
     () => true,
     () => false,
   );
-  // Refused because another worker was quicker, or because it is not permitted: the list shows which. Added ones
-  // may take a moment to be in it.
+  // Refused because another worker was faster, or because it is not permitted; the list shows
+  // which. Added ones may take a moment to appear in it.
   return added ? [] : findMissing().catch(() => missing);
 }

@@ -6,18 +6,18 @@ export interface HeldDelivery {
   times: ClaimTimes;
 }
 
-/** How many more deliveries may be claimed, of prompt and of slow webhooks. */
+/** How many more deliveries of prompt and of slow webhooks may be claimed. */
 export interface Room {
   prompt: number;
   slow: number;
 }
 
 interface QueueLimits {
-  /** Starts under way at once. */
+  /** How many start at once. */
   atOnce: number;
   /** The pause after each, in milliseconds. */
   restMs: number;
-  /** Deliveries held at most, those under way included. */
+  /** The most deliveries held, including those that are starting. */
   atMost: number;
 }
 
@@ -31,28 +31,27 @@ const limits: { prompt: QueueLimits; slow: QueueLimits } = {
   slow: { atOnce: 1, restMs: 50, atMost: 8 },
 };
 
-/** How much the last start says about the next ones, beside those before it. */
+/** The weight of the last start in the expected duration. */
 const lastStartWeight = 0.2;
-/** What a start is expected to take before one was made, in milliseconds. */
+/** The expected duration of a start before the first one, in milliseconds. */
 const expectedStartMs = 50;
 
 export interface StartQueueOptions {
   /** Never rejects. */
   start: (held: HeldDelivery) => Promise<void>;
-  /** How long a claim holds, in milliseconds. */
+  /** How long a claim lasts, in milliseconds. */
   leaseMs: number;
-  /** Called after a start when a queue that was full has room for half of what it may hold. */
+  /** Called after a start when a queue that was full has room for half of its limit. */
   onRoom: () => void;
 }
 
 /**
  * Starts claimed deliveries, a bounded number at once. Webhooks alternate, and slow ones have a
- * queue of their own. So a delivery waits for the starts under way and one of each other webhook,
- * and never for all that was claimed before it.
+ * queue of their own. So a delivery waits for the starts in progress and one of each other webhook,
+ * and not for everything that was claimed before it.
  *
- * A queue has room for no more than it can start in half of a lease, judged by the duration of the
- * latest starts. A delivery that is held past its lease is not started, as another relay may have
- * claimed it meanwhile.
+ * A queue has room for what it can start in half of a lease, by the duration of the latest starts.
+ * A delivery that is held past its lease is not started, because another relay may have claimed it.
  */
 export function createStartQueue(options: StartQueueOptions) {
   const prompt = createQueue(limits.prompt, options);
@@ -61,9 +60,9 @@ export function createStartQueue(options: StartQueueOptions) {
     add: (held: HeldDelivery): void => (held.delivery.slow ? slow : prompt).add(held),
     isBusy: (): boolean => prompt.isBusy() || slow.isBusy(),
     room: (): Room => ({ prompt: prompt.room(), slow: slow.room() }),
-    /** Removes and returns what is not under way. */
+    /** Removes and returns what has not started. */
     drop: (): HeldDelivery[] => [...prompt.drop(), ...slow.drop()],
-    /** Resolves when all is started, or dropped. */
+    /** Resolves when everything is started or dropped. */
     async drained(): Promise<void> {
       await Promise.all([prompt.drained(), slow.drained()]);
     },
@@ -131,7 +130,7 @@ function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, leaseMs, 
     add(held: HeldDelivery): void {
       const { webhookId, eventId, round } = held.delivery;
       const others = queued.get(webhookId) ?? [];
-      // Claimed a second time, because it has been queued for longer than its lease.
+      // Claimed a second time, because it was queued for longer than its lease.
       if (others.some(({ delivery }) => delivery.eventId === eventId && delivery.round === round)) return;
       queued.set(webhookId, [...others, held]);
       queuedCount += 1;

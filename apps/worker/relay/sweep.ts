@@ -5,29 +5,29 @@ import { cancelOrphanedWorkflows } from './cancel-orphaned-workflows.ts';
 type Running = RunningRound & { startedAtMs: number };
 
 /**
- * Some 20 pages of Temporal's, which are seconds. With more that run the next sweep goes on, so
- * that each costs the same however many wait.
+ * About 20 pages of Temporal's list, which take seconds. The next sweep continues, so each costs
+ * the same however many workflows wait.
  */
 const atMostByDefault = 10_000;
 
 /**
- * Ends orphaned workflows among at most `atMost` that run, if no worker has done so within
+ * Ends orphaned workflows among at most `atMost` running ones, if no worker has done so within
  * `everyMs`. Returns how many it cancelled; 0 also when it was not due.
  *
- * The repairs of the reconciler do not cover this: they begin at deliveries that are due. An
- * orphaned workflow has none, and would wait for its next attempt for up to a day, or for ever if it
- * makes no progress.
+ * The reconciler does not find these: it begins with deliveries that are due. An orphaned workflow
+ * has none, and would wait for its next attempt for up to a day, or forever if it makes no
+ * progress.
  *
- * Listing what runs is a load on Temporal's visibility store, so one worker does it for all. The
- * row that says so is a lease and no lock: it needs no connection of its own, and when its
- * holder dies the next interval goes on where the last sweep ended.
+ * Listing running workflows loads Temporal's visibility store, so one worker does it for all. A row
+ * with a lease names it, not a lock: a lease needs no connection of its own. When its holder dies,
+ * the next sweep continues where the last one ended.
  */
 export async function sweepRunning(options: {
   pool: Pool;
-  /** Rounds whose workflow runs and began before this moment, the newest first. */
+  /** Rounds whose workflow runs and began before this time, newest first. */
   listRunning: (before: Date) => AsyncIterable<Running>;
   cancel: (round: RunningRound, nowMs: number) => Promise<void>;
-  /** How often; workflows that run for less are left out, as they may just end. */
+  /** How often; workflows that run for a shorter time are skipped, as they may be ending. */
   everyMs: number;
   /** Ends it between two pages. */
   signal: AbortSignal;
@@ -44,9 +44,7 @@ export async function sweepRunning(options: {
   if (!signal.aborted) await pool.query(recordSweepSql, [placeMs]);
   return cancelled;
 
-  /**
-   * The next so many. The last one's millisecond is looked at again: others may have begun in it.
-   */
+  /** The next part. It begins with the last one's millisecond, in which others may have begun. */
   async function* part(): AsyncGenerator<Running> {
     for await (const round of listRunning(before)) {
       yield round;

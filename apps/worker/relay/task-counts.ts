@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 
-/** Workflow tasks that this process has carried out since it started. */
+/** Workflow tasks that this process has completed since it started. */
 export interface TaskCounts {
   completed: number;
   failed: number;
@@ -10,10 +10,7 @@ export interface TaskCounts {
 const failedName = 'temporal_workflow_task_execution_failed';
 const executedName = 'temporal_workflow_task_execution_latency_count';
 
-/**
- * Finds a free port of the loopback interface for the metrics of the SDK's core, which cannot
- * choose one.
- */
+/** Finds a free loopback port for the metrics of the SDK's core, which cannot choose one. */
 export function findLoopbackAddress(): Promise<string> {
   return new Promise((resolve, reject) => {
     const server = createServer();
@@ -25,9 +22,7 @@ export function findLoopbackAddress(): Promise<string> {
   });
 }
 
-/**
- * Reads the counts from the metrics of the SDK's core, which alone knows of a replay that failed.
- */
+/** Reads the counts from the metrics of the SDK's core; only these include a failed replay. */
 export async function readTaskCounts(address: string): Promise<TaskCounts> {
   const response = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(2_000) });
   return parseTaskCounts(await response.text());

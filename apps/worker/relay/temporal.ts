@@ -29,15 +29,12 @@ import type { WorkerVersion } from './versions.ts';
 export interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & Partial<TestActivities & RedeliveryActivities>;
   delaysMs: readonly number[];
-  /**
-   * By how much a task may be older than the backlog of its queue explains before it counts as
-   * stranded; 60 s.
-   */
+  /** How much older than its queue's backlog a task may be before it counts as stranded; 60 s. */
   strandedAfterMs?: number;
-  /** Attempts under way at once, on the prompt queue and on the slow one. */
+  /** Attempts in progress at once, on the prompt queue and on the slow one. */
   promptSlots: number;
   slowSlots: number;
-  /** Workflow code, bundled before; null bundles it now (2 s). */
+  /** Workflow code that was bundled before; null bundles it now (2 s). */
   bundle: WorkflowBundleWithSourceMap | null;
   /** The version as which the workers poll; null: unversioned. */
   version?: WorkerVersion | null;
@@ -45,31 +42,29 @@ export interface TemporalOptions extends TemporalServer {
   offersReplay?: boolean;
   /** Called when this process ends a round, at the time of its end. */
   onRoundEnded?: (end: RoundEnd) => void;
-  /** Called with a sentence: what keeps it from opening, or what it does without. */
+  /** Called with a sentence: what prevents it from opening, or what is missing. */
   onProblem?: (sentence: string) => void;
-  /** Ends the opening, which goes on until Temporal answers. */
+  /** Ends the opening, which continues until Temporal answers. */
   signal?: AbortSignal;
 }
 
-/**
- * Workflow tasks without an attempt in them that a worker carries out at once; each is a matter of
- * milliseconds.
- */
+/** Workflow tasks without an attempt that a worker carries out at once; each takes milliseconds. */
 export const otherWorkflowTasks = 20;
-/** For questions to the server that are asked again when it does not answer. */
+/** For requests to the server that are repeated when it does not answer. */
 const callDeadlineMs = 5_000;
 
-/** The worker's half of Temporal, open. */
+/** The worker's connection to Temporal, open. */
 export type OpenTemporal = Awaited<ReturnType<typeof openTemporal>>;
 
 /**
- * Two workers on one connection, one per queue, so that retries and failing webhooks have slots of
- * their own, a third one that replays histories for an operator, and what the relay asks of
- * Temporal. Workflows are started eagerly: the worker that
- * starts one gets its first task with the answer, which spares the round trip through the queue.
+ * Opens two workers on one connection, one per queue, so that retries and failing webhooks have
+ * slots of their own, a third one that replays histories for an operator, and the client of the
+ * relay. Workflows are started eagerly: the worker that starts one gets its first task with the
+ * answer, without a round trip through the queue.
  *
- * Resolves once Temporal answers, however long that takes. @throws the signal's reason when that
- * came first.
+ * Resolves once Temporal answers, after any time.
+ *
+ * @throws the signal's reason when that aborted first.
  */
 export async function openTemporal(options: TemporalOptions) {
   const {
@@ -97,7 +92,7 @@ export async function openTemporal(options: TemporalOptions) {
   return {
     /** Rejects when a worker fails permanently; resolves after `stop`. */
     running,
-    /** Over the workers' connection. */
+    /** Uses the workers' connection. */
     client,
     service: connection.workflowService,
     withinDeadline: <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + callDeadlineMs, call),
@@ -122,8 +117,8 @@ async function createWorkers(
     sinks,
     maxConcurrentActivityTaskExecutions: promptSlots,
     maxConcurrentLocalActivityExecutions: promptSlots,
-    // A first attempt holds its workflow's task for as long as it takes; the steps of others must
-    // not wait for it.
+    // A first attempt holds its workflow's task for its whole duration; the steps of other
+    // workflows must not wait for it.
     maxConcurrentWorkflowTaskExecutions: promptSlots + otherWorkflowTasks,
     maxCachedWorkflows: 2_000,
   });
@@ -147,8 +142,8 @@ async function createWorkers(
 }
 
 /**
- * A delivery waits for days, so it moves on with each release instead of keeping an old pod alive:
- * saved histories prove that the new code can take it over.
+ * A delivery waits for days, so it moves to each new release and keeps no old pod alive. Replayed
+ * histories prove that the new code can continue it.
  */
 function versioned(version: WorkerVersion | null): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (version === null) return {};

@@ -5,16 +5,16 @@ import { StartRefused } from '#runtime/start-refused.ts';
 import { isStopped, planOperated, planRamp, type RampAction, type RampState } from './ramp.ts';
 import type { TaskCounts } from './task-counts.ts';
 
-/** Which deployment this worker belongs to, and which build of it this is. */
+/** The deployment that this worker belongs to, and its build. */
 export interface WorkerVersion {
-  /** One a region and release, for example `org-api-us`. */
+  /** One for each region and release, for example `org-api-us`. */
   deploymentName: string;
   buildId: string;
 }
 
 export interface VersionsOptions {
   service: NativeConnection['workflowService'];
-  /** Carries out a call and fails it after a few seconds. */
+  /** Runs a call and fails it after a few seconds. */
   withinDeadline?: <T>(call: () => Promise<T>) => Promise<T>;
   namespace: string;
   version: WorkerVersion;
@@ -22,28 +22,30 @@ export interface VersionsOptions {
   taskQueue: string;
   checkEveryMs?: number;
   /**
-   * After how long without a poll the current version counts as gone. A poll that finds nothing
-   * lasts 60 s at the server, so less than that would call a living one gone.
+   * After how long without a poll the current version counts as gone. An empty poll lasts 60 s at
+   * the server, so a shorter time would count a live version as gone.
    */
   goneAfterMs?: number;
-  /** Who moves traffic to this version: its workers, or a Kubernetes operator. */
+  /** Whether workers or a Kubernetes operator move traffic to this version. */
   rollout?: 'worker' | 'operator';
-  /** After how long without a worker of the current version this one takes over from an operator. */
+  /**
+   * After how long without a worker of the current version this one takes over from an operator.
+   */
   takeOverMs?: number;
-  /** How long a step of the ramp lasts at most, when there is too little work to judge by. */
+  /** The longest duration of a step of the ramp, when there is too little work to judge by. */
   rampStepMs: number;
   /** Workflow tasks of this process so far. */
   countTasks: () => Promise<TaskCounts>;
   /**
-   * Called when this version's ramp stops because workflow tasks failed (true), and when that is
-   * over.
+   * Called when this version's ramp stops because workflow tasks failed (true), and when it
+   * continues.
    */
   onStopped?: (isStopped: boolean) => void;
   /** How long `start` tries while Temporal refuses. */
   startDeadlineMs?: number;
   /** Called when the current build changes (null: none), with whether it is this one. */
   onCurrent?: (current: { buildId: string | null; isOwn: boolean }) => void;
-  /** Of a check that failed; it is repeated. */
+  /** Called with the error of a failed check; it is repeated. */
   onError: (cause: unknown) => void;
 }
 
@@ -53,27 +55,27 @@ const quietMs = 10_000;
 
 /**
  * Makes this worker's version the current one of its deployment, so that new deliveries start on it
- * and waiting ones continue on it. Nothing outside the pods is needed: no hook, no operator.
+ * and waiting ones continue on it. This needs nothing outside the pods: no hook, no operator.
  *
- * A version takes traffic in steps (`planRamp`), and its pods are not ready meanwhile, so a rollout
- * keeps the pods of the version before. When a workflow task fails, the ramp goes back to 0 percent
+ * A version takes traffic in steps (`planRamp`). Its pods are not ready meanwhile, so a rollout
+ * keeps the pods of the version before. When a workflow task fails, the ramp returns to 0 percent
  * and stays there: the version before takes all traffic again. The first version of a deployment,
- * and one that finds the current version without pollers, becomes current at once: nothing else
- * does the work.
+ * and one that finds the current version without pollers, becomes current at once, because nothing
+ * else does the work.
  *
- * A worker does this when it starts, whichever way the rollout goes. So an old pod that restarts in
- * the middle of a rollout takes over for as long as its version lives, and cannot leave the
- * deployment pointing at a version that is gone.
+ * A worker does this when it starts, in either direction of a rollout. So an old pod that restarts
+ * during a rollout takes over while its version lives, and cannot leave the deployment on a version
+ * that is gone.
  *
  * While an operator owns the rollout, a version only ends its own share (`planOperated`).
  *
- * (Rejected: order by creation time, under which a rollback would never take over; order by Helm's
- * revision, which Argo CD does not count.)
+ * Rejected: order by creation time, with which a rollback would never take over; order by Helm's
+ * revision, which Argo CD does not count.
  */
 export function createVersions(options: VersionsOptions) {
   const { service, namespace, version, taskQueue, onError, onCurrent = () => {} } = options;
   // Seen on a real cluster: the server may hang on the first call for a version whose workers have
-  // just begun to poll, and answer the next at once.
+  // just begun to poll, and answer the next one at once.
   const { withinDeadline = (call) => call() } = options;
   const { checkEveryMs = 10_000, goneAfterMs = 75_000, startDeadlineMs = 600_000 } = options;
   const { rampStepMs, countTasks, onStopped = () => {}, rollout = 'worker', takeOverMs = 300_000 } = options;
@@ -101,7 +103,11 @@ export function createVersions(options: VersionsOptions) {
     }
   }
 
-  /** Returns since when checks fail. @throws StartRefused once that is too long. */
+  /**
+   * Returns since when checks fail.
+   *
+   * @throws StartRefused after the deadline.
+   */
   function reportFailure(cause: unknown, failingSince: number): number {
     const failedMs = performance.now() - failingSince;
     if (failedMs > startDeadlineMs) throw notCurrent(cause);
@@ -133,7 +139,7 @@ export function createVersions(options: VersionsOptions) {
     const isCurrentAlive = current !== null && (await isAlive(current));
     if (isCurrentAlive) currentSeenAt = performance.now();
     const action = plan({ ...state, isCurrentAlive, hasBegun, ...(await judgeStep(ramping)) });
-    // The conflict token lets one of several that see the same win.
+    // With the conflict token, only one of several workers that see the same state succeeds.
     const change = { namespace, deploymentName, buildId, conflictToken };
     if (action.kind === 'makeCurrent') {
       await withinDeadline(() => service.setWorkerDeploymentCurrentVersion(change));
@@ -154,12 +160,14 @@ export function createVersions(options: VersionsOptions) {
     return planOperated({ ...state, withoutCurrentMs: performance.now() - currentSeenAt }, { takeOverMs });
   }
 
-  /** What this process did since it first saw the share of traffic that its version has now. */
+  /**
+   * Returns what this process did since it first saw the current share of traffic of its version.
+   */
   async function judgeStep(ramping: RampState['ramping']) {
     const tasks = await countTasks();
     const percentage = ramping?.buildId === buildId ? ramping.percentage : -1;
     if (percentage !== step.percentage) {
-      // A task that failed as the share changed counts too: it failed on this version's code.
+      // A task that failed while the share changed counts too: it failed on this version's code.
       step = { percentage, startedAt: performance.now(), tasks: { ...tasks, failed: step.tasks.failed } };
     }
     return {
@@ -186,17 +194,17 @@ export function createVersions(options: VersionsOptions) {
   return {
     /**
      * Resolves when this version is current, after the steps of its ramp; not while that is
-     * stopped. The server knows a version, and its queues, a moment after the worker's first polls,
+     * stopped. The server knows a version and its queues a moment after the worker's first polls,
      * so this is repeated until then.
      *
-     * @throws StartRefused after the deadline: without, it would get no work.
+     * @throws StartRefused after the deadline: the worker would get no work.
      */
     async start(): Promise<void> {
       await becomeCurrent();
       if (!stopping.signal.aborted) void loop.start();
     },
     /**
-     * Waits for the check under way. Safe to call twice, and before `start`. The version stays
+     * Waits for the current check. Can be called twice, and before `start`. The version stays
      * current: another pod of it may live.
      */
     async stop(): Promise<void> {
@@ -208,7 +216,7 @@ export function createVersions(options: VersionsOptions) {
 
 type Described = Awaited<ReturnType<NativeConnection['workflowService']['describeWorkerDeployment']>>;
 
-/** Which version is current, and which one takes a share; null: none. */
+/** Returns the current version and the one that takes a share; null: none. */
 function readRouting({ workerDeploymentInfo }: Described): Pick<RampState, 'current' | 'ramping'> {
   const routing = workerDeploymentInfo?.routingConfig;
   const buildId = routing?.rampingDeploymentVersion?.buildId;
