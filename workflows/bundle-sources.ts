@@ -3,7 +3,7 @@ import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleWithSourceMap } f
 
 /**
  * Bundles `workflows/` for a worker. Its source map has lines only: columns would depend on the
- * length of this machine's paths, and a prebuilt bundle is to have the same bytes everywhere.
+ * length of this machine's paths, and a prebuilt bundle must have the same bytes everywhere.
  */
 export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
   return bundleWorkflowCode({

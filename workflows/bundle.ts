@@ -6,19 +6,21 @@ import { fileURLToPath } from 'node:url';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { z } from 'zod';
 
-/** A prebuilt bundle as its file holds it: the code, and what it was built from. */
+/** The file of a prebuilt bundle: the code, and a hash of its sources. */
 const BundleFile = z.object({ sources: z.string(), code: z.string() });
 
 const mapMark = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
 const workflowsFolder = fileURLToPath(new URL('.', import.meta.url));
 
-/** A prebuilt workflow bundle that is not this release's, or none. The message says what to do. */
+/**
+ * A prebuilt workflow bundle that is missing or of another release. The message says what to do.
+ */
 export class BundleRefused extends Error {}
 
 /**
- * What a bundle is built from, as one hash: every source below `workflows/`, and the version of the
- * SDK whose code is bundled with them. A bundle of other sources would replay running deliveries by
- * code that the activities beside it do not know.
+ * Returns one hash of what a bundle is built from: every source below `workflows/`, and the version
+ * of the SDK. A bundle of other sources would replay running deliveries with code that does not
+ * match the activities.
  */
 function hashWorkflowSources(folder = workflowsFolder): string {
   const hash = createHash('sha256');
@@ -28,10 +30,10 @@ function hashWorkflowSources(folder = workflowsFolder): string {
 }
 
 /**
- * Writes a bundle to a file, which the image of the apps carries. The same sources give the same
- * bytes wherever they lie: paths of the build machine are taken out of the source map, and so are
- * the sources themselves, which the image has. The bundler names modules by the current folder, so
- * it is run in the package's own.
+ * Writes a bundle to a file, which the image of the apps contains. The same sources give the same
+ * bytes in every folder: paths of the build machine and the sources themselves, which the image
+ * has, are removed from the source map. The bundler names modules relative to the current folder,
+ * so it runs in the package's own.
  */
 export function writeWorkflowBundle(file: string, { code }: Pick<WorkflowBundleWithSourceMap, 'code'>): void {
   const bundle = { sources: hashWorkflowSources(), code: withPortableMap(code, process.cwd()) };
@@ -39,8 +41,8 @@ export function writeWorkflowBundle(file: string, { code }: Pick<WorkflowBundleW
 }
 
 /**
- * @throws BundleRefused when the file cannot be read, is no bundle, or was built from other sources
- * than lie here.
+ * @throws BundleRefused when the file cannot be read, is no bundle, or was built from other
+ * sources.
  */
 export function readWorkflowBundle(file: string): WorkflowBundleWithSourceMap {
   const bundle = parseBundle(file);
@@ -82,7 +84,7 @@ function parseBundle(file: string): z.output<typeof BundleFile> {
   }
 }
 
-/** In one order on every machine. */
+/** Lists the sources in the same order on every machine. */
 function listSources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))

@@ -7,31 +7,35 @@ import { redeliveryWorkflowId } from './redeliver/types.ts';
 import { WorkflowRefused } from './refused.ts';
 import type { SendTestInput, SignatureCheck, TestResult } from './send-test/types.ts';
 
-/** Signals and starts of workflows from outside of the worker. */
+/** Signals and starts workflows from outside the worker. */
 export interface WorkflowClient {
   /**
-   * Makes a delivery's next attempt now. False when its workflow ended meanwhile; then the
-   * reconciler looks after the delivery within a minute or so.
+   * Makes a delivery's next attempt now. Returns false when its workflow has ended; the reconciler
+   * then repairs the delivery within about a minute.
    */
   retryNow(delivery: DeliveryKey, round: number): Promise<boolean>;
   /**
-   * Ends a delivery's workflow, which its caller has settled in the database first. False when it
-   * had ended.
+   * Ends the workflow of a delivery that the caller has settled in the database. Returns false when
+   * it had ended.
    */
   cancelDelivery(delivery: DeliveryKey, round: number): Promise<boolean>;
   /**
-   * Has a redelivery look at once whether it is to stop, which the database says; without this it
-   * does before its next page. False when it had ended.
+   * Makes a redelivery check at once whether it was stopped in the database; otherwise it checks
+   * before its next page. Returns false when it had ended.
    */
   cancelRedelivery(redeliveryId: string): Promise<boolean>;
   /**
-   * Sends a test event through a worker and waits for what came of it, 40 s at most. Null when the
-   * webhook is deleted meanwhile. @throws WorkflowRefused when no worker carried it out.
+   * Sends a test event through a worker and waits at most 40 s for the result. Returns null when
+   * the webhook is deleted meanwhile.
+   *
+   * @throws WorkflowRefused when no worker carried it out.
    */
   sendTest(input: SendTestInput): Promise<TestResult | null>;
   /**
-   * Finds out whether the receiver verifies signatures; waits 60 s at most. Null when the webhook
-   * is deleted meanwhile. @throws WorkflowRefused when no worker that can do it carried it out.
+   * Checks whether the receiver verifies signatures; waits at most 60 s. Returns null when the
+   * webhook is deleted meanwhile.
+   *
+   * @throws WorkflowRefused when no worker carried it out.
    */
   checkSignatures(input: SendTestInput): Promise<SignatureCheck | null>;
   close(): Promise<void>;
@@ -40,8 +44,10 @@ export interface WorkflowClient {
 const connectTimeoutMs = 5_000;
 
 /**
- * Connects to Temporal. @throws WorkflowRefused when it does not answer within 5 s, or does not let
- * us in; the message says why.
+ * Connects to Temporal.
+ *
+ * @throws WorkflowRefused when it does not answer within 5 s, or refuses the connection; the
+ * message says why.
  */
 export async function openWorkflowClient(temporal: TemporalServer): Promise<WorkflowClient> {
   const options = { ...connectionOptions(temporal), connectTimeout: connectTimeoutMs };
@@ -59,26 +65,15 @@ export async function openWorkflowClient(temporal: TemporalServer): Promise<Work
     retryNow: (delivery, round) => retryNow(client, delivery, round),
     cancelDelivery: (delivery, round) => signal(client, workflowIdOf(delivery, round), 'cancel'),
     cancelRedelivery: (redeliveryId) => signal(client, redeliveryWorkflowId(redeliveryId), 'cancel'),
-    async sendTest(input) {
-      const result = await executeTest(client, input, '40s');
-      return result === null || 'eventId' in result ? result : result.good;
-    },
-    async checkSignatures(input) {
-      const result = await executeTest(client, { ...input, checkSignatures: true }, '60s');
-      if (result === null || 'result' in result) return result;
-      // A worker of the version before this knows no check, and sent a test event.
-      throw new WorkflowRefused(
-        'old_worker',
-        'An older worker answered, which cannot check signatures yet: ask again once all are new.',
-      );
-    },
+    sendTest: (input) => executeTest<TestResult>(client, input, '40s'),
+    checkSignatures: (input) => executeTest<SignatureCheck>(client, { ...input, checkSignatures: true }, '60s'),
     close: () => connection.close(),
   };
 }
 
 /**
- * Makes a delivery's next attempt now, over an open client. False when its workflow ended
- * meanwhile.
+ * Makes a delivery's next attempt now, with an open client. Returns false when its workflow has
+ * ended.
  */
 export function retryNow(client: Client, delivery: DeliveryKey, round: number): Promise<boolean> {
   return signal(client, workflowIdOf(delivery, round), 'retryNow');
@@ -95,18 +90,15 @@ async function signal(client: Client, workflowId: string, name: 'retryNow' | 'ca
 }
 
 /** @throws WorkflowRefused when the workflow failed, or no worker carried it out in time. */
-async function executeTest(
+async function executeTest<Result extends TestResult | SignatureCheck>(
   client: Client,
   input: SendTestInput,
   workflowExecutionTimeout: '40s' | '60s',
-): Promise<TestResult | SignatureCheck | null> {
+): Promise<Result | null> {
   const workflowId = `test/${input.webhookId}/${randomUUIDv7()}`;
   const options = { taskQueue: deliverQueue, workflowId, args: [input] as [SendTestInput], workflowExecutionTimeout };
   try {
-    return await client.workflow.execute<(input: SendTestInput) => Promise<TestResult | SignatureCheck | null>>(
-      'sendTest',
-      options,
-    );
+    return await client.workflow.execute<(input: SendTestInput) => Promise<Result | null>>('sendTest', options);
   } catch (error) {
     if (!(error instanceof WorkflowFailedError)) throw error;
     throw new WorkflowRefused(

@@ -1,6 +1,6 @@
 /**
- * All that a worker bundles. Workflow code is replayed: it is deterministic, and imports the SDK,
- * pure files and types only.
+ * Everything that a worker bundles. Workflow code is replayed: it is deterministic, and imports
+ * only the SDK, pure files and types.
  */
 export { deliverEvent } from './deliver-event/workflow.ts';
 export { redeliver } from './redeliver/workflow.ts';

@@ -1,10 +1,10 @@
 import { Refused } from '#domain/contract/refused.ts';
 
-/** Why Temporal or a worker did not do what was asked. */
-export type WorkflowRefusal = 'temporal_away' | 'no_worker' | 'old_worker';
+/** Why Temporal or a worker did not carry out a request. */
+export type WorkflowRefusal = 'temporal_away' | 'no_worker';
 
 /**
- * A refusal of what carries workflows out: `reason` for the program, `message` a sentence for the
- * person who asked.
+ * A refusal of what carries workflows out: `reason` for programs, `message` a sentence for the
+ * caller.
  */
 export class WorkflowRefused extends Refused<WorkflowRefusal> {}

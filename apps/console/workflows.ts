@@ -28,7 +28,6 @@ export const awaySentences = {
   notConfigured: 'Sending is not available on this installation. Contact support.',
   away: 'Sending is temporarily unavailable. No events are lost. Try again in a moment.',
   no_worker: 'The event was not sent in time. Try again in a moment. If this continues, contact support.',
-  old_worker: 'Sending is being updated. Try again in a few minutes.',
 };
 
 /** The warning in the operator's log when there is no Temporal server. */

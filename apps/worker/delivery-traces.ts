@@ -89,7 +89,6 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
 
     /** Called again, with the same ids, when Temporal repeats the workflow's last task. */
     ended(round: RoundEnd): void {
-      if (round.begunAtMs === null || round.type === null) return;
       tracing.record({
         traceId: traceIdOf(round.eventId),
         spanId: roundSpanIdOf(round),

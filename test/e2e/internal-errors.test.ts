@@ -254,6 +254,7 @@ async function arrangeActivities() {
     eventId: event?.id as string,
     round: 1,
     nextDelayMs: 60_000,
+    internalErrors: 0,
   };
   const activities = createDeliveryActivities(dependencies);
   return { owner, rows, receiver, errors, input, activities, testActivities: createTestActivities(dependencies) };
@@ -322,7 +323,6 @@ async function arrange(
     slow: false,
     type: 'client.started',
     begunAtMs: Date.now(),
-    firstAttempt: 'local',
     ...option,
   };
   const start = () =>

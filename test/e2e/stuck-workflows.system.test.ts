@@ -189,7 +189,15 @@ async function arrange() {
     setDue: () => owner.pool.query(`update delivery set next_attempt_at = clock_timestamp() - interval '1 minute'`),
     /** As of a relay that started it, long ago. */
     async startStranded(): Promise<void> {
-      const input: DeliverEventInput = { ...ids, eventId, round: 1, delaysMs: [], slow: false };
+      const input: DeliverEventInput = {
+        ...ids,
+        eventId,
+        round: 1,
+        delaysMs: [],
+        slow: false,
+        type: 'seat.given',
+        begunAtMs: 0,
+      };
       await startStranded('deliverEvent', workflowIdOf(input, 1), input);
       await owner.pool.query(
         `update delivery set started = true, next_attempt_at = clock_timestamp() - interval '1 minute'`,

@@ -76,6 +76,7 @@ class World {
       eventId,
       round,
       nextDelayMs: failed + 1 < attemptsOfSchedule ? 5_000 : null,
+      internalErrors: 0,
       onlyAsFirst: !workflow.hasBegun || workflow.attempt !== null,
     };
     workflow.hasBegun = true;

@@ -39,7 +39,6 @@ async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds
     type: 'client.started',
     delaysMs: [500, 500, 500],
     begunAtMs: Date.now(),
-    firstAttempt: 'local',
     eventsPerRun: 5,
   };
   const handle = await client.workflow.start('deliverEvent', { taskQueue: deliverQueue, workflowId, args: [input] });

@@ -25,12 +25,13 @@ import {
   type UnderWay,
 } from './types.ts';
 
-/** What one post came to, as the delivery's record needs it. */
+/** The result of one post, as the delivery's record stores it. */
 export interface PostOutcome {
   kind: 'delivered' | 'refused' | 'failed';
   status: number | null;
   /**
-   * A stable code, and a sentence with the remedy; neither holds a secret, a body or a URL's query.
+   * A stable code, and a sentence with the remedy; neither contains a secret, a body or a URL's
+   * query.
    */
   cause: string;
   explanation: string;
@@ -40,7 +41,10 @@ export interface PostOutcome {
   /** At most 16 KiB of the answer. */
   answer: Buffer;
   retryAfterSeconds: number | null;
-  /** An internal error: nothing was sent, and the attempt does not count against the receiver. */
+  /**
+   * Whether it is an internal error: nothing was sent, and the attempt does not count against the
+   * receiver.
+   */
   isInternalError: boolean;
 }
 
@@ -50,24 +54,24 @@ export const internalErrorExplanation =
   'nothing to do, the attempt does not count and is made again.';
 
 /**
- * Lengths of the phases in order, whole ms; null or absent when one was not completed or not
+ * Durations of the phases in order, whole ms; null or absent when a phase was not completed or not
  * needed.
  */
 export interface AttemptTimings {
   dns?: number | null;
   connect?: number | null;
   tls?: number | null;
-  /** From the request's hand-over to the first byte of an answer. */
+  /** From the start of the request to the first byte of the answer. */
   firstByte?: number | null;
   total: number;
 }
 
-/** What an attempt signs. */
+/** What the signature of an attempt covers. */
 export interface ToBeSigned {
   sealed: Buffer[];
   body: Buffer;
   /**
-   * Whole seconds since 1970 by PostgreSQL's clock: a worker's own may be wrong, and receivers
+   * Whole seconds since 1970 by PostgreSQL's clock: a worker's clock may be wrong, and receivers
    * refuse old signatures.
    */
   timestampSeconds: number;
@@ -75,7 +79,7 @@ export interface ToBeSigned {
 
 export interface ActivityDependencies {
   pool: Pool;
-  /** One HTTP attempt for a webhook; never throws for what the receiver does. */
+  /** Makes one HTTP request for a webhook; never throws because of the receiver. */
   post: (request: {
     organizationId: string;
     webhookId: string;
@@ -84,24 +88,26 @@ export interface ActivityDependencies {
     body: Buffer;
   }) => Promise<PostOutcome>;
   /**
-   * Returns the headers of one attempt, signed with sealed secrets (newest first) that open only
-   * for this webhook. Throws when one does not.
+   * Returns the headers of one attempt, signed with sealed secrets (newest first) that can be
+   * unsealed for this webhook only.
+   *
+   * @throws Error when one cannot be unsealed.
    */
   sign: (delivery: DeliveryKey, signed: ToBeSigned) => Record<string, string>;
   onAttempt?: (line: AttemptLine) => void;
-  /** Called for an attempt that was found under way without a process that makes it. */
+  /** Called for an attempt that was in progress when its process ended. */
   onLost?: (lost: LostAttempt) => void;
   /**
-   * Reports an internal error whose text goes nowhere else. `code` is stable: the attempt's cause,
-   * or what could not be done.
+   * Called with an internal error whose text is stored nowhere else. `code` is stable: the
+   * attempt's cause, or what could not be done.
    */
   onInternalError?: (error: unknown, delivery: DeliveryKey, code: InternalErrorCode) => void;
 }
 
 /**
  * `internal_error`: an attempt could not be prepared. `activity_failed`: an attempt could not be
- * admitted, made or recorded; its workflow goes on. `delivery_missing`: an outcome came for a
- * delivery that PostgreSQL does not have.
+ * admitted, made or recorded; its workflow continues. `delivery_missing`: PostgreSQL does not have
+ * the delivery of an outcome.
  */
 export type InternalErrorCode = 'internal_error' | 'activity_failed' | 'delivery_missing';
 
@@ -126,27 +132,26 @@ export interface LostAttempt extends DeliveryKey {
 }
 
 /**
- * How often the schedule's last attempt is made again after it was lost. The receiver may never
- * have received it. But what kills the worker in each of them would do so again, and the delivery
- * must end at some time.
+ * How often the schedule's last attempt is made again after it was lost. The receiver may not have
+ * got it. But if the attempt itself kills the worker, the delivery must end at some time.
  */
 const lostLastRepeats = 3;
 /**
- * Recording an outcome is retried until this much of the attempt's time is left, which its
- * report to Temporal takes.
+ * Recording an outcome is retried until this much of the attempt's time is left, for its report to
+ * Temporal.
  */
 const reserveMs = 2_000;
 const uniqueViolation = '23505';
 
 /**
- * How long admitting an attempt may take. A post that begins later could outlast
+ * How long admitting an attempt may take. A post that begins later could last longer than
  * `attemptTimeoutMs`, after which the attempt counts as lost and another one may begin.
  */
 const admissionTimeoutMs = attemptTimeoutMs - postDeadlineMs - reserveMs;
 
 type Admitted = AdmittedRow & { number: number; startedAt: string; startedAtMs: number };
 
-/** Makes the activities of deliveries, over the connections of the worker that runs them. */
+/** Creates the activities of deliveries, over the connections of the worker that runs them. */
 export function createDeliveryActivities(deps: ActivityDependencies): DeliveryActivities {
   const { pool, post, sign, onAttempt = () => {}, onLost = () => {}, onInternalError = () => {} } = deps;
 
@@ -180,7 +185,7 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     return result;
   }
 
-  /** Returns the signed request; null when it could not be prepared, which is reported. */
+  /** Returns the signed request, or null when it could not be prepared, which is reported. */
   function prepare(input: AttemptInput, admitted: Admitted, isLate: boolean) {
     const { organizationId, webhookId } = input;
     const { number, url, sequence, startedAtMs } = admitted;
@@ -258,11 +263,11 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
   }
 
   /**
-   * Temporal keeps what a failed activity says, and no text of an error may get there: it could
+   * Temporal stores what a failed activity reports, so no error text may be part of it: it could
    * quote a value.
    */
   const withoutText =
-    <Input extends AttemptInput, Result>(activity: (input: Input) => Promise<Result>) =>
+    <Input extends DeliveryKey, Result>(activity: (input: Input) => Promise<Result>) =>
     async (input: Input): Promise<Result> => {
       try {
         return await activity(input);
@@ -277,10 +282,10 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
   return { attemptDelivery: withoutText(attemptDelivery), recordLostAttempt: withoutText(recordLostAttempt) };
 }
 
-/** All that Temporal keeps of an internal error. */
+/** All that Temporal stores of an internal error. */
 export const internalErrorMessage = 'internal error; see the worker log';
 
-/** The outcome of an attempt of which nothing was sent. */
+/** The outcome of an attempt that sent nothing. */
 export const internalError: PostOutcome = {
   kind: 'failed',
   status: null,
@@ -296,22 +301,22 @@ export const internalError: PostOutcome = {
 
 const isAdmitted = (row: AdmittedRow): row is Admitted => row.number !== null;
 
-/** Names a result for logs and metrics. */
+/** Returns the name of a result for logs and metrics. */
 function nameOutcome(result: AttemptResult): AttemptLine['outcome'] {
   if (result.kind === 'postponed' || result.kind === 'closed') return 'internal_error';
   return result.kind;
 }
 
-/** How a round goes on after an attempt that was lost. */
-function resultOfLoss({ nextDelayMs, lostLast = lostLastRepeats }: LostAttemptInput): AttemptResult {
+/** Returns how a round continues after a lost attempt. */
+function resultOfLoss({ nextDelayMs, lostLast }: LostAttemptInput): AttemptResult {
   if (nextDelayMs !== null) return { kind: 'failed', waitMs: nextDelayMs };
   if (lostLast >= lostLastRepeats) return { kind: 'exhausted' };
   return { kind: 'postponed', waitMs: waitAfterInternalErrorMs(lostLast, Math.random()), because: 'lost' };
 }
 
 /**
- * How a round goes on when no attempt of it is under way: the last one was never admitted, or only
- * the report of its outcome was lost.
+ * Returns how a round continues when none of its attempts is in progress: the last one was never
+ * admitted, or only the report of its outcome was lost.
  */
 function resultAfterLoss(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
   if (!row?.open) return { kind: 'closed' };
@@ -322,7 +327,7 @@ function resultAfterLoss(row: LostRow | undefined, nextDelayMs: number | null): 
 
 /**
  * Admits the attempt. When the reply is lost, the admission may have been committed: it is looked
- * up by its id before it is asked for again, so a lost reply uses up no attempt of the schedule.
+ * up by its id before it is requested again, so a lost reply uses up no attempt of the schedule.
  *
  * @param giveUpAt - by `performance.now`; an error after it is thrown.
  * @returns null when the delivery is not open to this round; `number` null when no concurrency slot
@@ -334,7 +339,7 @@ async function admit(pool: Pool, input: AttemptInput, giveUpAt: number): Promise
     try {
       const own = isReplyLost ? await findAdmission(pool, input, admissionId) : undefined;
       const asked = own ?? (await askForAdmission(pool, input, admissionId));
-      // The first one may have been admitted while this one was asked for, and refused it.
+      // The first request may have been admitted while this one ran, which was then refused.
       if (asked !== noSlot || !isReplyLost) return asked;
       return (await findAdmission(pool, input, admissionId)) ?? noSlot;
     } catch (error) {
@@ -344,7 +349,9 @@ async function admit(pool: Pool, input: AttemptInput, giveUpAt: number): Promise
   }
 }
 
-/** Another worker may take the same concurrency slot at the same moment; then it tries another. */
+/**
+ * Another worker may take the same concurrency slot at the same time; another slot is then tried.
+ */
 async function askForAdmission(pool: Pool, input: AttemptInput, admissionId: string): Promise<AdmittedRow | null> {
   const { organizationId, webhookId, eventId, round, nextDelayMs, onlyAsFirst = false } = input;
   const values = [organizationId, webhookId, eventId, round, nextDelayMs === null, onlyAsFirst, admissionId];
@@ -359,7 +366,7 @@ async function askForAdmission(pool: Pool, input: AttemptInput, admissionId: str
   return noSlot;
 }
 
-/** Two statements: the second one's snapshot has what the first one waited for. */
+/** Two statements: the snapshot of the second one includes what the first one waited for. */
 async function findAdmission(
   pool: Pool,
   { organizationId, webhookId, eventId }: DeliveryKey,
@@ -372,13 +379,13 @@ async function findAdmission(
 }
 
 /**
- * Whether an error says nothing about its statement: the connection broke (no answer of
- * PostgreSQL), or the server ended it (SQLSTATE 57P01 to 57P03, class 08).
+ * Returns whether an error says nothing about its statement: the connection broke, or the server
+ * ended it (SQLSTATE 57P01 to 57P03, class 08).
  */
 const isConnectionLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || /^(57P0[123]|08)/.test(error.code ?? '');
 
-/** The answer when other attempts took the last free concurrency slot several times. */
+/** The result when other attempts took the last free concurrency slot several times. */
 const noSlot: AdmittedRow = {
   number: null,
   isBegun: false,
@@ -392,7 +399,7 @@ const noSlot: AdmittedRow = {
   secrets: null,
 };
 
-function resultOf(outcome: PostOutcome, { nextDelayMs, internalErrors = 0 }: AttemptInput): AttemptResult {
+function resultOf(outcome: PostOutcome, { nextDelayMs, internalErrors }: AttemptInput): AttemptResult {
   if (outcome.kind === 'delivered') return { kind: 'delivered' };
   if (outcome.isInternalError)
     return {
@@ -406,9 +413,9 @@ function resultOf(outcome: PostOutcome, { nextDelayMs, internalErrors = 0 }: Att
 }
 
 /**
- * The answer is here and must not be forgotten because the database is away: tried until `giveUpAt`
- * (by `performance.now`), which leaves a failover nearly all of the attempt's time. Then the
- * attempt is closed as lost, and one that was accepted is posted again.
+ * Retries a write while the database is away, until `giveUpAt` (by `performance.now`). This leaves
+ * a failover nearly all of the attempt's time. After that the attempt is closed as lost, and an
+ * accepted event is posted again.
  */
 async function retriedWhileAway<Result>(write: () => Promise<Result>, giveUpAt: number): Promise<Result> {
   for (;;) {

@@ -2,15 +2,15 @@ import type { Priority } from '@temporalio/common';
 
 /**
  * Priorities of queued tasks (1 is first, 5 last, 3 is Temporal's default): first attempts for a
- * healthy webhook, then test events, at which a person waits, then everything
- * that was tried before or goes to a failing webhook.
+ * healthy webhook, then test events, for which a person waits, then retries and attempts for a
+ * failing webhook.
  */
 const firstAttemptPriority = 2;
 const retryPriority = 4;
 
 /**
- * Of a round's workflow and its first attempt: organizations share the queue evenly, however much
- * one of them has in it.
+ * Returns the priority of a round's workflow and its first attempt. Organizations share the queue
+ * evenly, whatever number of tasks each has in it.
  */
 export function priorityOfRound(round: {
   organizationId: string;
@@ -23,5 +23,5 @@ export function priorityOfRound(round: {
   };
 }
 
-/** Of a retry; its organization is inherited from the workflow. */
+/** The priority of a retry; its organization is inherited from the workflow. */
 export const priorityOfRetry: Priority = { priorityKey: retryPriority };

@@ -8,22 +8,22 @@ const hourMs = 60 * minuteMs;
 export const defaultSchedule = '5s,30s,5m,15m,30m,1h,2h,4h,8h,12h,20h,24h';
 
 /**
- * Jitter on each wait: up to a tenth more, so that a receiver that comes back does not meet
- * everything at once.
+ * Jitter on each wait: up to a tenth more, so that a receiver that recovers does not get everything
+ * at once.
  */
 export const jitter = 0.1;
 
-/** How long the waits of a schedule take at most, jitter included, in milliseconds. */
+/** Returns the longest total of a schedule's waits, including jitter, in milliseconds. */
 export const longestScheduleMs = (delaysMs: readonly number[]): number =>
   delaysMs.reduce((sum, delayMs) => sum + delayMs, 0) * (1 + jitter);
 
 const internalErrorWaitMs = { first: 15_000, most: 10 * minuteMs };
 
 /**
- * How long a delivery waits after an internal error, in milliseconds: 15 s after the first, twice
- * as long after each that follows it, 10 minutes at most, with the schedule's jitter. An error may
- * last for days, and each try is a row and a dozen events of history. `before` is how many such
- * errors came right before; `random` is 0 to 1.
+ * Returns the wait after an internal error in milliseconds: 15 s after the first, doubled after
+ * each consecutive one, at most 10 minutes, with the schedule's jitter. An error may last for days,
+ * and each attempt is a row and a dozen events of history. `before` is the number of consecutive
+ * errors before it; `random` is 0 to 1.
  */
 export function waitAfterInternalErrorMs(before: number, random: number): number {
   const waitMs = Math.min(internalErrorWaitMs.first * 2 ** before, internalErrorWaitMs.most);
@@ -32,17 +32,18 @@ export function waitAfterInternalErrorMs(before: number, random: number): number
 
 const slotWaitMs = { least: 1_000, most: minuteMs };
 /**
- * How long a hanging receiver holds a concurrency slot: an attempt's time, and a second for what is read and written
- * before and after.
+ * How long a hanging receiver holds a concurrency slot: the time of a post, and a second for reads
+ * and writes before and after it.
  */
 const hungAttemptMs = postDeadlineMs + 1_000;
 
 /**
- * Returns how long a delivery waits that found no free concurrency slot, in milliseconds. One second
- * while attempts have just begun, as they may end at once. After that the receiver counts as
- * hanging, and the delivery is tried after those before it, a minute later at most. Asking costs
- * Temporal as much as an attempt does: 20 deliveries that asked every second took a third of a core.
- * Nothing new is started for the webhook meanwhile. `queue` is null when it is not known.
+ * Returns the wait of a delivery that found no free concurrency slot, in milliseconds: one second
+ * while attempts have just begun, because they may end at once. After that the receiver counts as
+ * hanging, and the delivery is tried after those before it, within a minute. A request for a slot
+ * costs Temporal as much as an attempt: 20 deliveries that asked every second took a third of a
+ * core. No other delivery of the webhook is started meanwhile. `queue` is null when it is not
+ * known.
  */
 export function waitForSlotMs(queue: SlotQueue | null): number {
   const { least, most } = slotWaitMs;
@@ -55,10 +56,10 @@ export function waitForSlotMs(queue: SlotQueue | null): number {
 const units: Record<string, number> = { ms: 1, s: 1_000, m: minuteMs, h: hourMs };
 
 /**
- * Reads a schedule such as `1s,2s,5m` (units ms, s, m, h) into milliseconds.
+ * Parses a schedule such as `1s,2s,5m` (units ms, s, m, h) into milliseconds.
  *
- * @throws RangeError when a part is no positive wait of at most 48 hours, or there are none or more
- * than 50.
+ * @throws RangeError when a part is not a positive wait of at most 48 hours, or when there are none
+ * or more than 50.
  */
 export function parseSchedule(text: string): number[] {
   const delays = text.split(',').map((part) => {

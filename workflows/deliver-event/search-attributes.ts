@@ -1,8 +1,8 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 
 /**
- * Operators list deliveries in Temporal by these search attributes, all of type Keyword. They are
- * set at the start and never change: PostgreSQL knows a delivery's state, and Temporal lists its
+ * The search attributes by which operators list deliveries in Temporal, all of type Keyword. They
+ * are set at the start and never change: PostgreSQL has a delivery's state, and Temporal lists its
  * workflows by `ExecutionStatus`.
  */
 export const organizationAttribute = defineSearchAttributeKey('OrgApiOrganization', 'KEYWORD');
@@ -10,7 +10,7 @@ export const webhookAttribute = defineSearchAttributeKey('OrgApiWebhook', 'KEYWO
 export const eventAttribute = defineSearchAttributeKey('OrgApiEvent', 'KEYWORD');
 export const eventTypeAttribute = defineSearchAttributeKey('OrgApiEventType', 'KEYWORD');
 
-/** All of them, as a namespace has to know them. */
+/** All search attributes that a namespace needs. */
 export const deliveryAttributes = [
   organizationAttribute,
   webhookAttribute,

@@ -1,6 +1,6 @@
 /**
- * Everything that enters Temporal is here: ids, numbers and codes, never a body, a secret, a URL or
- * a name.
+ * Every type that enters Temporal is here: ids, numbers and codes, and never a body, a secret, a
+ * URL or a name.
  */
 import type { Sinks } from '@temporalio/workflow';
 
@@ -12,41 +12,39 @@ export interface DeliveryKey {
 }
 
 export interface DeliverEventInput extends DeliveryKey {
-  /** Which round of the delivery this workflow is; an attempt of an older one is not admitted. */
+  /**
+   * The round of the delivery that this workflow carries out; attempts of an older one are not
+   * admitted.
+   */
   round: number;
-  /** Milliseconds from each failed attempt to the next; one attempt more than there are waits. */
+  /**
+   * Milliseconds from each failed attempt to the next. There is one attempt more than there are
+   * waits.
+   */
   delaysMs: number[];
-  /** True for a webhook that is failing: its first attempts too go to the slow queue. */
+  /** Whether the webhook is failing: its first attempts also go to the slow queue. */
   slow: boolean;
-  /** The event's type; absent in workflows that began before 2026-11-21. */
-  type?: string;
+  /** The event's type. */
+  type: string;
   /**
-   * When this round became due (of a first round: the event's own time), Unix time in ms, by
-   * PostgreSQL's clock. Absent like `type`.
+   * When this round became due (a first round: the event's own time), Unix time in ms, by
+   * PostgreSQL's clock.
    */
-  begunAtMs?: number;
-  /**
-   * Where the first attempt is made: `local` in the worker that has the workflow's first task, else
-   * by a task of its own. Absent in workflows that began before 2026-11-22.
-   */
-  firstAttempt?: 'local';
-  /**
-   * Where the run before stood that continued as this one; absent in a round's first run, whose
-   * first attempt is still to be made.
-   */
+  begunAtMs: number;
+  /** The progress of the run that continued as this one; absent in a round's first run. */
   progress?: DeliveryProgress;
   /**
-   * A run continues as a new one at so many events of history, too, instead of only when Temporal
-   * suggests it (at about 4,000). For tests.
+   * For tests: a number of history events after which a run continues as a new one. By default
+   * Temporal suggests it, at about 4,000.
    */
   eventsPerRun?: number;
 }
 
-/** What a round's workflow has behind it. */
+/** The progress of a round's workflow. */
 export interface DeliveryProgress {
-  /** Failed attempts; the next wait of the schedule is that of this number. */
+  /** Failed attempts; the index of the schedule's next wait. */
   failed: number;
-  /** Internal errors in a row, since an attempt last reached the receiver. */
+  /** Consecutive internal errors since an attempt last reached the receiver. */
   internalErrors: number;
   /** How often the schedule's last attempt was lost. */
   lostLast: number;
@@ -59,43 +57,35 @@ export type DeliveryEnd = 'delivered' | 'exhausted' | 'closed';
 
 export interface AttemptInput extends DeliveryKey {
   round: number;
-  /**
-   * The wait that follows a failure, jitter included; null when this is the schedule's last
-   * attempt.
-   */
+  /** The wait after a failure, including jitter; null when this is the schedule's last attempt. */
   nextDelayMs: number | null;
-  /** Admitted only if its round has no attempt yet; a repetition gets `begun`. */
+  /** Whether it is admitted only if its round has no attempt yet; a repetition gets `begun`. */
   onlyAsFirst?: boolean;
-  /**
-   * Internal errors in a row before it, which make the wait after another one longer; absent: none.
-   */
-  internalErrors?: number;
+  /** Consecutive internal errors before it, which lengthen the wait after another one. */
+  internalErrors: number;
 }
 
-export interface LostAttemptInput extends AttemptInput {
-  /**
-   * How often the schedule's last attempt was lost before; absent when a worker of before asks,
-   * which would not count its repeats: it is not repeated.
-   */
-  lostLast?: number;
+export interface LostAttemptInput extends Omit<AttemptInput, 'internalErrors'> {
+  /** How often the schedule's last attempt was lost before. */
+  lostLast: number;
 }
 
-/** How long a receiver has for everything of one attempt. */
+/** How long a receiver has for one attempt. */
 export const postDeadlineMs = 10_000;
 /**
- * For how long one attempt may take: the receiver's time, and the rest covers reads and writes of
- * the service. An admitted attempt without an outcome expires when it is this old, by PostgreSQL's
- * clock; only then it is closed as lost, and another one may be admitted. So two posts of a
- * delivery are never under way.
+ * How long one attempt may take: the receiver's time, and reads and writes of the service. An
+ * admitted attempt without an outcome expires at this age, by PostgreSQL's clock. Only then is it
+ * closed as lost, and another one may be admitted. So two posts of a delivery are never in progress
+ * at once.
  */
 export const attemptTimeoutMs = 20_000;
 
 /**
- * How an attempt ended. `failed` waits and goes to the schedule's next attempt; `postponed` (no
- * free concurrency slot, an internal error) waits and tries the same one again, so that it does not use up the
- * receiver's attempts. `because` is absent when no concurrency slot was free; `internalError`: it could not
- * be tried; `lost`: it was the schedule's last, and the process that made it died, so that the receiver
- * may never have had it.
+ * How an attempt ended. `failed` waits for the schedule's next attempt. `postponed` (no free
+ * concurrency slot, an internal error) waits and makes the same attempt again, so that it does not
+ * use up the receiver's attempts. `because` is absent when no concurrency slot was free;
+ * `internalError`: it could not be made; `lost`: it was the schedule's last, and its process died,
+ * so that the receiver may not have got it.
  */
 export type AttemptResult =
   | { kind: 'delivered' }
@@ -105,16 +95,14 @@ export type AttemptResult =
   | { kind: 'postponed'; waitMs: number; because?: 'internalError' | 'lost' };
 
 /**
- * The round's first attempt was begun before, by the first worker that had this step of the
- * workflow; it may still be under way there.
+ * The round's first attempt has begun in another worker that had this step of the workflow, and may
+ * still be in progress there.
  */
 export interface Begun {
   kind: 'begun';
 }
 
-/**
- * An attempt is under way that may have a process which makes it: in `waitMs` it counts as lost.
- */
+/** An attempt is in progress whose process may be alive; after `waitMs` it counts as lost. */
 export interface UnderWay {
   kind: 'underWay';
   waitMs: number;
@@ -127,44 +115,41 @@ export interface DeliveryActivities {
    */
   attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun>;
   /**
-   * Closes what a worker that died left under way, as `lost`, once it has expired, and says how to
-   * go on. An attempt that was never admitted (our database was away) does not use up one of the
-   * schedule; one whose outcome is on record already goes on from there. The schedule's last
-   * attempt is repeated a few times when it was lost, and only then exhausts the delivery.
+   * Closes an expired attempt of a worker that died as `lost`, and returns how to continue. An
+   * attempt that was never admitted (the database was away) does not use up one of the schedule. If
+   * the outcome is recorded already, the round continues from it. The schedule's last attempt is
+   * repeated a few times when it was lost, before the delivery is exhausted.
    */
   recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay>;
 }
 
-/**
- * How a round ended, for traces. `type` and `begunAtMs` are null for a workflow that began
- * before they were known.
- */
+/** How a round ended, for traces. */
 export interface RoundEnd extends DeliveryKey {
   round: number;
-  type: string | null;
-  begunAtMs: number | null;
+  type: string;
+  begunAtMs: number;
   end: DeliveryEnd;
   /** Failed attempts of this round. */
   failed: number;
 }
 
 /**
- * What a workflow reports to the worker that runs it: outside of its history, once, and not when it is
- * replayed.
+ * What a workflow reports to the worker that runs it: outside its history, once, and not during
+ * replay.
  */
 export interface DeliverySinks extends Sinks {
   delivery: { ended(end: RoundEnd): void };
 }
 
-/** Where workflows, activities and the relay meet. */
+/** The task queue of first attempts. */
 export const deliverQueue = 'deliver';
 /**
- * Retries, and deliveries to webhooks that are failing: slots of their own, so that slow receivers
- * cannot take the others'.
+ * The task queue of retries and of failing webhooks: it has slots of its own, so that slow
+ * receivers cannot use the others'.
  */
 export const deliverSlowQueue = 'deliver-slow';
 
-/** The workflow of a delivery's round: one id a round, and one round runs at a time. */
+/** Returns the workflow id of a delivery's round. One run of it exists at a time. */
 export function workflowIdOf({ webhookId, eventId }: DeliveryKey, round: number): string {
   return round === 1 ? `delivery/${webhookId}/${eventId}` : `delivery/${webhookId}/${eventId}/r${round}`;
 }
@@ -172,7 +157,7 @@ export function workflowIdOf({ webhookId, eventId }: DeliveryKey, round: number)
 const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const deliveryWorkflowId = new RegExp(`^delivery/(${uuid})/(${uuid})(?:/r([1-9][0-9]{0,8}))?$`);
 
-/** The reverse of `workflowIdOf`; null for an id that is of no delivery. */
+/** Parses an id of `workflowIdOf`; null for another id. */
 export function parseWorkflowId(workflowId: string): { webhookId: string; eventId: string; round: number } | null {
   const [, webhookId, eventId, round = '1'] = deliveryWorkflowId.exec(workflowId) ?? [];
   return webhookId === undefined || eventId === undefined ? null : { webhookId, eventId, round: Number(round) };

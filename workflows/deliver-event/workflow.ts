@@ -23,47 +23,45 @@ import {
   type DeliveryEnd,
   type DeliveryProgress,
   type DeliverySinks,
-  deliverQueue,
   deliverSlowQueue,
   type LostAttemptInput,
 } from './types.ts';
 
 /**
- * Makes the next attempt now instead of when it is due. With a time (Unix, ms) it means only a wait
- * that began before it: an attempt may be made after the delivery was seen late, and the wait that
- * follows it must not be cut short.
+ * Makes the next attempt now and not when it is due. With a time (Unix, ms) it only ends a wait
+ * that began before it: an attempt may have been made since the delivery was found late, and the
+ * wait after it must not be shortened.
  */
 export const retryNowSignal = defineSignal<[waitingSinceBeforeMs?: number]>('retryNow');
 /** Ends the workflow; the sender has settled the delivery in the database first. */
 export const cancelSignal = defineSignal('cancel');
-/** What the workflow is at: `attempting`, or `waiting` with the attempts that failed so far. */
+/** The state of the workflow: `attempting`, or `waiting` with the number of failed attempts. */
 export const stateQuery = defineQuery<{ state: 'attempting' | 'waiting'; failed: number }>('state');
 
-// One try: an attempt that may have reached the receiver is never repeated unseen, it is closed as
-// lost and the next one is an attempt of its own.
+// One try: an attempt that may have reached the receiver is never repeated without a record. It is
+// closed as lost, and the next one is an attempt of its own.
 const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempts: 1 } } as const;
-const prompt = proxyActivities<DeliveryActivities>({ ...options, taskQueue: deliverQueue });
-// In the worker that has the first task, as part of it: most deliveries end with their first
-// attempt, and this spares them a task of the server's. A worker that dies in the middle of it
-// leaves a task that another repeats; `onlyAsFirst` keeps that from posting again unseen.
+// Runs within the first task, in the worker that has it: most deliveries end with their first
+// attempt, and this saves a task of the server. If the worker dies, another one repeats the task;
+// `onlyAsFirst` prevents a second post without a record.
 const local = proxyLocalActivities<DeliveryActivities>(options);
 const slow = proxyActivities<DeliveryActivities>({
   ...options,
   taskQueue: deliverSlowQueue,
   priority: priorityOfRetry,
 });
-// Writes to the service's database only, so it is tried until it succeeds.
+// Writes to the service's database only, so it is retried until it succeeds.
 const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   startToCloseTimeout: '10s',
-  retry: { maximumInterval: '2s' }, // goes on soon after the database is back
+  retry: { maximumInterval: '2s' }, // continues soon after the database is back
   taskQueue: deliverSlowQueue,
   priority: priorityOfRetry,
 });
 /**
- * Where an attempt is made. All but a round's first go by the slow queue, also those that an
- * internal error postpones: they must not delay first attempts.
+ * Where an attempt is made. All but a round's first use the slow queue, also those that an internal
+ * error postpones, so that they do not delay first attempts.
  */
-const queues = { local, prompt, slow };
+const queues = { local, slow };
 const { delivery } = proxySinks<DeliverySinks>();
 
 /**
@@ -71,7 +69,7 @@ const { delivery } = proxySinks<DeliverySinks>();
  * schedule ends.
  */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
-  const { delaysMs, slow: isFailing, type = null, begunAtMs = null, firstAttempt } = input;
+  const { delaysMs, slow: isFailing, type, begunAtMs } = input;
   const { organizationId, webhookId, eventId } = input;
   const round = { organizationId, webhookId, eventId, round: input.round };
   let wake = false;
@@ -99,11 +97,10 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     const delayMs = delaysMs[progress.failed];
     const nextDelayMs = delayMs === undefined ? null : Math.round(delayMs * (1 + jitter * Math.random()));
     waitingSinceMs = null;
-    // Reset before the attempt and not after it: an attempt that has failed is on record a
-    // moment before this code learns of it, and a retry requested because of that record must not be
-    // ignored.
+    // Reset before the attempt: a failed attempt is recorded a moment before this code knows of it,
+    // and a retry that was requested because of that record must not be ignored.
     wake = false;
-    const where = isFirst && !isFailing ? (firstAttempt ?? 'prompt') : 'slow';
+    const where = isFirst && !isFailing ? 'local' : 'slow';
     isFirst = false;
     const result = await attempt(where, { ...round, nextDelayMs }, progress);
     if (!isToBeContinued(result)) return ended(result.kind);
@@ -116,20 +113,18 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
 }
 
 /**
- * Makes one attempt. One without a result (its worker died, or this is the second time that the
- * round's first attempt is asked for) may still be under way, so it is closed as lost only when it
- * has expired.
+ * Makes one attempt. An attempt without a result (its worker died, or the round's first attempt had
+ * begun before) may still be in progress, so it is closed as lost only when it has expired.
  */
 async function attempt(
   where: keyof typeof queues,
-  input: AttemptInput,
+  input: Omit<AttemptInput, 'internalErrors'>,
   { internalErrors, lostLast }: DeliveryProgress,
 ): Promise<AttemptResult> {
   const onlyAsFirst = where === 'local' ? { onlyAsFirst: true } : {};
   const attempted = queues[where].attemptDelivery({ ...input, ...onlyAsFirst, internalErrors });
   const result = await attempted.catch((error: unknown) => {
-    // A local activity's failure comes as the activity threw it, without an ActivityFailure around
-    // it.
+    // A local activity's failure is thrown without an ActivityFailure around it.
     if (!(error instanceof TemporalFailure) || isCancellation(error)) throw error;
     return null;
   });
@@ -143,8 +138,8 @@ async function attempt(
 }
 
 /**
- * Only a failed attempt is one of the schedule; the receiver had its chance in it, so an internal
- * error after it is the first in a row.
+ * Only a failed attempt counts in the schedule. It reached the receiver, so an internal error after
+ * it is the first in a row.
  */
 function progressAfter(
   result: ToBeContinued,
@@ -159,8 +154,8 @@ function progressAfter(
 }
 
 /**
- * Returns whether to continue as a new run: Temporal ends a workflow at 51,200 events, which an
- * internal error that lasts for weeks would come to, and each worker that takes a workflow over
+ * Returns whether to continue as a new run. Temporal ends a workflow at 51,200 events, which an
+ * internal error that lasts for weeks would reach, and each worker that takes over a workflow
  * replays it from the start.
  */
 function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput): boolean {
@@ -169,8 +164,8 @@ function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput):
 }
 
 /**
- * Goes on as a new run under the same id, with the attempt that is due now. A signal that comes
- * meanwhile makes Temporal ask again, so none is lost.
+ * Continues as a new run under the same id, with the attempt that is due now. If a signal arrives
+ * meanwhile, Temporal repeats the task, so none is lost.
  */
 function continueAsNew(input: DeliverEventInput, progress: DeliveryProgress): Promise<never> {
   return makeContinueAsNewFunc<typeof deliverEvent>()({ ...input, progress });

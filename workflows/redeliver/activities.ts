@@ -9,27 +9,27 @@ import type { PageInput, RedeliveryActivities, RedeliveryKey, RedeliveryProgress
 export interface RedeliveryDependencies {
   pool: Pool;
   /**
-   * After how long without a page a redelivery counts as left alone, and its workflow is started
+   * After how long without a page a redelivery counts as abandoned, and its workflow is started
    * again.
    */
   leaseMs: number;
   /**
-   * Reports an internal error before it becomes a failure without its text; the page is tried
-   * again.
+   * Called with an internal error before it becomes a failure without its text; the page is
+   * retried.
    */
   onInternalError?: (cause: unknown, redelivery: RedeliveryKey) => void;
 }
 
-/** Workflows notified at once. */
+/** How many workflows are notified at once. */
 const notifiedAtOnce = 10;
 
-/** Makes the activities of redeliveries, over the worker's connections. */
+/** Creates the activities of redeliveries, over the worker's connections. */
 export function createRedeliveryActivities(deps: RedeliveryDependencies): RedeliveryActivities {
   const { pool, leaseMs, onInternalError = () => {} } = deps;
 
   /**
-   * Notified after the commit and recorded then: after a crash in between it is notified again, which a workflow that
-   * has tried already does not mind.
+   * Workflows are notified after the commit, which is then recorded. After a crash in between they
+   * are notified again, which has no effect on one that has already retried.
    */
   async function redeliverPage(input: PageInput): Promise<RedeliveryProgress> {
     const { organizationId, redeliveryId } = input;
@@ -39,7 +39,7 @@ export function createRedeliveryActivities(deps: RedeliveryDependencies): Redeli
     const client = getClient();
     for (let from = 0; from < running.length; from += notifiedAtOnce) {
       const some = running.slice(from, from + notifiedAtOnce);
-      // One whose workflow is gone is overdue by now, and the reconciler starts a new round.
+      // A delivery without a workflow is overdue by now, and the reconciler starts a new round.
       await Promise.all(
         some.map(({ eventId, round }) => retryNow(client, { organizationId, webhookId, eventId }, round)),
       );
@@ -52,7 +52,7 @@ export function createRedeliveryActivities(deps: RedeliveryDependencies): Redeli
     redeliverPage: (input) =>
       redeliverPage(input).catch((cause: unknown) => {
         onInternalError(cause, input);
-        // What failed stays in our log: an error's text could carry a value into the history.
+        // The error stays in the worker's log: its text could carry a value into the history.
         const failure = ApplicationFailure.create({ message: internalErrorMessage });
         failure.stack = '';
         throw failure;

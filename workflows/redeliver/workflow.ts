@@ -3,15 +3,15 @@ import { deliverSlowQueue } from '../deliver-event/types.ts';
 import type { RedeliverInput, RedeliveryActivities, RedeliveryEnd, RedeliveryProgress } from './types.ts';
 
 /**
- * Checks at once whether a stop was requested. The request itself is in the database, where the
- * next page finds it also without this.
+ * Checks at once whether a stop was requested. The request is in the database, where the next page
+ * finds it in any case.
  */
 export const cancelSignal = defineSignal('cancel');
-/** How far it has come. */
+/** The progress so far. */
 export const progressQuery = defineQuery<RedeliveryProgress>('progress');
 
-// It touches our database and Temporal only, and a page done twice is done once: tried until it
-// works. The slow queue, so that no event's first attempt stands behind it.
+// Uses only the service's database and Temporal, and a repeated page does nothing, so it is retried
+// until it succeeds. It uses the slow queue, so that it delays no event's first attempt.
 const { redeliverPage } = proxyActivities<RedeliveryActivities>({
   startToCloseTimeout: '15s',
   retry: { initialInterval: '1s', maximumInterval: '10s' },
@@ -19,8 +19,8 @@ const { redeliverPage } = proxyActivities<RedeliveryActivities>({
 });
 
 /**
- * Sends the deliveries of a redelivery again page by page, at a steady pace, until all are or it is
- * to stop.
+ * Sends the deliveries of a redelivery again page by page, at a constant rate, until all are sent
+ * or it is stopped.
  */
 export async function redeliver(input: RedeliverInput): Promise<RedeliveryEnd> {
   const { organizationId, redeliveryId, pace, pagesPerRun } = input;
@@ -45,8 +45,8 @@ export async function redeliver(input: RedeliverInput): Promise<RedeliveryEnd> {
 }
 
 /**
- * As long as what the page sent may take at this pace; none when it only looked. A page that was
- * found done by an earlier run is waited for like a full one.
+ * Returns how long the page's deliveries may take at this pace; 0 when it sent nothing. A page that
+ * an earlier run had carried out counts as full.
  */
 function pauseAfter(
   before: RedeliveryProgress,

@@ -1,4 +1,4 @@
-/** Everything of a rollout that enters Temporal is here: names of builds, ids, counts. */
+/** Every type of a rollout that enters Temporal is here: names of builds, ids, counts. */
 
 export interface RolloutInput {
   /** The Temporal worker deployment, one per region and release. */
@@ -7,20 +7,20 @@ export interface RolloutInput {
   buildId: string;
   /** How long the build takes each share of the traffic before the next. */
   stepMs: number;
-  /** Histories to replay of each workflow type: so many open ones, and so many closed ones. */
+  /** How many open and how many closed histories of each workflow type are replayed. */
   sampleSize: number;
 }
 
 /**
- * How a rollout stands. `replaying`: the new build replays histories, or has not started. `held`:
- * it ended, and the build before has all traffic.
+ * The progress of a rollout. `replaying`: the new build replays histories, or has not started.
+ * `held`: it ended, and the build before has all traffic.
  */
 export interface RolloutProgress {
   buildId: string;
   state: 'replaying' | 'ramping' | 'current' | 'held';
   /** Why it is held; null unless it is. */
   reason: HoldReason | null;
-  /** A sentence: why it is held, or what is under way. */
+  /** A sentence: why it is held, or what is in progress. */
   message: string;
   /** Share of the traffic, in percent. */
   percentage: number;
@@ -35,11 +35,11 @@ export type HoldReason = 'ReplayFailed' | 'TasksFailed' | 'Superseded' | 'Cancel
 export interface ReplayResult {
   replayed: number;
   failed: number;
-  /** Of the first history that did not replay; null: all did. */
+  /** The first history that did not replay; null: all did. */
   firstFailure: { workflowId: string; error: string } | null;
 }
 
-/** Who takes traffic in a deployment; null: no build. */
+/** The builds that take traffic in a deployment; null: no build. */
 export interface Routing {
   currentBuild: string | null;
   /** Whether workers of the current build poll. */

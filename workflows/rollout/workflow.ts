@@ -23,12 +23,12 @@ const { readRouting, setShare, makeCurrent, announceHold } = proxyActivities<Rol
 /**
  * Moves the traffic of a worker deployment to a new build, in steps.
  *
- * The build first replays a sample of histories; it takes no traffic before all of them replay. It
+ * The build first replays a sample of histories and takes no traffic before all of them replay. It
  * then takes 5 and 50 percent, and becomes current. Its workers end its share when a workflow task
- * fails, which this workflow sees in the routing. The build before has all traffic again whenever
- * the rollout is held or cancelled.
+ * fails, which this workflow sees in the routing. When the rollout is held or cancelled, the build
+ * before takes all traffic again.
  *
- * The progress is kept in the memo, where it can be read without a worker, also after the end.
+ * The progress is in the memo, where it can be read without a worker, also after the end.
  */
 export async function rolloutWorkers(input: RolloutInput): Promise<RolloutProgress> {
   const { deploymentName, buildId } = input;
@@ -84,7 +84,7 @@ export async function rolloutWorkers(input: RolloutInput): Promise<RolloutProgre
   }
 }
 
-/** Waits for a worker of the build, however long its pods take to start. */
+/** Waits for a worker of the build, for as long as its pods take to start. */
 function replayBy({ deploymentName, buildId, sampleSize }: RolloutInput) {
   const { replaySample } = proxyActivities<ReplayActivities>({
     taskQueue: replayQueue(deploymentName, buildId),
@@ -95,7 +95,7 @@ function replayBy({ deploymentName, buildId, sampleSize }: RolloutInput) {
   return replaySample({ sampleSize });
 }
 
-/** Waits for the end of a step. Returns why the rollout is held; null: it is not. */
+/** Waits for the end of a step. Returns why the rollout is held, or null. */
 async function watchStep({
   deploymentName,
   buildId,

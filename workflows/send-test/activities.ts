@@ -19,7 +19,7 @@ interface TestPost {
   request: Parameters<ActivityDependencies['post']>[0] | null;
 }
 
-/** Makes the activities of test events, over the same connections as those of deliveries. */
+/** Creates the activities of test events, over the connections of deliveries. */
 export function createTestActivities({ pool, post, sign, onInternalError = () => {} }: Dependencies): TestActivities {
   async function postTest(input: SendTestInput): Promise<TestResult | null> {
     const target = await findTarget(pool, input);
@@ -37,7 +37,7 @@ export function createTestActivities({ pool, post, sign, onInternalError = () =>
     return { ...check, unrecorded };
   }
 
-  /** What failed stays in our log: an error's text could carry a value into the history. */
+  /** The error stays in the worker's log: its text could carry a value into the history. */
   const withoutText =
     <Result>(activity: (input: SendTestInput) => Promise<Result>) =>
     (input: SendTestInput): Promise<Result> =>
@@ -50,9 +50,10 @@ export function createTestActivities({ pool, post, sign, onInternalError = () =>
 }
 
 /**
- * Posts a correctly signed test event and, when it is accepted, a badly signed one: the same in all
- * but ids and MACs, with a signature for each secret in both forms. It is signed with secrets made
- * up for it, so what is wrong is the MAC alone. Judges the answers and records nothing.
+ * Posts a correctly signed test event and, when it is accepted, a wrongly signed one: the same in
+ * everything but ids and MACs, with a signature for each secret in both forms. It is signed with
+ * secrets that were generated for it, so only the MAC is wrong. Judges the answers and records
+ * nothing.
  */
 export async function tryBothSignatures({
   input,

@@ -1,22 +1,20 @@
 import type { EventType } from '#domain/contract/events.ts';
 import type { SignatureResult } from '#domain/webhooks/signature-result.ts';
 
-/**
- * Which webhook gets a test event, and of which type. Ids only, as everything that enters Temporal.
- */
+/** The webhook that gets a test event, and the event's type. */
 export interface SendTestInput {
   organizationId: string;
   webhookId: string;
   eventType: EventType;
   /**
-   * Finds out whether the receiver verifies signatures, with a second test event that is badly
-   * signed; only on its owner's request. Left out: one, correctly signed.
+   * Whether to check that the receiver verifies signatures, with a second test event that has a
+   * wrong signature; only when its owner asks. Absent: one event, correctly signed.
    */
   checkSignatures?: true;
 }
 
 /**
- * How the receiver took it. `status` is the HTTP status or null; `explanation` holds the remedy,
+ * The receiver's response. `status` is the HTTP status or null; `explanation` contains the remedy,
  * and no URL, body or secret.
  */
 export interface TestResult {
@@ -28,25 +26,26 @@ export interface TestResult {
   durationMs: number;
 }
 
-/** What a check of signatures came to. */
+/** The result of a check of signatures. */
 export interface SignatureCheck {
   result: SignatureResult;
   /**
-   * Null when the result is on the webhook now; `changed`: its URL or secret is another since, or
-   * it is deleted; `internal_error`: we could not send, which says nothing of the receiver.
+   * Null when the result is stored on the webhook; `changed`: its URL or secret has changed since,
+   * or it is deleted; `internal_error`: the service could not send, which says nothing about the
+   * receiver.
    */
   unrecorded: 'changed' | 'internal_error' | null;
   good: TestResult;
-  /** Null when none was sent, because the good one was not accepted and that settles it. */
+  /** Null when none was sent, because the correctly signed one was not accepted. */
   bad: TestResult | null;
 }
 
 export interface TestActivities {
-  /** Signs and posts one test event. Null when the webhook is deleted. */
+  /** Signs and posts one test event. Returns null when the webhook is deleted. */
   postTest(input: SendTestInput): Promise<TestResult | null>;
   /**
-   * Posts a correctly signed test event and, when it is accepted, a badly signed one, and records
-   * the result. Null when the webhook is deleted.
+   * Posts a correctly signed test event and, when it is accepted, a wrongly signed one, and records
+   * the result. Returns null when the webhook is deleted.
    */
   checkSignatures(input: SendTestInput): Promise<SignatureCheck | null>;
 }

@@ -45,7 +45,7 @@ export function createDeliveryWorkflows(options: {
   async function start(delivery: ClaimedDelivery): Promise<void> {
     const { organizationId, webhookId, eventId, round, slow, type, begunAtMs } = delivery;
     const ids = { organizationId, webhookId, eventId, round };
-    const input: DeliverEventInput = { ...ids, delaysMs: [...delaysMs], slow, type, begunAtMs, firstAttempt: 'local' };
+    const input: DeliverEventInput = { ...ids, delaysMs: [...delaysMs], slow, type, begunAtMs };
     const typedSearchAttributes = attributes.of(delivery);
     await client.workflow.start('deliverEvent', {
       taskQueue: deliverQueue,
