@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type KeyUse, recordKeyUsesSql } from '#domain/db/statements/activity.ts';
 
-/** Rows of one insert at most; 500 rows bind about 100 KB. */
+/** The most rows of one insert; 500 rows bind about 100 KB. */
 const maxLinesPerInsert = 500;
 
 interface Waiting {
@@ -13,10 +13,10 @@ interface Waiting {
 /**
  * Writes the uses of keys to the activity log. A read is answered only after its row is committed.
  *
- * Rows of concurrent requests share a multi-row insert: one is in flight, and the next takes all
- * that were added meanwhile. There is no timer, so a single request waits only for its own insert.
- * Measured on two cores beside the database: 6,000–6,500 reads/s, and 4,400–5,400 with an insert for
- * each read.
+ * Rows of concurrent requests share a multi-row insert: one runs, and the next takes all that were
+ * added meanwhile. There is no timer, so a single request waits only for its own insert. Measured
+ * on two cores beside the database: 6,000–6,500 reads/s, and 4,400–5,400 with an insert for each
+ * read.
  */
 export function createActivityWriter(options: {
   pool: Pool;
@@ -48,8 +48,8 @@ export function createActivityWriter(options: {
 
   return {
     /**
-     * Resolves when the line is committed; rejects with the database's error when it is not known
-     * to be.
+     * Resolves when the row is committed; rejects with the database's error when it is not known to
+     * be.
      */
     record(use: KeyUse): Promise<void> {
       return new Promise((done, failed) => {

@@ -5,26 +5,26 @@ import type { ParameterizedContext } from 'koa';
 import type { Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 
-/** Answers up to this size (bytes) are sent in one piece, as text. */
+/** Answers up to this size in bytes are sent in one piece, as text. */
 export const smallAnswerBytes = 65_536;
 
-/** A large answer in bytes, which several requests of one key may share. */
+/** The bytes of a large answer, which several requests of one key may share. */
 export interface SharedChunks {
-  /** The chunks for one of the requests; each is released once all of them have sent it. */
+  /** Returns the chunks for one of the requests; each is released when all of them have sent it. */
   partsFor(answer: GuardedAnswer): Generator<Buffer>;
 }
 
 /**
- * The entity tag of an answer, the same for all keys of its organization. The database makes that of
- * a large answer: `authorizedInChunks`.
+ * Returns the entity tag of an answer, the same for all keys of its organization. The database
+ * computes that of a large answer: `authorizedInChunks`.
  */
 export const tagOfText = (text: string): string => `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 
 const noBytes = Buffer.alloc(0);
 
 /**
- * Shares the chunks among the answers of several requests. What all of them have sent, or will not
- * send, is held no longer.
+ * Shares the chunks among the answers of several requests. A chunk is released when all of them
+ * have sent it or ended.
  */
 export function shareChunks(chunks: Buffer[], answers: Iterable<GuardedAnswer>, hold: Hold): SharedChunks {
   const passed = new Map([...answers].map((answer) => [answer, 0]));
@@ -55,16 +55,16 @@ export function shareChunks(chunks: Buffer[], answers: Iterable<GuardedAnswer>, 
 }
 
 /**
- * Bytes of large answers that are written in one turn of the event loop, of all answers together.
- * Without this, all that clients' sockets have room for is written at once, 4 MB for each, before
- * any other request is looked at.
+ * How many bytes of large answers are written in one turn of the event loop, of all answers
+ * together. Without it, everything that clients' sockets have room for is written at once, 4 MB for
+ * each, before any other request is handled.
  */
 const bytesPerTurn = 262_144;
 
 let bytesLeft = bytesPerTurn;
 let nextTurn: Promise<void> | null = null;
 
-/** Resolves when so many bytes may be written; answers that wait take turns. */
+/** Resolves when this number of bytes may be written; waiting answers take turns. */
 async function waitForTurn(bytes: number): Promise<void> {
   while (bytesLeft <= 0) {
     nextTurn ??= setImmediate().then(() => {
@@ -84,10 +84,10 @@ async function* inTurns(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
 }
 
 /**
- * Sends a large body: the next chunk is taken when the client's socket has room for it.
+ * Sends a large body: the next chunk is written when the client's socket has room for it.
  *
- * The next request on a connection is the only sign that an answer was read. So an answer of this
- * size closes its connection: unread, it would be held for as long as an idle connection is kept.
+ * The next request on a connection is the only sign that an answer was read. So a large answer
+ * closes its connection: unread, it would be held for as long as an idle connection is kept.
  */
 export function sendChunks(ctx: ParameterizedContext, chunks: Iterable<Buffer>, bytes: number): void {
   ctx.body = Readable.from(inTurns(chunks), { objectMode: false, highWaterMark: 1 });

@@ -15,52 +15,52 @@ const mebibyte = 1_048_576;
  */
 const smallShare = 0.25;
 
-/** Shares of either part that one key and one organization have at most. */
+/** The largest shares of either part that one key and one organization may have. */
 const keyShare = 0.4;
 const organizationShare = 0.6;
 
 /**
- * How often a large answer is in memory while it arrives: its bytes, and the text of chunks until it
- * is collected.
+ * How many copies of a large answer are in memory while it arrives: its bytes, and the text of its
+ * chunks until it is collected.
  */
 const copiesWhileMade = 2;
 
-/** What a large answer may grow by until its statement has to run twice. */
+/** The growth of a large answer from which its statement has to run twice. */
 const growth = 1.125;
 
 /**
- * The first large answer of an organization takes two tries; one more is for a roster that grows
- * meanwhile.
+ * The first large answer of an organization takes two tries; one more allows for a roster that
+ * grows meanwhile.
  */
 const maxTries = 4;
 
-/** Organizations whose sizes are remembered for each operation. About 2 MB for each. */
+/** For how many organizations sizes are remembered, for each operation. About 2 MB for each. */
 const maxRemembered = 20_000;
 
 /**
- * Statements that may wait: of one holder (25 keys have nine reads each), and all. The limiter
+ * Statements that may wait: of one holder (25 keys with nine reads each), and in total. The limiter
  * bounds the requests that wait for one of them.
  */
 const maxWaiting = { each: 250, all: 500 };
 
 /**
- * Large answers that are made and sent at a time. The system takes up to 4 MB of each for a client
- * that does not read, which counts as memory of the pod too. A partner with 20 parallel calls never
+ * Large answers that are read and sent at once. The system takes up to 4 MB of each for a client
+ * that does not read, which counts as memory of the pod. A partner with 20 parallel calls never
  * waits for this.
  */
 const answersAtOnce = { key: 24, organization: 48, pod: 128 };
 
 /**
- * Of the database's connections, so many at most run statements whose answers are large, and whose
- * size is not known. A roster of 20,000 grants keeps a core of PostgreSQL busy for 300 ms; three at
- * a time made other reads wait (p99 × 14 beside six organizations).
+ * The shares of the database's connections that may run statements with large answers, or with
+ * answers of unknown size. A roster of 20,000 grants keeps a core of PostgreSQL busy for 300 ms;
+ * three at once made other reads wait (p99 × 14 beside six organizations).
  */
 const connectionShares = { large: 0.1, unknown: 0.3 };
 
 const unavailable = 'The service cannot answer right now. Try again in a moment.';
 
 /**
- * A read that wants memory: the key's fingerprint under its oldest pepper, and the path's
+ * A read that needs memory: the key's fingerprint under its oldest pepper, and the path's
  * organization (null when it names none).
  */
 export interface Reading {
@@ -70,28 +70,31 @@ export interface Reading {
   answer: GuardedAnswer;
 }
 
-/** What a statement said of the key, beside its answer. */
+/** What a statement returned about the key, beside its answer. */
 export type ReadRow = Omit<AuthorizedRow, 'body'>;
 
 /**
- * What the statement said. `content` is null unless the key may read. Its body is text when small,
- * else chunks; null when all who asked have it already.
+ * What the statement returned. `content` is null unless the key may read. Its body is text when
+ * small, else chunks; null when all requests have it already.
  */
 export interface Read {
   row: ReadRow | null;
   content: { etag: string; bytes: number; body: string | SharedChunks | null } | null;
 }
 
-/** The ways to run a read's statement; `room` (bytes) is the most that its answer may have. */
+/** The ways to run a read's statement; `room` is the largest size of its answer in bytes. */
 export interface ReadStatements {
-  /** With other reads, when the last answer was small and quick. */
+  /** Runs with other reads, when the last answer was small and fast. */
   together(): Promise<AuthorizedRow | null>;
   alone(room: number): Promise<AuthorizedRow | null>;
-  /** In chunks; without any when the answer has one of these entity tags, or any when null. */
+  /**
+   * Runs in chunks; returns none when the answer has one of these entity tags, or any tag when
+   * null.
+   */
   inChunks(room: number, unchanged: readonly string[] | null): Promise<ChunkedRead | null>;
 }
 
-/** What a read's last statement said of an organization's answer. */
+/** What a read's last statement returned about an organization's answer. */
 interface Known {
   bytes: number;
   isQuick: boolean;
@@ -115,24 +118,24 @@ interface Together {
 }
 
 /**
- * Bounds what answers hold in this process, from the statement that makes them until their clients'
- * sockets have taken them: for each key, each organization and the whole process.
+ * Bounds what answers hold in this process, from their statement until their clients' sockets have
+ * taken them: for each key, each organization and the whole process.
  *
- * The memory is taken before the statement runs, and the statement gets the amount as a bound: a
- * longer answer stays in PostgreSQL, and its statement runs again once there is room. Since that
- * statement also checks the key, a revocation during the wait is seen.
+ * The memory is reserved before the statement runs, and the statement gets the amount as a bound: a
+ * longer answer stays in PostgreSQL, and its statement runs again when there is room. Since that
+ * statement also checks the key, it sees a revocation during the wait.
  *
  * Reads of one key whose answer is large, or not known to be small, share statement and bytes: one
- * statement is under way, and the next answers all that gathered meanwhile. Each request's
- * statement begins after the request. 20 parallel calls for a roster of 20,000 grants took 20
- * statements without that (6.0 s on a busy machine, 7 refused), and 2 with it.
+ * statement runs, and the next answers all that gathered meanwhile. Each request's statement begins
+ * after the request. Without this, 20 parallel calls for a roster of 20,000 grants took 20
+ * statements (6.0 s on a busy machine, 7 refused), and 2 with it.
  */
 export function createAnswerMemory(options: {
-  /** All that answers may hold in this process, in MiB. */
+  /** The most that answers may hold in this process, in MiB. */
   memoryMiB: number;
   databasePoolMax: number;
   waitMs?: number;
-  /** Called for each statement that had to wait, with whose limit it met. */
+  /** Called for each statement that had to wait, with the level whose limit was reached. */
   onWaited?: (end: 'admitted' | 'refused' | 'gone', limit: 'key' | 'organization' | 'pod') => void;
 }) {
   const { memoryMiB, databasePoolMax, waitMs = 5_000, onWaited = () => {} } = options;
@@ -144,7 +147,7 @@ export function createAnswerMemory(options: {
     pod: Math.max(1, Math.floor(databasePoolMax * share)),
   });
   const budgets = {
-    // The limiter bounds what one key has of these: 120 in a minute.
+    // The limiter bounds the small answers of one key: 120 in a minute.
     small: createBudget<'organization'>({ limits: { organization: small * organizationShare, pod: small }, ...common }),
     answers: createBudget<'key' | 'organization'>({ limits: answersAtOnce, ...common }),
     // Such a statement takes hundreds of milliseconds of a connection that other reads need.
@@ -155,12 +158,12 @@ export function createAnswerMemory(options: {
       ...common,
     }),
   };
-  /** By operation, then organization. */
+  /** By operation, then by organization. */
   const answers = new Map<string, Map<string, Known>>();
   const gathering = new Map<string, Gathering>();
   const underWay = new Map<string, Promise<unknown>>();
 
-  /** What is known of an organization's answer; null where nothing is. */
+  /** Returns what is known of an organization's answer, or null. */
   const findKnown = ({ organizationId, operationId }: Reading): Known | null =>
     organizationId === null ? noAnswer : (answers.get(operationId)?.get(organizationId) ?? null);
 
@@ -176,7 +179,7 @@ export function createAnswerMemory(options: {
       setBounded(ofOperation, organizationId, { bytes, isQuick });
   }
 
-  /** A read that is known to be small. */
+  /** Runs a read that is known to be small. */
   async function readSmall(reading: Reading, statements: ReadStatements, mayShare: boolean): Promise<Read> {
     const { answer } = reading;
     const got = budgets.small.reserve({ organization: reading.organizationId }, smallAnswerBytes, answer);
@@ -192,8 +195,8 @@ export function createAnswerMemory(options: {
   }
 
   /**
-   * Waits for one of the key's turns to be sent a large answer, then joins the requests that the
-   * next statement answers.
+   * Waits until the key may be sent another large answer, then joins the requests that the next
+   * statement answers.
    */
   async function readTogether(reading: Reading, statements: ReadStatements): Promise<Read> {
     const { answer, organizationId: organization } = reading;
@@ -230,7 +233,7 @@ export function createAnswerMemory(options: {
     return group;
   }
 
-  /** From then on, a request is answered by the next statement. */
+  /** From then on, the next statement answers new requests. */
   function stopGathering({ name, answers }: Together): void {
     if (gathering.get(name)?.answers === answers) gathering.delete(name);
   }
@@ -250,7 +253,8 @@ export function createAnswerMemory(options: {
   }
 
   /**
-   * Takes memory and a turn at the database, and runs the statement for those who have gathered.
+   * Reserves memory and a share of the database, and runs the statement for the requests that have
+   * gathered.
    */
   async function makeOnce(together: Together, endsAtMs: number): Promise<Read | 'too_large'> {
     const { key, reading, answers } = together;
@@ -294,11 +298,11 @@ export function createAnswerMemory(options: {
 
   return {
     /**
-     * Runs a read's statement when there is memory for its answer. What the answer holds is given
-     * back when it ends, whatever ends it.
+     * Runs a read's statement when there is memory for its answer. The memory is released when the
+     * answer ends in any way.
      *
      * @throws BudgetExhausted after the wait, or when too many wait already; ClientGone when the
-     * client went away meanwhile.
+     * client disconnected meanwhile.
      */
     read(reading: Reading, statements: ReadStatements): Promise<Read> {
       const known = findKnown(reading);
@@ -307,7 +311,7 @@ export function createAnswerMemory(options: {
         : readSmall(reading, statements, known.isQuick);
     },
 
-    /** What is held for small and for large answers, and how many statements wait. */
+    /** Returns what is held for small and for large answers, and how many statements wait. */
     get state() {
       const { small, large } = budgets;
       const waiting = Object.values(budgets).reduce((sum, { state }) => sum + state.waiting, 0);
@@ -322,7 +326,7 @@ const isLarge = (bytes: number | null): bytes is number => bytes !== null && byt
 
 const contentOfText = (body: string, bytes: number) => ({ etag: tagOfText(body), bytes, body });
 
-/** What was read, in memory that is held until the last of the answers has ended. */
+/** Returns what was read, in memory that is held until the last of the answers has ended. */
 function readOfText(row: AuthorizedRow | null, answers: Set<GuardedAnswer>, hold: Hold): Read | 'too_large' {
   const bytes = row?.bytes ?? null;
   if (row === null || bytes === null) return { row, content: null };
@@ -342,7 +346,7 @@ function readOfChunks({ row, chunks }: ChunkedRead, answers: Set<GuardedAnswer>,
   return { row, content: { etag, bytes, body: null } };
 }
 
-/** The entity tags with which none of the answers needs a body; null: any. */
+/** Returns the entity tags with which none of the answers needs a body; null: any. */
 function tagsOfAll(answers: Set<GuardedAnswer>): string[] | null {
   const named = [...answers]
     .filter(({ hasEnded }) => !hasEnded)
@@ -354,7 +358,7 @@ function tagsOfAll(answers: Set<GuardedAnswer>): string[] | null {
 
 const hasAllEnded = (answers: Set<GuardedAnswer>) => [...answers].every(({ hasEnded }) => hasEnded);
 
-/** Calls back when the last of the answers has ended, also of those that join later. */
+/** Calls back when the last of the answers has ended, including those that join later. */
 function onAllEnded(answers: Set<GuardedAnswer>, callback: () => void): void {
   const next = [...answers].find(({ hasEnded }) => !hasEnded);
   if (next === undefined) callback();
@@ -370,7 +374,7 @@ async function waitForTurn(before: Promise<unknown>, atMostMs: number): Promise<
   await Promise.race([before, late]).finally(() => clearTimeout(timer));
 }
 
-/** Forgets what was learned first when there is too much. */
+/** Sets a value, and removes the oldest one when there are too many. */
 function setBounded<V>(map: Map<string, V>, name: string, value: V): void {
   if (map.size >= maxRemembered && !map.has(name)) map.delete(map.keys().next().value ?? '');
   map.set(name, value);

@@ -25,14 +25,14 @@ import { sendRefusals } from './refusals.ts';
 import { logRequests } from './request-log.ts';
 
 /**
- * How long an idle connection is kept on which no key was accepted. Without this, a client could
- * collect refusals that it never reads, and hold a connection with each for minutes.
+ * How long an idle connection without an accepted key is kept. Otherwise a client could collect
+ * refusals that it never reads, and hold a connection with each for minutes.
  */
 const unknownKeepAliveSeconds = 15;
 
 /**
- * Opens everything the API needs, top to bottom, and serves. `stop` closes in reverse order; it may
- * be called twice.
+ * Opens everything that the API needs, from top to bottom, and serves. `stop` closes in reverse
+ * order; it may be called twice.
  */
 export async function startApi(config: ApiConfig, log: Logger): Promise<RunningApp> {
   const serving = notServing();

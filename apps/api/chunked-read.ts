@@ -5,7 +5,10 @@ import type { Endpoint } from './endpoint.ts';
 /** A read whose answer came in chunks. */
 export interface ChunkedRead {
   row: Omit<ChunkRow, 'number' | 'chunk'>;
-  /** In the order of the answer; empty when it is too long, not authorized, or needs no body. */
+  /**
+   * In the order of the answer; empty when the answer is too long, not authorized, or needs no
+   * body.
+   */
   chunks: Buffer[];
 }
 
@@ -15,8 +18,8 @@ const varchar = 1_043;
 const latin1ToBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 /**
- * Turns each chunk into bytes as it arrives. As one row, an answer of 26 MB became one string in
- * one turn of the event loop, which took up to 31 ms.
+ * Turns each chunk into bytes as it arrives. As one row, an answer of 26 MB was one string in one
+ * turn of the event loop, which took up to 31 ms.
  */
 const chunkTypes = {
   getTypeParser: (type: number, format?: 'text' | 'binary') =>
@@ -24,9 +27,9 @@ const chunkTypes = {
 } as pg.CustomTypesConfig;
 
 /**
- * Runs a read alone, on a connection that it shares with no other, and receives its answer in chunks.
+ * Runs a read alone, on a connection of its own, and receives its answer in chunks.
  *
- * @param room - bytes that the answer may have.
+ * @param room - the largest size of the answer in bytes.
  * @param unchanged - tags of answers that need no body; null: all.
  * @returns null when no key has the fingerprint.
  */

@@ -54,7 +54,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   });
   const { values } = followed;
   return Object.freeze({
-    /** `watchSettings` keeps the values of secrets up to date. */
+    /** `watchSettings` keeps the values of secrets current. */
     followed,
     keys: currentKeySecrets(s.REGION, values),
     get databaseUrl() {

@@ -3,12 +3,12 @@ import type { Scope } from '#domain/contract/scopes.ts';
 import { authorized, authorizedInChunks } from '#domain/db/statements/authorized.ts';
 
 /**
- * One read, as declared: the route, the OpenAPI operation and the one statement all come from it.
+ * The declaration of one read: the route, the OpenAPI operation and the one statement come from it.
  */
 export interface EndpointDeclaration {
   /**
-   * The operation's id in the OpenAPI document; also the statement's name and, behind `api.`, the activity log's
-   * action.
+   * The operation's id in the OpenAPI document, the statement's name and, after `api.`, the
+   * activity log's action.
    */
   operationId: string;
   /** What follows `/v1/orgs/:orgId`: empty or `/…`. */
@@ -16,11 +16,11 @@ export interface EndpointDeclaration {
   scope: Scope;
   /** One line for the list of operations. */
   summary: string;
-  /** What the answer holds and leaves out. */
+  /** What the answer contains and what it omits. */
   description: string;
   /**
-   * The 200 answer. Feeds the OpenAPI document and checks answers in tests; in production
-   * PostgreSQL's JSON passes through.
+   * The 200 answer, for the OpenAPI document and for tests; in production PostgreSQL's JSON passes
+   * through.
    */
   response: z.ZodType;
   /** SQL of the answer's JSON; `$2` is the organization. */
@@ -28,9 +28,9 @@ export interface EndpointDeclaration {
 }
 
 export interface Endpoint extends EndpointDeclaration {
-  /** The whole statement: key, maker, scope and answer. Values: fingerprints, organization. */
+  /** The whole statement: key, owner, scope and answer. Values: fingerprints, organization. */
   statement: { name: string; text: string };
-  /** The same for a large answer, which comes in chunks. */
+  /** The same for a large answer, which arrives in chunks. */
   chunkStatement: { name: string; text: string };
 }
 

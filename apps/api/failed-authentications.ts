@@ -1,8 +1,8 @@
 import { networkOf } from '#domain/identity/network.ts';
 
 /**
- * Addresses remembered at most; when more than that fail within a minute, the oldest are dropped
- * first. About 10 MB.
+ * How many addresses are remembered; when more fail within a minute, the oldest are dropped first.
+ * About 10 MB.
  */
 const maxAddresses = 50_000;
 
@@ -13,8 +13,8 @@ interface Minute {
 
 /**
  * Counts failed authentications per address and minute, in this process. Above the limit, the
- * address's further failures are refused with 429 without I/O; a valid key is never affected.
- * IPv6 clients own whole /64 networks, so these count as one address.
+ * address's further failures are refused with 429 without I/O; a valid key is never affected. An
+ * IPv6 client has a whole /64 network, which counts as one address.
  */
 export function createFailedAuthentications(options: { perMinute: number; now?: () => number }) {
   const { perMinute, now = () => performance.now() } = options;

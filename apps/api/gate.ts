@@ -67,7 +67,7 @@ export function createGate(deps: GateDependencies) {
    * @throws ApiError `rate_limited` when the key has used up its window.
    */
   async function takeCall(ctx: RequestContext, prints: Buffer[]): Promise<void> {
-    // The oldest pepper leaves last: a key keeps one window while a new pepper is rolled out.
+    // The oldest pepper decides: a key keeps one window while a new pepper is rolled out.
     const decision = await deps.tracing.span('limiter', () => deps.limiter.take(prints.at(-1) as Buffer));
     ctx.set('RateLimit-Policy', limitPolicy);
     ctx.set('RateLimit', `"key";r=${decision.left};t=${decision.resetSeconds}`);

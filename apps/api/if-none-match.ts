@@ -1,6 +1,7 @@
 /**
- * Returns the strong entity tags of an `If-None-Match` header, without the marks of weak ones; null
- * for `*`, which matches anything (RFC 9110, section 13.1.2). Why not `ctx.fresh`: docs/adr/0106.
+ * Returns the strong entity tags of an `If-None-Match` header, without the marks of weak ones, or
+ * null for `*`, which matches anything (RFC 9110, section 13.1.2). docs/adr/0106 says why
+ * `ctx.fresh` is not used.
  */
 export function listEtags(ifNoneMatch: string): string[] | null {
   if (ifNoneMatch === '') return [];

@@ -3,7 +3,7 @@ import { startApi } from './app.ts';
 import { readConfig } from './config.ts';
 
 /**
- * The read API as a process: `node apps/api/main.ts`, settings from the environment
- * (docs/configuration.md), SIGTERM drains.
+ * Runs the read API as a process: `node apps/api/main.ts`, with settings from the environment
+ * (docs/configuration.md). SIGTERM drains it.
  */
 await runApp({ name: 'api', readConfig, start: startApi });

@@ -5,8 +5,8 @@ import { createServerMetrics } from '#runtime/server-metrics.ts';
 import type { AnswerMemory } from './answer-memory.ts';
 
 /**
- * The API's Prometheus metrics. Labels are operations, statuses and modes: never an organization, a
- * key or an address.
+ * The API's Prometheus metrics. Labels are operations, statuses and modes, and never an
+ * organization, a key or an address.
  */
 export function createMetrics(pool: Pool, serving: Serving, memory: () => AnswerMemory) {
   const registry = new Registry();
@@ -81,8 +81,8 @@ export function createMetrics(pool: Pool, serving: Serving, memory: () => Answer
     },
   });
 
-  // Looking a label pair up by string once per answer is measurable at thousands a second; there
-  // are at most a few hundred pairs.
+  // Finding a label pair by string once per answer is measurable at thousands a second; there are
+  // at most a few hundred pairs.
   const children = new Map<string, { observe(seconds: number): void }>();
   return {
     registry,

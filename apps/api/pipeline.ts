@@ -27,8 +27,8 @@ export interface ReadDependencies extends GateDependencies {
 }
 
 /**
- * Returns the router of the nine reads, and behind it what answers every other request. Paths match
- * exactly: letter case, trailing slash, no escapes.
+ * Returns the router of the nine reads, and after it the middleware that answers every other
+ * request. Paths match exactly: letter case, trailing slash, no escapes.
  */
 export function createReads(deps: ReadDependencies): Middleware[] {
   const { endpoints, pool, batches, activity, memory, tracing, trustedProxies } = deps;
@@ -79,14 +79,14 @@ export function createReads(deps: ReadDependencies): Middleware[] {
 
   async function recordRefusal(ctx: ReadContext): Promise<never> {
     const { endpoint, key, malformation } = ctx.state;
-    // No body with a good decision cannot happen: it would mean that one snapshot changed.
+    // A body without a good decision is impossible within one snapshot, and so is its opposite.
     const decision = key.decision === 'ok' ? 'no_organization' : key.decision;
     const refusal = refusalOfDecision(decision, endpoint.scope, malformation);
     await record(ctx, key, refusal.status, refusal.code);
     throw refusal.code === 'invalid_api_key' ? gate.refuseAuthentication(ctx, refusal) : refusal;
   }
 
-  /** Commits the activity row. No row, no answer. */
+  /** Commits the activity row. A request is answered only after that. */
   async function recordUse(ctx: ReadContext, next: Next): Promise<void> {
     const { key, content } = ctx.state;
     const isUnchanged =
@@ -97,7 +97,10 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     return next();
   }
 
-  /** Answers another method, or an unknown path. A genuine key opens nothing here, but its use is recorded. */
+  /**
+   * Answers another method or an unknown path. A genuine key is not accepted here, but its use is
+   * recorded.
+   */
   async function refuseOther(ctx: RequestContext): Promise<void> {
     const [route] = router.match(ctx.path, 'GET').path;
     ctx.state.operation = route?.name ?? 'none';
@@ -143,7 +146,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
 
   const routes = router.routes() as Middleware;
   return [
-    // The router would give HEAD to the routes of GET; the API refuses it like any other method.
+    // The router would pass HEAD to the routes of GET; the API refuses it like any other method.
     (ctx, next) => (ctx.method === 'GET' ? routes(ctx, next) : next()),
     refuseOther as Middleware,
   ];
@@ -178,7 +181,7 @@ function checkRequest(ctx: ReadContext, next: Next): Promise<void> {
   return next();
 }
 
-/** Sends a small answer in one piece, and a large one in chunks, as its client takes them. */
+/** Sends a small answer in one piece, and a large one in chunks as its client reads them. */
 function sendAnswer(ctx: ReadContext): void {
   const { content } = ctx.state;
   if (content === null) return;

@@ -4,7 +4,7 @@ import { sendChunks, smallAnswerBytes } from './answer-body.ts';
 import { publicPages } from './docs/public-pages.ts';
 
 /**
- * The OpenAPI document and the reference page, without a key; one that is sent is ignored.
+ * Serves the OpenAPI document and the reference page without a key, and ignores one that is sent.
  * All readers share the bytes of a page.
  */
 export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
@@ -23,7 +23,7 @@ export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
   };
 }
 
-/** A shared file in chunks, which copy nothing. */
+/** Yields a shared file in chunks without copying it. */
 function* chunksOf(bytes: Buffer): Generator<Buffer> {
   for (let from = 0; from < bytes.length; from += smallAnswerBytes) yield bytes.subarray(from, from + smallAnswerBytes);
 }

@@ -6,17 +6,17 @@ import type { Endpoint } from './endpoint.ts';
 
 type Statement = Endpoint['statement'];
 
-/** Reads of one statement at most: what one of them waits for is bounded by the others. */
+/** The most reads of one statement, which bounds how long one of them waits for the others. */
 const maxReads = 32;
 
 /**
- * Statements under way until reads wait for one of them. A statement counts for `busyMs` at most, so
- * that a slow one holds up no other: the pool's connections are then the bound.
+ * How many statements run before reads wait for one of them. A statement counts for at most
+ * `busyMs`, so that a slow one delays no other: the pool's connections are then the bound.
  */
 const maxBusy = 2;
 const busyMs = 10;
 
-/** A read that took the database so long (ms) runs alone from then on, until it takes less. */
+/** A read that took this long (ms) in the database runs alone from then on, until it takes less. */
 export const slowReadMs = 10;
 
 interface Waiting {
@@ -26,11 +26,11 @@ interface Waiting {
 }
 
 /**
- * Runs reads of one operation that wait at the same time as one statement.
+ * Runs waiting reads of one operation as one statement.
  *
- * A read never waits for others to come: it waits while `maxBusy` statements are under way, and
- * the next one takes all reads of its operation that have come meanwhile. So each read's statement
- * begins after the request, and its decision and answer are of that statement's snapshot. When a
+ * A read never waits for later ones: it waits while `maxBusy` statements run, and the next
+ * statement takes all reads of its operation that have arrived. So each read's statement begins
+ * after its request, and its decision and answer come from that statement's snapshot. When a
  * statement is refused or times out, each of its reads runs again alone, so that one changes no
  * other's answer. When a connection breaks, exactly the reads of its statement fail.
  *
@@ -112,10 +112,10 @@ export function createReadBatches(options: {
   }
 
   return {
-    /** Runs a read by itself, with `room` (bytes) for its answer. */
+    /** Runs a read by itself; `room` is the largest size of its answer in bytes. */
     runAlone,
 
-    /** Runs a read whose answer is small and quick, with others where there are any. */
+    /** Runs a read whose answer is small and fast, together with waiting ones. */
     runTogether(statement: Statement, values: ReadValues): Promise<AuthorizedRow | null> {
       return new Promise((resolve, reject) => {
         const waiting = queues.get(statement);
@@ -129,7 +129,7 @@ export function createReadBatches(options: {
 
 export type ReadBatches = ReturnType<typeof createReadBatches>;
 
-/** Returns each read's row, with the time that this row took; null for a key that is not known. */
+/** Returns each read's row with its time in the database; null for an unknown key. */
 function rowsByPlace(rows: AuthorizedRow[], reads: number): (AuthorizedRow | null)[] {
   const found = new Array<AuthorizedRow | null>(reads).fill(null);
   let beforeMs = 0;

@@ -8,7 +8,7 @@ import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import type { RequestContext, RequestState } from './state.ts';
 
-/** Seconds to wait after 503 for memory: by then, connections with unread answers are cut. */
+/** Seconds to wait after 503 for memory. By then, connections with unread answers are cut. */
 const retryAfterExhaustionSeconds = 5;
 
 /**
@@ -92,14 +92,16 @@ export function refusalOfDecision(decision: Exclude<Decision, 'ok'>, scope: Scop
   }
 }
 
-/** Returns the refusal of a text that is no key of this region, with the URL of the right region. */
+/**
+ * Returns the refusal of a text that is not a key of this region, with the URL of the right region.
+ */
 export function refusalOfBearer(check: Exclude<KeyCheck, { ok: true }>, baseUrls: Record<Region, string>): ApiError {
   if (check.reason === 'malformed') return new ApiError('invalid_api_key', 'This is not a valid API key.');
   const { name } = regions[check.region];
   return new ApiError('invalid_api_key', `This API key is for ${name}; send it to ${baseUrls[check.region]}.`);
 }
 
-/** Returns the refusal of a request that is no read: an unknown path, or another method. */
+/** Returns the refusal of a request that is not a read: an unknown path, or another method. */
 export function refusalOfOther(isKnownPath: boolean, hasKey: boolean): ApiError {
   if (!isKnownPath) return new ApiError('not_found', 'There is nothing at this path.');
   return hasKey

@@ -12,7 +12,7 @@ export interface RequestState {
   limitLeft?: number;
 }
 
-/** What the middleware of a read find out, in the order of the pipeline. */
+/** What the middleware of a read has found, in the order of the pipeline. */
 export interface ReadState extends RequestState {
   endpoint: Endpoint;
   /** The key's fingerprint under each pepper, oldest last. */

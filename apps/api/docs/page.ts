@@ -3,8 +3,8 @@ import { endpoints } from '../endpoints/index.ts';
 import { eventOperationId } from '../openapi/webhooks.ts';
 
 /**
- * What `/docs` may load: its own origin, no inline script or style, no frames. `data:`
- * is the library's own small icons.
+ * What `/docs` may load: its own origin, no inline script or style, no frames. `data:` is for the
+ * library's small icons.
  */
 export const pagePolicy = [
   "default-src 'none'",
@@ -18,7 +18,7 @@ export const pagePolicy = [
 ].join('; ');
 
 /**
- * The reference page. The navigation is written here; the rest is drawn by start.js from the
+ * Returns the reference page. The navigation is written here; start.js draws the rest from the
  * document. `introduction` is its Markdown.
  */
 export function referencePage({ title, introduction }: { title: string; introduction: string }): string {
@@ -64,7 +64,7 @@ function item(href: string, label: string): string {
   return `<li><a href="${href}">${label}</a></li>`;
 }
 
-/** A link to the block of an operation or event; start.js opens it. */
+/** Returns a link to the block of an operation or event; start.js opens it. */
 function blockItem(operationId: string, label: string): string {
   return `<li><a href="#${operationId}" data-operation="${operationId}">${label}</a></li>`;
 }

@@ -6,8 +6,8 @@ import { openApiDocument, openApiText } from '../openapi/document.ts';
 import { pagePolicy, referencePage } from './page.ts';
 
 /**
- * One public page or file. `headers` hold everything but the type and the length;
- * `ETag` is for the caller to compare.
+ * One public page or file. `headers` contain everything but type and length; the caller compares
+ * the `ETag`.
  */
 export interface PublicPage {
   status: number;
@@ -25,13 +25,13 @@ const types = {
 };
 
 /**
- * The OpenAPI document at `/v1/openapi.json` and the reference page at `/docs`, found by path; null
- * for any other. They ignore every key. Everything is read once, here, and
- * nothing is ever fetched from another host.
+ * Returns the OpenAPI document at `/v1/openapi.json` and the reference page at `/docs` by path, and
+ * null for any other path. They ignore every key. Everything is read once, here, and nothing is
+ * fetched from another host.
  *
- * Decision (2026-11-20): Swagger UI draws the page. It is the only one tried that runs without
- * inline styles and scripts and without a request abroad: redoc 3.0.1 stops without inline styles
- * and shows a picture from a CDN, `@scalar/api-reference` 1.72.1 asks its maker's registry,
+ * Swagger UI draws the page. It was the only one of those tried that runs without inline styles and
+ * scripts and without a request to another host: redoc 3.0.1 needs inline styles and shows a
+ * picture from a CDN, `@scalar/api-reference` 1.72.1 requests its maker's registry,
  * `@stoplight/elements` 9.0.25 and rapidoc 9.3.8 need inline styles, and the former does not list
  * the webhooks.
  */
@@ -54,8 +54,8 @@ export function publicPages({ baseUrls }: { baseUrls: Record<Region, string> }):
 }
 
 /**
- * Kept by any cache but asked for again each time: a new version is seen at once, and an unchanged
- * one costs a 304.
+ * Caches may keep it but must revalidate: a new version is seen at once, and an unchanged one costs
+ * a 304.
  */
 function page(type: keyof typeof types, content: string | Buffer, headers: Record<string, string> = {}): PublicPage {
   const body = Buffer.from(content);

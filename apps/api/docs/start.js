@@ -1,7 +1,7 @@
 /**
  * Runs in the reader's browser: draws the document into the page. The page's policy allows no
- * inline script, so this is a file of its own. There is no "Try it out": keys belong in servers,
- * not in browsers, and the page's policy lets it reach its own origin only.
+ * inline script, so this is a separate file. There is no "Try it out": keys belong in servers, not
+ * in browsers, and the policy allows requests to the page's own origin only.
  */
 const navigation = document.querySelector('nav');
 
@@ -18,8 +18,8 @@ SwaggerUIBundle({
 });
 
 /**
- * Gives the introduction's headings the ids that the navigation names, and opens the operation or
- * event that a link leads to.
+ * Gives the introduction's headings the ids of the navigation, and opens the operation or event
+ * that a link names.
  */
 function linkNavigation() {
   const headings = [...document.querySelectorAll('.info .description h1')];

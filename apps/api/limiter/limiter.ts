@@ -2,18 +2,18 @@ import { type PodRing, PodRings } from './pod-ring.ts';
 import { createRedisWindow, reasonOf } from './redis-window.ts';
 
 /**
- * Redis is asked this often (ms) whether it is there, in both modes: it notices a loss without
- * calls, and it finds the way back.
+ * How often (ms) Redis is checked, in both modes: the check finds a loss without calls, and a
+ * return.
  */
 const PROBE_INTERVAL_MS = 500;
 /**
- * Most calls that share one script run, so that no run blocks Redis for more than about a
+ * The most calls that share one script run, so that no run blocks Redis for more than about a
  * millisecond.
  */
 const BATCH_CALLS = 128;
 
 /**
- * Who decides: Redis for all pods together, or this pod by itself because Redis is away or not
+ * Who decides: Redis for all pods together, or this pod alone because Redis is away or not
  * configured.
  */
 export type LimiterMode = 'redis' | 'pod';
@@ -21,15 +21,15 @@ export type LimiterMode = 'redis' | 'pod';
 /** The limiter's decision about one call. */
 export interface LimitDecision {
   admitted: boolean;
-  /** Calls still free in the window now, after this one. */
+  /** Calls that are still free in the window after this one. */
   left: number;
   /**
-   * Whole seconds until one more call is free. Of a refused call it is the `Retry-After`, and a
-   * promise: a caller alone with its key who waits that long is admitted.
+   * Whole seconds until one more call is free. For a refused call it is the `Retry-After`, which
+   * holds: a caller who uses the key alone and waits that long is admitted.
    */
   resetSeconds: number;
   /**
-   * `redis`; `pod`: by this pod's own count; `memory`: refused here until the time that Redis named
+   * `redis`; `pod`: by this pod's own count; `memory`: refused here until the time that Redis gave
    * in an earlier refusal.
    */
   decidedBy: 'redis' | 'pod' | 'memory';
@@ -38,18 +38,18 @@ export interface LimitDecision {
 /** Limits the calls of each key in any window. */
 export interface Limiter {
   /**
-   * Connects to Redis; resolves within about a second also when there is none, in `pod` mode, and
+   * Connects to Redis. Resolves within about a second also when there is none, in `pod` mode, and
    * keeps trying. Never rejects.
    */
   start(): Promise<void>;
   /**
-   * Lets go of Redis; calls still waiting for it are decided here, and so are later ones. May be
-   * called twice and before `start`.
+   * Disconnects from Redis; waiting and later calls are decided here. May be called twice and
+   * before `start`.
    */
   stop(): Promise<void>;
   /**
    * Decides one call of the key with this fingerprint (bytes, or their text as it appears in
-   * Redis). Never rejects, never hangs.
+   * Redis). Never rejects and always settles.
    */
   take(fingerprint: string | Buffer): Promise<LimitDecision>;
   mode(): LimiterMode;
@@ -61,9 +61,9 @@ export interface LimiterOptions {
   /** Calls admitted in any window. */
   limit: number;
   windowSeconds: number;
-  /** Precedes the fingerprint in Redis's key names, e.g. `limit:us:`. */
+  /** The prefix of fingerprints in Redis's key names, for example `limit:us:`. */
   keyPrefix: string;
-  /** An answer of Redis that takes longer (ms) counts as none. */
+  /** After this time (ms) without an answer, Redis counts as away. */
   commandTimeoutMs?: number;
   /** Monotonic clock (ms). */
   now?: () => number;
@@ -78,32 +78,31 @@ export interface LimiterOptions {
 interface Call {
   readonly fingerprint: string;
   readonly ring: PodRing;
-  /** When it was taken (ms): the time by which this pod counts it. */
+  /** When it was made (ms): the time by which this pod counts it. */
   readonly atMs: number;
-  /** Counted in the ring already, because both have to admit it. */
+  /** Whether it is counted in the ring already, because both have to admit it. */
   readonly reserved: boolean;
   readonly settle: (decision: LimitDecision) => void;
 }
 
 /**
- * Makes the limiter of one process, without connecting.
+ * Creates the limiter of one process, without connecting.
  *
- * Redis decides. Calls of one turn of the event loop go to it as one run of sliding-window.lua.
- * Measured with 64 callers on two cores, the script calls alone: 1.1 µs of this process and 250,000
- * a second, against 4.6 µs and 91,000 with a command for each through ioredis's auto-pipelining.
- * A whole read then takes 1.39 times the processor time (test/bench/reads).
+ * Redis decides. Calls of one turn of the event loop share one run of sliding-window.lua. Measured
+ * with 64 callers on two cores, the script calls alone: 1.1 µs of this process and 250,000 a
+ * second, against 4.6 µs and 91,000 with a command for each through ioredis's auto-pipelining. A
+ * whole read then takes 1.39 times the processor time (test/bench/reads).
  *
- * Beside that, each pod counts what it admits. After the first failure (timeout, closed connection,
- * any error) everything that waits and everything that follows is decided by this count alone,
- * until a probe finds that Redis runs the script again. For one window from then on both have to
- * admit, since Redis may not know of the calls before; afterwards only Redis decides. So a pod
- * never admits more than `limit` calls in a window across such changes, and many pods without Redis
- * at most that many each.
+ * Each pod also counts what it admits. After the first failure (timeout, closed connection, any
+ * error) this count alone decides every waiting and later call, until a probe finds that Redis runs
+ * the script again. For one window from then on both have to admit, since Redis may not know the
+ * calls before; afterwards only Redis decides. So a pod never admits more than `limit` calls in a
+ * window across such changes, and pods without Redis admit at most that many each.
  *
- * Why a caller can rely on `resetSeconds` across changes as well: the pod counts a call from when
- * it was taken, which is never after Redis counts it, so the pod is free no later than Redis said.
- * The other way round, Redis counts nothing after this pod stopped waiting for it (see `ask`), so
- * it is free at most that wait after the pod, which the pod adds to its answer.
+ * `resetSeconds` holds across changes as well. The pod counts a call from when it was made, which
+ * is never after Redis counts it, so the pod is free no later than Redis said. Conversely, Redis
+ * counts nothing after this pod has stopped waiting for it (see `ask`), so it is free at most that
+ * wait after the pod, which the pod adds to its answer.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
   const { redisUrl, limit, windowSeconds, keyPrefix, commandTimeoutMs = 250, onModeChange } = options;
@@ -181,17 +180,18 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return;
     }
     if (reserved) ring.release(atMs);
-    // The window is full until its oldest call leaves, and refused calls do not count: until then
-    // there is no need to ask. Redis decided between `atMs` and `answeredMs`; to refuse no call that it
-    // would admit, count from the first; to keep the promise, from the last.
+    // The window is full until its oldest call leaves, and refused calls do not count, so Redis
+    // need not be asked until then. Redis decided between `atMs` and `answeredMs`. Counted from the
+    // first, no call is refused that Redis would admit; counted from the last, `resetSeconds`
+    // holds.
     ring.refusedUntilMs = atMs + waitMs;
     ring.freeAtMs = answeredMs + waitMs;
     settle(refusal(waitMs, 'redis'));
   }
 
   /**
-   * Decides a call that waited for Redis in vain, as of the time it was taken: so the order and the
-   * number are those Redis would have kept.
+   * Decides a call that Redis did not answer, as of the time it was made, so that order and number
+   * are those that Redis would have counted.
    */
   function settleHere({ ring, atMs, reserved, settle }: Call): void {
     const admitted = reserved || ring.admit(atMs);
@@ -259,8 +259,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   /**
-   * At least 1. A call exactly a window old still counts, for one more microsecond: the answer's
-   * way to the caller takes longer.
+   * At least 1. A call that is exactly a window old still counts, for one more microsecond: the
+   * answer takes longer to reach the caller.
    */
   function wholeSeconds(waitMs: number): number {
     return Math.min(longestSeconds, Math.max(1, Math.ceil(waitMs / 1_000)));

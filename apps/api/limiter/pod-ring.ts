@@ -1,30 +1,31 @@
-/** Slots a new ring starts with: most keys are quiet, and a ring doubles when it is full. */
+/** The size of a new ring: most keys are rarely used, and a ring doubles when it is full. */
 const FIRST_SLOTS = 8;
 /**
- * How much longer than a window a ring is kept (ms), so that it outlives every call that is still
- * waiting for Redis.
+ * How much longer than a window a ring is kept (ms), so that it outlives every call that waits for
+ * Redis.
  */
 const IDLE_GRACE_MS = 10_000;
 
 /**
- * The sliding window of one key inside this process: the times of the last admitted calls, oldest first.
+ * The sliding window of one key in this process: the times of the last admitted calls, oldest
+ * first.
  *
- * It admits as sliding-window.lua does: a call passes when fewer than `limit` times lie in the
- * window that ends now, a time exactly one window old included. Times are milliseconds of one
- * monotonic clock, with fractions, and never go back.
+ * It admits as sliding-window.lua does: a call passes when fewer than `limit` times are in the
+ * window that ends now, including a time exactly one window old. Times are milliseconds of one
+ * monotonic clock, with fractions, and never decrease.
  */
 export class PodRing {
   /**
-   * Until then (ms) Redis's last refusal is known to hold, counted from before Redis was asked; the
-   * window is surely full.
+   * The time (ms) until which Redis's last refusal is known to hold, counted from before Redis was
+   * asked.
    */
   refusedUntilMs = Number.NEGATIVE_INFINITY;
   /**
-   * From then on (ms) one more call is free, counted from after Redis's answer: what a refused
-   * caller has to wait for.
+   * The time (ms) from which one more call is free, counted from after Redis's answer: what a
+   * refused caller has to wait for.
    */
   freeAtMs = Number.NEGATIVE_INFINITY;
-  /** When the key was last asked about (ms). */
+  /** When the key was last used (ms). */
   touchedMs = Number.NEGATIVE_INFINITY;
 
   readonly #limit: number;
@@ -40,7 +41,8 @@ export class PodRing {
   }
 
   /**
-   * Counts a call at `nowMs` and says true, or says false and counts nothing: the window is full.
+   * Counts a call at `nowMs` and returns true, or returns false and counts nothing because the
+   * window is full.
    */
   admit(nowMs: number): boolean {
     if (this.left(nowMs) === 0) return false;
@@ -49,15 +51,15 @@ export class PodRing {
   }
 
   /**
-   * Counts a call that Redis has admitted, at the time it was taken here; in a full ring it takes
-   * the oldest call's place.
+   * Counts a call that Redis has admitted, at the time it was made here; in a full ring it replaces
+   * the oldest call.
    */
   record(atMs: number): void {
     if (this.left(atMs) === 0) this.#dropOldest();
     this.#push(atMs);
   }
 
-  /** Takes back a call that `admit(atMs)` counted and Redis then refused. */
+  /** Removes a call that `admit(atMs)` counted and Redis then refused. */
   release(atMs: number): void {
     for (let index = this.#count - 1; index >= 0; index--) {
       if (this.#timeAt(index) !== atMs) continue;
@@ -69,8 +71,7 @@ export class PodRing {
   }
 
   /**
-   * Calls still free in the window that ends at `nowMs`; calls that have left it are dropped on the
-   * way.
+   * Returns the free calls of the window that ends at `nowMs`, and drops calls that have left it.
    */
   left(nowMs: number): number {
     while (this.#count > 0 && nowMs - this.#timeAt(0) > this.#windowMs) this.#dropOldest();
@@ -78,7 +79,7 @@ export class PodRing {
   }
 
   /**
-   * Milliseconds after which the oldest call has just reached the window's age; 0 when there is
+   * Returns the milliseconds after which the oldest call reaches the window's age; 0 when there is
    * none.
    */
   waitMs(nowMs: number): number {
@@ -113,10 +114,10 @@ export class PodRing {
 }
 
 /**
- * The rings of all keys that were asked about lately, by fingerprint.
+ * The rings of all recently used keys, by fingerprint.
  *
- * Memory is bounded by traffic: a ring holds 8 bytes per admitted call, at most doubled. A sweep
- * (one per window) removes the rings whose last call has left the window.
+ * Traffic bounds the memory: a ring has 8 bytes per admitted call, at most doubled. A sweep once
+ * per window removes the rings whose last call has left the window.
  */
 export class PodRings {
   readonly #limit: number;
@@ -134,7 +135,7 @@ export class PodRings {
     return this.#rings.size;
   }
 
-  /** The key's ring, made if need be, and marked as touched. */
+  /** Returns the key's ring, created if needed, and marks it as used. */
   get(fingerprint: string, nowMs: number): PodRing {
     if (nowMs - this.#sweptMs > this.#windowMs) this.#sweep(nowMs);
     let ring = this.#rings.get(fingerprint);

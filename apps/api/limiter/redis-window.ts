@@ -3,67 +3,68 @@ import { Redis } from 'ioredis';
 
 declare module 'ioredis' {
   interface Redis {
-    /** sliding-window.lua: the number of keys, the keys, and its three arguments. */
+    /** sliding-window.lua with the number of keys, the keys, and its three arguments. */
     slidingWindow(args: (string | number)[]): Promise<number[]>;
   }
 }
 
 const script = readFileSync(new URL('./sliding-window.lua', import.meta.url), 'utf8');
 
-/**
- * Waits this long (ms) for a connection, between attempts to get one, and for Redis to close it
- * with us.
- */
+/** How long (ms) it waits for a connection, between attempts, and for Redis to close one. */
 const CONNECT_TIMEOUT_MS = 1_000;
 const RECONNECT_DELAY_MS = 500;
 const DISCONNECT_TIMEOUT_MS = 500;
 /**
- * A connection on which Redis sends nothing for so long (ms) is closed: a lost route sends no
- * reset. The probe asks more often.
+ * A connection on which Redis sends nothing for this time (ms) is closed: a lost route sends no
+ * reset. The probe runs more often.
  */
 const SILENCE_MS = 2_000;
 /**
- * The probe writes a separate key, always admitted and expired within seconds, so that it needs
- * what a call needs.
+ * The probe writes a separate key that is always admitted and expires within seconds, so that it
+ * needs what a call needs.
  */
 const PROBE = { limit: Number.MAX_SAFE_INTEGER, windowUs: 1 };
 
 export interface RedisWindowOptions {
-  /** Looked up at each connection, of which a later one takes user and password only. */
+  /** Read for each connection; a later connection takes only user and password from it. */
   redisUrl: () => string;
   limit: number;
   windowUs: number;
   keyPrefix: string;
-  /** An answer that takes longer (ms) is a failure. */
+  /** A later answer (ms) counts as a failure. */
   timeoutMs: number;
   /** Monotonic clock (ms). */
   now: () => number;
-  /** The connection has become usable; also after each reconnect. */
+  /** Called when the connection is usable, also after each reconnect. */
   onReady: () => void;
-  /** The connection is gone, with the reason in words. */
+  /** Called when the connection is lost, with the reason in words. */
   onLost: (reason: string) => void;
 }
 
-/** Redis's half of the limiter: one connection, one script, every answer within the timeout. */
+/**
+ * The limiter's connection to Redis: one connection, one script, every answer within the timeout.
+ */
 export interface RedisWindow {
   /**
-   * Connects; resolves when Redis is ready, rejects when it is not within a second (it goes on
+   * Connects. Resolves when Redis is ready, rejects when it is not within a second (it keeps
    * trying).
    */
   open(): Promise<void>;
   /**
-   * Asks for one call per fingerprint, in order, in one round trip:
-   * `[left, waitUs, left, waitUs, …]` as sliding-window.lua says.
+   * Takes one call per fingerprint, in order, in one round trip. Returns
+   * `[left, waitUs, left, waitUs, …]` as sliding-window.lua does.
    */
   ask(fingerprints: string[]): Promise<number[]>;
-  /** Resolves when Redis runs the script and takes its writes; sets the clock that `ask` needs. */
+  /**
+   * Resolves when Redis runs the script and accepts its writes; sets the clock that `ask` needs.
+   */
   probe(): Promise<void>;
   close(): void;
 }
 
 /**
- * Prepares Redis's half of the limiter without connecting. Nothing is retried or queued: who asks
- * decides by itself after a failure.
+ * Prepares the connection without connecting. Nothing is retried or queued: the caller decides by
+ * itself after a failure.
  */
 export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
   const { limit, windowUs, keyPrefix, timeoutMs, now } = options;
@@ -79,13 +80,13 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
     retryStrategy: () => RECONNECT_DELAY_MS,
   });
   /**
-   * Redis's clock minus this process's (ms), or a little more: read between sending and receiving, and taken
-   * as read at the sending.
+   * Redis's clock minus this process's (ms), or a little more: read between sending and receiving,
+   * and treated as read at the sending.
    */
   let clockAheadMs = 0;
   /**
-   * What ioredis reported since the connection was last usable: its `close` and its rejections only
-   * say that it is closed.
+   * The error that ioredis reported since the connection was last usable: its `close` and its
+   * rejections only say that it is closed.
    */
   let lastError: string | null = null;
 
@@ -116,7 +117,7 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
       }
     },
     ask(fingerprints) {
-      // A paused Redis runs what it was sent once it wakes up; the deadline keeps it from counting
+      // A paused Redis runs what it was sent when it continues; the deadline keeps it from counting
       // calls that were decided here meanwhile.
       const answerByUs = Math.ceil((now() + timeoutMs + clockAheadMs) * 1_000);
       const keys = fingerprints.map((fingerprint) => keyPrefix + fingerprint);
@@ -135,20 +136,19 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
 }
 
 /**
- * What an error says, in one short line: for the log, so without the stack and the command's
- * arguments.
+ * Returns an error in one short line for the log, without the stack and the command's arguments.
  */
 export function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
   return (text.split('\n', 1)[0] ?? '').slice(0, 200);
 }
 
-/** The promise's outcome, or a rejection after `timeoutMs`. */
+/** Returns the promise's outcome, or rejects after `timeoutMs`. */
 function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const expire = () => reject(new Error(`Redis did not answer within ${timeoutMs} ms`));
-    // A busy process runs overdue timers before it reads its sockets: setImmediate lets an answer
-    // that has already arrived win.
+    // A busy process runs overdue timers before it reads its sockets: with setImmediate, an answer
+    // that has already arrived comes first.
     const timer = setTimeout(() => setImmediate(expire), timeoutMs);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });

@@ -1,9 +1,9 @@
 import type { Region } from '#domain/contract/regions.ts';
 
 /**
- * The servers that the committed document names, and the defaults of `BASE_URL_US` and
- * `BASE_URL_CA`. Never a host that exists: an installation sets its own. `.example` is reserved by
- * RFC 2606, and Redocly's recommended rules refuse `example.com`.
+ * The servers in the committed document, and the defaults of `BASE_URL_US` and `BASE_URL_CA`. The
+ * hosts do not exist: an installation sets its own. RFC 2606 reserves `.example`, and Redocly's
+ * recommended rules refuse `example.com`.
  */
 export const defaultBaseUrls: Record<Region, string> = {
   us: 'https://us.org-api.example',

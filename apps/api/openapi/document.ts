@@ -9,9 +9,9 @@ import { schemaComponents } from './schemas.ts';
 import { deliveryParameters, eventTag, receiverAnswers, webhooks } from './webhooks.ts';
 
 /**
- * The OpenAPI 3.1 document of the API: nine reads and four webhooks, made from the declarations
- * that serve them. The same for the same base URLs, whenever and wherever it is made, so that a
- * copy can be committed and compared.
+ * Returns the OpenAPI 3.1 document of the API: nine reads and four webhooks, generated from the
+ * declarations that serve them. It is the same for the same base URLs at any time and place, so
+ * that a copy can be committed and compared.
  */
 export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string> }) {
   return {
@@ -68,7 +68,7 @@ const requestParameters = {
   },
 };
 
-/** The document as text: what is served and what is committed, byte for byte. */
+/** Returns the document as text, byte for byte what is served and committed. */
 export function openApiText(baseUrls: Record<Region, string>): string {
   return `${JSON.stringify(openApiDocument({ baseUrls }), null, 2)}\n`;
 }

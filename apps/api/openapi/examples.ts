@@ -1,5 +1,5 @@
 /**
- * An example answer: what it shows, and the body. A test holds every one against the contract's
+ * An example answer: its summary and its body. A test checks every one against the contract's
  * schema.
  */
 export interface Example {
@@ -18,7 +18,8 @@ const owner = { id: '0a1f0000-0000-7000-8000-000000000001', key: 'owner', name: 
 const intake = { id: '5d0e7b6a-91c3-4f28-a7d4-1b2c3d4e5f60', key: 'intake', name: 'Intake' };
 
 /**
- * Example answers of each read, by operation and name. Invented people; families are names only.
+ * Example answers of each read, by operation and name. People are invented; families are names
+ * only.
  */
 export const answerExamples: Record<string, Record<string, Example>> = {
   getOrg: {
@@ -221,8 +222,8 @@ export const answerExamples: Record<string, Record<string, Example>> = {
 };
 
 /**
- * The event of the signature's test vector: its body, written without spaces, gives the signatures
- * shown with it.
+ * The event of the signature's test vector. Its body without spaces gives the signatures shown with
+ * it.
  */
 const signedEventId = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
 

@@ -1,8 +1,9 @@
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 
 /**
- * The headers of the answers, by name: `components.headers`. Those not `required` depend on how far
- * a request came: the limiter judges only a well-formed key of this region.
+ * The headers of the answers, by name: `components.headers`. Those that are not `required` are
+ * absent on requests that were refused early: the limiter counts only a well-formed key of this
+ * region.
  */
 export const headerComponents = {
   'Request-Id': {
@@ -78,7 +79,9 @@ const ofEveryAnswer: HeaderName[] = [
   'Key-Expires',
 ];
 
-/** The headers of one answer of a read, as references: those of every answer, then its own. */
+/**
+ * Returns the headers of one answer of a read, as references: those of every answer, then its own.
+ */
 export function answerHeaders(...own: HeaderName[]): Record<string, { $ref: string }> {
   return Object.fromEntries([...ofEveryAnswer, ...own].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

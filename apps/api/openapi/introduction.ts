@@ -8,7 +8,7 @@ import {
 import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
 import { exampleOrgId, exampleSecret } from './examples.ts';
 
-/** What a partner reads before the operations, in Markdown: `info.description`. */
+/** Returns what partners read before the operations, in Markdown: `info.description`. */
 export function introduction(baseUrls: Record<Region, string>): string {
   return [reads(baseUrls), keys, limits, caching, errors, events, promises].join('\n\n');
 }

@@ -5,7 +5,7 @@ import { answerHeaders } from './headers.ts';
 import { refusalReferences } from './refusals.ts';
 import { schemaReference } from './schemas.ts';
 
-/** The tags of the reads, with a sentence each; which read has which follows from its scope. */
+/** The tags of the reads, with a sentence each. A read's scope determines its tag. */
 const tagDescriptions = {
   Organization: 'The organization’s own record.',
   Clients: 'Client families: names and dates only.',
@@ -28,7 +28,11 @@ const tagOfScope: Record<Scope, keyof typeof tagDescriptions> = {
   'org.billing.manage': 'Seats',
 };
 
-/** `paths`: one GET for each declared read. Throws when a read has no example. */
+/**
+ * Returns `paths`: one GET for each declared read.
+ *
+ * @throws Error when a read has no example.
+ */
 export function pathItems(endpoints: readonly Endpoint[]): Record<string, object> {
   return Object.fromEntries(
     endpoints.map((endpoint) => [`/v1/orgs/{orgId}${endpoint.resource}`, { get: operation(endpoint) }]),
@@ -45,8 +49,8 @@ function operation(endpoint: Endpoint): object {
     summary,
     description: `${description}\n\nThe key needs the scope \`${scope}\`.`,
     tags: [tagOfScope[scope]],
-    // OpenAPI 3.1 could list it in `security`; Spectral's recommended rules allow that to OAuth
-    // alone.
+    // OpenAPI 3.1 could list it in `security`; Spectral's recommended rules allow that only for
+    // OAuth.
     'x-required-scope': scope,
     parameters: [{ $ref: '#/components/parameters/orgId' }, { $ref: '#/components/parameters/If-None-Match' }],
     responses: {

@@ -5,7 +5,7 @@ import { ErrorBody } from '#domain/contract/resources.ts';
 import { answerHeaders, headerComponents } from './headers.ts';
 import { schemaReference } from './schemas.ts';
 
-/** One reason for a refusal: when it happens, and the message as the server words it then. */
+/** One reason for a refusal: when it occurs, and the server's message for it. */
 interface Reason {
   code: ErrorCode;
   when: string;
@@ -115,7 +115,7 @@ function reason(code: ErrorCode, when: string, message: string): Reason {
   return { code, when, message };
 }
 
-/** Every error as a shared response, with an example for each reason. */
+/** Returns every error as a shared response, with an example for each reason. */
 export function refusalComponents(baseUrls: Record<Region, string>): Record<string, object> {
   return Object.fromEntries(
     Object.entries(refusals(baseUrls)).map(([name, { description, reasons, ownHeaders = [] }]) => [
@@ -129,7 +129,7 @@ export function refusalComponents(baseUrls: Record<Region, string>): Record<stri
   );
 }
 
-/** The responses of a read that are no answers, by status, as references. */
+/** Returns the error responses of a read by status, as references. */
 export function refusalReferences(): Record<string, { $ref: string }> {
   const names = Object.entries(refusals({ us: '', ca: '' }));
   return Object.fromEntries(

@@ -33,14 +33,14 @@ const named: Record<string, z.ZodType> = {
   ...Object.fromEntries(eventTypes.map((type) => [eventSchemaName(type), eventEnvelope(type)])),
 };
 
-/** The name of an event's envelope: `client.started` is `ClientStartedEvent`. */
+/** Returns the name of an event's envelope: `client.started` is `ClientStartedEvent`. */
 export function eventSchemaName(type: string): string {
   const words = type.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `${words.join('')}Event`;
 }
 
 /**
- * A reference to the component of an answer.
+ * Returns a reference to the component of an answer.
  *
  * @throws Error when the schema has no name here: a new read names its answer above.
  */
@@ -52,8 +52,8 @@ export function schemaReference(schema: z.ZodType): { $ref: string } {
 }
 
 /**
- * `components.schemas`: the contract's zod schemas as JSON Schemas, each named one a reference
- * wherever another holds it.
+ * Returns `components.schemas`: the contract's zod schemas as JSON Schemas. A named schema is a
+ * reference wherever another contains it.
  */
 export function schemaComponents(): Record<string, JsonSchema> {
   const registry = z.registry<{ id: string }>();
@@ -71,9 +71,9 @@ export function schemaComponents(): Record<string, JsonSchema> {
 }
 
 /**
- * Takes away what zod adds and a partner must not rely on or need not read: closed objects (an
- * answer may gain fields), the bounds of JavaScript's integers, the
- * patterns that repeat a format; and writes a nullable scalar as one type list.
+ * Removes what zod adds and partners should not rely on: closed objects (an answer may gain
+ * fields), the bounds of JavaScript's integers, and patterns that repeat a format. Writes a
+ * nullable scalar as one type list.
  */
 function simplify(schema: JsonSchema): void {
   delete schema.additionalProperties;

@@ -77,7 +77,10 @@ export function eventOperationId(type: EventType): string {
   return `on${eventSchemaName(type).replace(/Event$/, '')}`;
 }
 
-/** `webhooks`: one POST for each event type, made by the service and answered by the receiver. */
+/**
+ * Returns `webhooks`: one POST for each event type, sent by the service and answered by the
+ * receiver.
+ */
 export function webhooks(): Record<string, object> {
   return Object.fromEntries(eventTypes.map((type) => [type, { post: delivery(type) }]));
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run openapi`: writes the committed document, openapi.json, from the declarations. A test
+ * `npm run openapi`: writes openapi.json, the committed document, from the declarations. A test
  * fails while the two differ.
  */
 import { writeFileSync } from 'node:fs';

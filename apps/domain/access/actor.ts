@@ -9,8 +9,8 @@ import { OrganizationRefused } from './organization-refused.ts';
 export type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';
 
 /**
- * The caller of a change, and what they can grant. An operator has the database itself: all
- * permissions, and the rights of an owner.
+ * The caller of a change, and what they can grant. An operator has direct access to the database,
+ * and therefore all permissions and the rights of an owner.
  */
 export interface Actor {
   personId: string | null;
@@ -26,7 +26,7 @@ export interface MemberAccess {
   title: string | null;
   status: 'invited' | 'active' | 'suspended' | 'left';
   /**
-   * Whether they have ever accepted their membership: a suspended member who has not was only
+   * Whether they have ever accepted their membership; a suspended member who has not was only
    * invited.
    */
   accepted: boolean;
@@ -35,10 +35,10 @@ export interface MemberAccess {
 }
 
 /**
- * Makes the changes of one organization's members and roles wait for each other until the
- * transaction ends. The second one then sees that an owner must remain, and grants nothing that its
- * caller has just lost. Each such change takes this lock first. Seats and client access have locks
- * of their own (`seat_held_rules`).
+ * Serializes the changes of one organization's members and roles until the transaction ends. The
+ * second change then sees that an owner must remain, and grants nothing that its caller has just
+ * lost. Each such change takes this lock first. Seats and client access have locks of their own
+ * (`seat_held_rules`).
  */
 export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
   await runStatement(
@@ -56,7 +56,7 @@ const refusals = {
 /**
  * Returns the caller of a change.
  *
- * @throws OrganizationRefused unless an operator asks, or an active member who holds the
+ * @throws OrganizationRefused unless the caller is an operator, or an active member with the
  * permission.
  */
 export async function getActor(
@@ -73,14 +73,14 @@ export async function getActor(
   throw new OrganizationRefused(reason, `Only an active member with a role that may ${what} (${needed}) can do this.`);
 }
 
-/** What is read of a member `m`, beside their id: the fields of `MemberAccess`. */
+/** The columns of a member `m` for `MemberAccess`, besides the id. */
 export const memberColumns = sql`
   m.name, m.email, m.title, m.status, m.accepted, array(${permissionsHeld}) as permissions,
   exists (select from membership_role mr join role r on r.id = mr.role_id
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id and r.organization_id is null
       and r.key = 'owner') as "isOwner"`;
 
-/** Returns a member of any status; null when the organization never had them. */
+/** Returns a member of any status, or null when the organization never had them. */
 export async function findMember(
   em: EntityManager,
   organizationId: string,
@@ -108,7 +108,7 @@ export async function getMember(tx: EntityManager, organizationId: string, perso
 }
 
 /**
- * Lets only owners change owners: an administrator holds every permission of an owner, but not
+ * Allows only owners to change owners: an administrator has every permission of an owner, but not
  * this.
  *
  * @throws OrganizationRefused `only_owners`
@@ -119,7 +119,7 @@ export function assertMayChange(actor: Actor, member: Pick<MemberAccess, 'isOwne
 }
 
 /**
- * Refuses to grant what the caller does not hold.
+ * Refuses to grant what the caller does not have.
  *
  * @throws OrganizationRefused `not_held`
  */

@@ -4,7 +4,8 @@ import { runStatement, sql } from '../db/statement.ts';
 
 /**
  * The caller of a change: a person, who needs the permission for it, with their IP address where it
- * is known; or an operator at the command line, who has the database itself and needs none.
+ * is known; or an operator at the command line, who has direct access to the database and needs
+ * none.
  */
 export type Authority = { personId: string; address?: string | null } | 'operator';
 
@@ -24,21 +25,21 @@ export interface Asker {
   managedBy: string | null;
 }
 
-/** Returns the caller as an activity row has them. Only a person has an id and an address. */
+/** Returns the caller as an activity row stores it. Only a person has an id and an address. */
 export function askerOf(by: Authority | ClusterObject): Asker {
   if (by === 'operator') return { personId: null, address: null, managedBy: null };
   if ('objectUid' in by) return { personId: null, address: null, managedBy: by.objectName };
   return { personId: by.personId, address: by.address ?? null, managedBy: null };
 }
 
-/** Selects the permissions `p` that the roles of a member `m` give, each once. */
+/** Selects the permissions `p` that the roles of a member `m` grant, each once. */
 export const permissionsHeld = sql`
   select distinct p from membership_role mr join role r on r.id = mr.role_id, unnest(r.permissions) as p
   where mr.organization_id = m.organization_id and mr.person_id = m.person_id`;
 
 /**
  * Returns what a person may do in an organization now: every permission of their roles, or null
- * when they are no active member. One statement, and so one snapshot.
+ * when they are not an active member. One statement, and so one snapshot.
  */
 export async function findPermissions(
   em: EntityManager,

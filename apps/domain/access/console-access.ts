@@ -4,9 +4,9 @@ import { runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from './authority.ts';
 
 /**
- * What a membership gives its person in the console. `open`: the organization, with what their
- * roles allow. `waiting`: they can sign in and use a link of the organization, but see nothing of
- * it, not even its name.
+ * What a membership allows its person in the console. `open`: the organization, within their roles.
+ * `waiting`: they can sign in and use a link of the organization, but see nothing of it, not even
+ * its name.
  */
 export type ConsoleAccess = 'open' | 'waiting';
 

@@ -18,7 +18,10 @@ export {
   type TextMatch,
 } from './plan-search.ts';
 
-/** A line, as it is shown: names are today's, null when the log alone remembers what they named. */
+/**
+ * An activity row as it is shown. Names are current ones; null when what they named no longer
+ * exists.
+ */
 export interface ActivityEntry {
   id: string;
   /** ISO, UTC, microseconds. */
@@ -34,30 +37,30 @@ export interface ActivityEntry {
   /** The refusal's code; null when there was none. */
   code: string | null;
   address: string | null;
-  /** Above 1 for refused calls alone, which share a line per key and minute. */
+  /** More than 1 only for refused calls, which share a row per key and minute. */
   count: number;
   detail: Record<string, unknown> | null;
-  /** Today's name of the member that `detail.memberId` names. */
+  /** Current name of the member in `detail.memberId`. */
   memberName: string | null;
-  /** The description of the webhook that `detail.webhookId` names, or its host. */
+  /** Description or host of the webhook in `detail.webhookId`. */
   webhookName: string | null;
-  /** The family of the access that `detail.grantId` names; null for those who may not see clients. */
+  /** Family of the access in `detail.grantId`; null for readers who may not see clients. */
   clientName: string | null;
-  /** Today's name of the role that `detail.roleId` names. */
+  /** Current name of the role in `detail.roleId`. */
   roleName: string | null;
 }
 
-/** Who reads the log: names of families are looked up only for those who may see clients. */
+/** Who reads the log. Names of families are looked up only for readers who may see clients. */
 export interface Reader {
   maySeeClients: boolean;
 }
 
-/** The default, so that a caller that does not think of it shows no family's name. */
+/** The default, so that a caller that sets nothing shows no family's name. */
 export const seesNoClients: Reader = { maySeeClients: false };
 
 /**
  * One page, newest first. `newer` and `older` are where the neighboring pages begin, null at an
- * end; `isWhole` false: lines were passed over for a while and the search may go on from `older`.
+ * end. `isWhole` is false when a bound was reached and the search may continue from `older`.
  */
 export interface ActivityPage {
   entries: ActivityEntry[];
@@ -67,11 +70,11 @@ export interface ActivityPage {
 }
 
 /**
- * A page of an organization's log. However many lines it has, it takes the time of one page: one
- * condition leads through an index that is in the log's order (0014, 0017), and whatever else is
- * asked for is looked up in so many lines of it (`linesSearched`).
+ * Lists a page of an organization's log. Its time does not depend on the number of rows: one
+ * condition uses an index in the log's order (migration 0006), and the others are checked in a
+ * bounded number of its rows (`linesSearched`).
  *
- * @param from - where the page begins, and which way it goes; null: at the newest line.
+ * @param from - where the page begins, and its direction; null: at the newest row.
  */
 export async function listActivity(
   em: EntityManager,
@@ -99,7 +102,7 @@ export async function listActivity(
   };
 }
 
-/** One line of an organization; null when it has none of that id. */
+/** Returns one row of an organization, or null when it has none with that id. */
 export async function findActivityEntry(
   em: EntityManager,
   organizationId: string,
@@ -130,7 +133,10 @@ const entryColumns = ({ maySeeClients }: Reader) => sql`
     split_part(w.url, '/', 3)) as "webhookName",
   ${maySeeClients ? sql`f.name` : sql`null`} as "clientName", r.name as "roleName"`;
 
-/** An id of a line's details; null when there is none. Details are written by this service alone. */
+/**
+ * Returns SQL for an id in a row's details; null when there is none. Only this service writes
+ * details.
+ */
 const idIn = (name: string) => sql`(a.detail ->> ${literal(name)})::uuid`;
 
 const entryJoins = sql`
@@ -143,7 +149,7 @@ const entryJoins = sql`
   left join role r on r.id = ${idIn('roleId')}
     and (r.organization_id is null or r.organization_id = a.organization_id)`;
 
-/** Limits are literals: the planner takes a parameter for a tenth of the log, and then sorts it. */
+/** Limits are literals: for a parameter, the planner assumes a tenth of the log and sorts it. */
 async function listLines(
   em: EntityManager,
   { leading, direction }: Search,
@@ -160,8 +166,8 @@ async function listLines(
 }
 
 /**
- * Lines that fit, and the last one looked at; null when there was none after it, or so many were
- * found as are wanted.
+ * Returns the matching rows and the last one checked; null when the search is complete or has found
+ * enough.
  */
 async function searchLines(
   em: EntityManager,
@@ -185,8 +191,8 @@ interface Looked {
 }
 
 /**
- * The inner statement has no column but those that are compared, so that an index which holds them
- * is enough. Fetching lines here too would take the planner longer than all the rest.
+ * The inner statement has only the compared columns, so that an index with these is enough.
+ * Fetching rows here too would take the planner longer than everything else.
  */
 async function look(em: EntityManager, search: Search, wanted: number): Promise<Looked> {
   const { leading, rest, atMost, direction, needsLine } = search;
@@ -205,8 +211,9 @@ async function look(em: EntityManager, search: Search, wanted: number): Promise<
 }
 
 /**
- * The last line that a search has looked at, when there were more; null when it has seen them all.
- * Times become texts outside: within, those passed over would too, which takes longest.
+ * Returns the last row that a search has checked when there were more, or null when it has checked
+ * all. Times are formatted outside: within, those of skipped rows would be too, which takes
+ * longest.
  */
 async function findLastSeen(em: EntityManager, { leading, atMost, direction }: Search): Promise<Place | null> {
   const rows = await runStatement<Place>(
@@ -221,13 +228,14 @@ async function findLastSeen(em: EntityManager, { leading, atMost, direction }: S
   return last === undefined || next === undefined ? null : placeOf(last);
 }
 
-/** Whether one place comes after the other. */
+/** Returns whether one position is after the other. */
 const isBeyond = (one: Place, other: Place, direction: Direction): boolean =>
   direction === 'older' ? one.at < other.at : one.at > other.at;
 
 /**
- * Lines whose places are known. They lie between the first and the last of them, so few partitions
- * are asked. Literals too: for parameters the planner would read whole partitions.
+ * Fetches rows whose positions are known. They are between the first and the last one, so few
+ * partitions are read. Values are literals too: for parameters the planner would read whole
+ * partitions.
  */
 async function fetchLines(
   em: EntityManager,
@@ -252,5 +260,5 @@ async function fetchLines(
   );
 }
 
-/** An array literal of ids or times, which have no sign that needs escaping in one. */
+/** Returns an array literal of ids or times, which contain no character that needs escaping. */
 const listed = (texts: string[]) => literal(`{${texts.join(',')}}`);

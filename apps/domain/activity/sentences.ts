@@ -1,13 +1,13 @@
 import type { ActivityEntry } from './search.ts';
 
-/** What a name in a sentence stands for. A delivery is of a webhook (`of`). */
+/** What a name in a sentence refers to. A delivery belongs to a webhook (`of`). */
 export interface ObjectRef {
   kind: 'webhook' | 'client' | 'member' | 'role' | 'key' | 'delivery' | 'redelivery';
   id: string;
   of?: string;
 }
 
-/** A name that a person typed, or an id, and what it stands for. */
+/** A name that a person typed, or an id, and what it refers to. */
 export interface Name {
   name: string;
   object?: ObjectRef;
@@ -15,7 +15,7 @@ export interface Name {
 
 /**
  * A sentence in parts. A page isolates the names that people typed, which may be in any script or
- * direction, and links those that stand for an object.
+ * direction, and links those that refer to an object.
  */
 export type Sentence = readonly (string | Name)[];
 
@@ -43,7 +43,7 @@ const member = ({ memberName, detail }: ActivityEntry) =>
 const role = ({ roleName, detail }: ActivityEntry) => named(roleName ?? text(detail?.key), 'role', detail?.roleId, '');
 const webhook = ({ webhookName, detail }: ActivityEntry) =>
   named(webhookName, 'webhook', detail?.webhookId, '(unknown)');
-/** A client, by the family's name; those who may not see clients read no name. */
+/** A client, by the family's name; readers who may not see clients get no name. */
 const client = ({ clientName, detail }: ActivityEntry): Name =>
   typeof detail?.grantId === 'string'
     ? {
@@ -287,7 +287,7 @@ export function describeAction(entry: ActivityEntry): Sentence {
     : [entry.action];
 }
 
-/** Actions that the system takes by itself. Any other entry without a person is an operator's. */
+/** Actions that the system takes by itself. Any other row without a person is an operator's. */
 const systemActions: ReadonlySet<string> = new Set([
   'webhook.park',
   'webhook.redelivered',

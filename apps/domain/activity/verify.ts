@@ -11,7 +11,10 @@ import {
   listUnlinkedActivitySql,
 } from '../db/statements/activity-chain.ts';
 
-/** A place where the log is not as it was linked. `place` and `lineId` are null when there is none. */
+/**
+ * A position where the log differs from its chain. `place` and `lineId` are null when there is
+ * none.
+ */
 export interface ActivityFault {
   organizationId: string;
   /** `YYYY-MM`, UTC. */
@@ -21,7 +24,7 @@ export interface ActivityFault {
   fault: ChainFault;
 }
 
-/** What `verifyActivity` looked at, and the first faults of each chain. */
+/** What `verifyActivity` checked, and the first faults of each chain. */
 export interface ActivityVerification {
   chains: number;
   lines: number;
@@ -32,13 +35,13 @@ export interface ActivityVerification {
 const linksPerCheck = 20_000;
 
 /**
- * Verifies the hash chains of the activity log: finds lines that were changed, removed or inserted,
- * and links that were removed or replaced. Anchors compare it with a log outside of the database: a
+ * Verifies the hash chains of the activity log: finds rows that were changed, removed or inserted,
+ * and links that were removed or replaced. Anchors compare it with a log outside the database: a
  * person who can write every table can also compute a new chain, but cannot change that log.
  *
- * Each statement reads a bounded stretch. Lines that commit meanwhile are not looked at.
+ * Each statement reads a bounded part. Rows that commit meanwhile are not checked.
  *
- * @param organizationId - null: all. `month`: `YYYY-MM`, null: all that the log keeps.
+ * @param options - `organizationId` null: all. `month`: `YYYY-MM`, null: all that the log keeps.
  */
 export async function verifyActivity(
   pool: Pool,
@@ -91,7 +94,10 @@ async function verifyChain(pool: Pool, chain: ChainRow): Promise<{ links: number
   return { links, faults };
 }
 
-/** Whether the chain still has the anchor's hash at its place, or dropped it with its month. */
+/**
+ * Returns whether the chain still has the anchor's hash at its position, or dropped it with its
+ * month.
+ */
 async function matchesAnchor(pool: Pool, anchor: ActivityAnchor, chain: ChainRow | undefined): Promise<boolean> {
   const { organizationId, month, places, hash } = anchor;
   if (chain === undefined || chain.places < places) return false;

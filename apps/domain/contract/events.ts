@@ -6,7 +6,7 @@ const grantKind = z.enum(['attorney', 'neutral']).describe('How the professional
 
 export const seatEndReasons = ['ended_by_organization', 'access_ended', 'subscription_ended'] as const;
 
-/** What `data` holds, per event type. */
+/** The content of `data`, per event type. */
 export const eventData = {
   'client.started': z.object({
     grantId: uuid.describe('The consent grant, as in the roster.'),
@@ -36,8 +36,8 @@ export const eventMeaning: Record<EventType, string> = {
 };
 
 /**
- * The body posted for one event type: all fields required but `test`, which no real event has; `id`
- * the same on every retry.
+ * Returns the body of one event type. All fields are required but `test`, which no real event has;
+ * `id` is the same on every retry.
  */
 export function eventEnvelope(type: EventType) {
   return z.object({

@@ -1,7 +1,7 @@
 import type { Scope } from './scopes.ts';
 
 /**
- * Which reads a scope opens, by operation id; a key without the scope, or whose maker lost it, is
+ * The reads of each scope, by operation id. A key without the scope, or whose owner lost it, is
  * refused there.
  */
 export const operationsOfScope: Readonly<Record<Scope, readonly string[]>> = {

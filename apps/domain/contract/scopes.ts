@@ -1,4 +1,4 @@
-/** The seven scopes a key can carry; each is also a permission of a person. */
+/** The seven scopes that a key can have; each is also a permission of a person. */
 export const scopes = [
   'org.read',
   'org.clients.read',
@@ -11,7 +11,7 @@ export const scopes = [
 
 export type Scope = (typeof scopes)[number];
 
-/** What a person may do beyond the reads; never a scope of a key. */
+/** Permissions beyond the reads; never scopes of a key. */
 const managementPermissions = [
   'org.keys.manage',
   'org.webhooks.manage',
@@ -21,18 +21,19 @@ const managementPermissions = [
   'org.activity.read',
 ] as const;
 
-/** Every permission a role can hold: the scopes, then the management permissions. */
+/** Every permission that a role can have: the scopes, then the management permissions. */
 export const permissions = [...scopes, ...managementPermissions] as const;
 
 export type Permission = (typeof permissions)[number];
 
-/** Whether a text is one of the seven scopes. */
+/** Returns whether a text is one of the seven scopes. */
 export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text);
 }
 
 /**
- * Keys of the roles every organization has, in the order `listRoles` shows them. Their rows, with
- * fixed ids, come from the first migration; an own role may not take one of these keys.
+ * Keys of the roles that every organization has, in the order of `listRoles`. Their rows, with
+ * fixed ids, come from the first migration; an organization's own role may not use one of these
+ * keys.
  */
 export const systemRoleKeys = ['owner', 'admin', 'billing', 'analyst', 'member'] as const;
