@@ -10,8 +10,8 @@ import {
 } from './search.ts';
 
 /**
- * Entries per fetch: a download of any length holds about 2 MB in memory. The first fetch is small,
- * so that a download starts at once.
+ * Rows per fetch: a download of any length has about 2 MB in memory. The first fetch is small, so
+ * that a download starts at once.
  */
 const linesPerFetch = 2_000;
 const linesOfFirstFetch = 100;

@@ -4,13 +4,13 @@ import type { TextMatch } from './plan-search.ts';
 import type { Reader } from './search.ts';
 import { knownActions } from './sentences.ts';
 
-/** Ids of each kind that a text finds at most; a more precise text finds the rest. */
+/** The most ids of each kind that a text finds; a more precise text finds the rest. */
 const idsPerKind = 100;
 
 /**
- * Returns what a searched text stands for: members, API keys, webhooks, roles and, for those who may
- * see clients, families whose names contain it, and actions whose titles do. The log holds ids
- * alone, so names are found as they are today.
+ * Returns what a searched text may name: members, API keys, webhooks, roles and, for readers who
+ * may see clients, families whose names contain it, and actions whose titles do. The log contains
+ * only ids, so current names are searched.
  */
 export async function matchText(
   em: EntityManager,

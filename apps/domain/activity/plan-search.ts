@@ -6,7 +6,9 @@ export interface ActivityFilter {
   personId: string | null;
   action: string | null;
   outcome: Outcome | null;
-  /** The id of what a line is about: a webhook, client access, member, role, event, key and so on. */
+  /**
+   * The id of the object of a row: a webhook, client access, member, role, event, key and so on.
+   */
   objectId: string | null;
   /** An IP address or a range of them (CIDR). */
   address: string | null;
@@ -15,7 +17,7 @@ export interface ActivityFilter {
   to: Date | null;
 }
 
-/** What a searched text stands for: ids of what it names, and the actions whose titles contain it. */
+/** What a searched text may name: ids of objects, and actions whose titles contain it. */
 export interface TextMatch {
   ids: string[];
   actions: string[];
@@ -42,7 +44,7 @@ export const everything: ActivityFilter = {
 };
 
 /**
- * A place between two lines, in the log's order: by time, then id, newest first. `at`: ISO, UTC,
+ * A position between two rows, in the log's order: by time, then id, newest first. `at`: ISO, UTC,
  * microseconds.
  */
 export interface Place {
@@ -52,39 +54,39 @@ export interface Place {
 
 export type Direction = 'older' | 'newer';
 
-/** Where a page begins, and which way it goes. */
+/** Where a page begins, and its direction. */
 export interface From {
   place: Place;
   direction: Direction;
 }
 
 /**
- * Lines that one search may look through: what bounds one for two things that seldom meet.
- * `inIndex` where one index holds both, `inLines` where the lines themselves are looked at,
- * which takes ten times as long for each.
+ * The most rows that one search may check, for conditions that rarely match together. `inIndex`
+ * where one index contains both, `inLines` where the rows themselves are read, which takes ten
+ * times as long for each.
  */
 export const linesSearched = { inIndex: 20_000, inLines: 2_000 };
 
 export type Condition = SqlPart;
 
 export interface Search {
-  /** What the index finds, the range of time and place included. */
+  /** What the index finds, including the range of time and position. */
   leading: Condition;
-  /** What is looked up in the lines found. */
+  /** What is checked in the rows found. */
   rest: Condition[];
-  /** Whether `rest` compares columns that no index holds. */
+  /** Whether `rest` compares columns that no index contains. */
   needsLine: boolean;
-  /** Lines found at most when anything is looked up in them. */
+  /** The most rows that are found when others are checked in them. */
   atMost: number;
   direction: Direction;
 }
 
-/** What a filter may ask of a line, beside its time. */
+/** The conditions of a filter, besides the time. */
 type Asked = 'key' | 'person' | 'action' | 'status' | 'object' | 'address' | 'text';
 
 /**
- * A condition that an index begins with: what it answers, and what else that index holds, so that
- * it is compared there.
+ * A condition that an index begins with: what it answers, and the other columns of that index,
+ * which are compared there.
  */
 interface Lead {
   answers: Asked[];
@@ -98,7 +100,7 @@ const statusOf: Record<Outcome, Condition> = {
   action: sql`a.status is null`,
 };
 
-/** How to search: one way, or those to try in turn. */
+/** Returns how to search: one way, or several to try in turn. */
 export function planSearches(organizationId: string, filter: ActivityFilter, from: From | null): [Search, ...Search[]] {
   const asked = askedOf(filter);
   const range = [
@@ -134,7 +136,10 @@ function askedOf(filter: ActivityFilter): Map<Asked, Condition> {
   return asked;
 }
 
-/** Whether a line names any of these ids, as its person, its key or a value of its details. */
+/**
+ * Returns a condition that a row names any of these ids, as its person, its key or a value of its
+ * details.
+ */
 const isAbout = (ids: string[]): Condition => sql`(
   a.person_id = any (${arrayOf(ids)}::text[]) or a.key_id::text = any (${arrayOf(ids)}::text[])
   or exists (select from jsonb_each_text(a.detail) d where d.value = any (${arrayOf(ids)}::text[])))`;
@@ -145,8 +150,8 @@ const matches = ({ ids, actions, exact }: TextMatch): Condition => sql`(
 
 /**
  * Returns the conditions to search by, the most selective first. Actions and refusals are few, and
- * their indexes include the other columns. Of a key, an action and a person any may be the rare one,
- * so each leads in turn.
+ * their indexes include the other columns. Of a key, an action and a person, any may be rare, so
+ * each leads in turn.
  */
 function leadsOf({ action, outcome }: ActivityFilter, asked: Map<Asked, Condition>): [Lead, ...Lead[]] {
   const named = asked.get('action');
@@ -163,12 +168,12 @@ function leadsOf({ action, outcome }: ActivityFilter, asked: Map<Asked, Conditio
     const condition = asked.get(name);
     return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['status'] : [], condition }];
   });
-  // Nearly all lines are answered reads, so they have no index of their own: the whole log leads.
+  // Nearly all rows are answered reads, so they have no index of their own: the whole log leads.
   if (first === undefined) return [{ answers: ['status'], holds: [], condition: asked.get('status') ?? sql`true` }];
   return [first, ...others];
 }
 
-/** The comparison of the time alone says nothing new: it is what leaves out partitions. */
+/** The comparison of the time alone is redundant, but excludes partitions. */
 function beyond({ place: { at, id }, direction }: From): Condition {
   return direction === 'older'
     ? sql`a.at <= ${at}::timestamptz and (a.at, a.id) < (${at}::timestamptz, ${id}::uuid)`

@@ -1,6 +1,6 @@
 /**
- * Returns the name of the constraint that a statement broke, also when other errors wrap it; null
- * for any other failure.
+ * Returns the name of the constraint that a statement violated, also when other errors wrap it;
+ * null for any other failure.
  */
 export function brokenConstraint(error: unknown): string | null {
   if (typeof error !== 'object' || error === null) return null;

@@ -21,9 +21,9 @@ import pg from 'pg';
  *
  * - Values are bound. MikroORM 7 writes them into the SQL text, where the server's log and
  *   `pg_stat_activity` would show them.
- * - Errors carry no values: the server's detail quotes rows.
- * - `LockMode.PESSIMISTIC_WRITE` is `for no key update`, which lets foreign keys that refer to the
- *   row be checked. With `for update`, a change of a webhook would hold up every event for it.
+ * - Errors contain no values: the server's detail quotes rows.
+ * - `LockMode.PESSIMISTIC_WRITE` is `for no key update`, which allows the check of foreign keys
+ *   that refer to the row. With `for update`, a change of a webhook would delay every event for it.
  */
 export class Driver extends PostgreSqlDriver {
   protected override readonly platform = new Platform();
@@ -68,7 +68,10 @@ export class BoundArray {
   }
 }
 
-/** Returns the statement with `$1`, `$2`… and the values for them. One that has them keeps them. */
+/**
+ * Returns the statement with `$1`, `$2`… and the values for them. A statement that has them keeps
+ * them.
+ */
 function bind(platform: Platform, statement: Statement, params: readonly unknown[] | Dictionary<unknown>) {
   const fragment = statement instanceof NativeQueryBuilder ? statement.toRaw() : statement;
   const { sql, params: given } = isRaw(fragment) ? fragment : raw(fragment, params as unknown[]);

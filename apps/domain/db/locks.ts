@@ -1,7 +1,7 @@
 import { LockMode } from '@mikro-orm/core';
 
-/** Loads a row for a change (`for no key update`, see `driver.ts`): other changes wait for it. */
+/** Loads a row in order to change it (`for no key update`, see `driver.ts`): other changes wait. */
 export const writeLock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
 
-/** Loads a row that is to stay as it is (`for share`): changes wait, other readers do not. */
+/** Loads a row that must not change (`for share`): changes wait, other readers do not. */
 export const shareLock = { lockMode: LockMode.PESSIMISTIC_READ } as const;

@@ -12,14 +12,14 @@ const groupRoles = {
 
 export type LoginRole = keyof typeof groupRoles;
 
-/** One app's login: user and password are those of the URL that the app connects with. */
+/** The login of an app: user and password of the URL that the app connects with. */
 export interface Login {
   role: LoginRole;
   url: string;
 }
 
 /**
- * SQLSTATEs of two databases of one server that change the same role at the same moment; a retry
+ * SQLSTATEs of two databases of one server that change the same role at the same time; a retry
  * succeeds.
  */
 const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
@@ -29,9 +29,9 @@ const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
  *
  * Roles belong to the server, so CONNECT is revoked from PUBLIC and granted to each login for its
  * own database: a login of one region cannot enter another region's database on the same server.
- * TEMPORARY is granted to the platform alone, whose imports use temporary tables.
+ * TEMPORARY is granted only to the platform, whose imports use temporary tables.
  *
- * @throws when the URL names no user or password, or the user is the owner itself.
+ * @throws Error when the URL names no user or password, or the user is the owner itself.
  */
 export async function ensureLogin(owner: pg.Client, login: Login): Promise<void> {
   const { username, password } = new URL(login.url);
@@ -72,7 +72,7 @@ async function retried(step: () => Promise<unknown>): Promise<void> {
 
 /**
  * Returns the SCRAM-SHA-256 verifier of a password (RFC 5803). It is sent instead of the password,
- * so that a server that logs its statements never holds it.
+ * so that a server that logs its statements never has it.
  */
 function scramVerifier(password: string): string {
   const iterations = 4096;

@@ -7,51 +7,51 @@ import { ensureLogin, type Login } from './logins.ts';
 import { currentMigration, migrations as ours } from './migrations/index.ts';
 
 /**
- * The advisory lock that migrators of one database wait for. Any constant will do; this one spells
- * "orga" in ASCII.
+ * The advisory lock that migrators of one database take. Any constant will do; this one is "orga"
+ * in ASCII.
  */
 const migrationLock = 0x6f726761;
 
 /**
- * How long a migration waits for a lock before it releases its locks and rests. Later statements
- * queue behind it, inserts of reads among them, and a read gives up after 5 s; so without
- * this one forgotten transaction would stop every read for as long as it lasts.
+ * How long a migration waits for a lock before it releases its locks and pauses. Later statements
+ * queue behind it, including inserts of reads, and a read fails after 5 s. Without the limit, one
+ * forgotten transaction would stop every read for as long as it lasts.
  */
 const lockTimeoutMs = 2_000;
 const lockRestMs = 5_000;
-/** About 3.5 minutes of trying; then the call fails, and the chart's Job tries again later. */
+/** About 3.5 minutes of tries; then the call fails, and the chart's Job tries again later. */
 const lockTries = 30;
 const lockNotAvailable = '55P03';
 
 export interface MigrateOptions {
-  /** URL of the database's owner: it may create roles, schemas and tables. */
+  /** URL of the database's owner, which may create roles, schemas and tables. */
   ownerUrl: string;
-  /** A login per app; each is made, given its password and its rights, or brought up to date. */
+  /** One login per app; each is created or brought up to date, with its password and rights. */
   logins: Login[];
-  /** Days that the worker must keep the activity log for; left as it is when not given. */
+  /** Days for which the worker must keep the activity log; unchanged when absent. */
   activityFloorDays?: number;
   /** Receives one line per step, for people. */
   report?: (line: string) => void;
-  /** Other migrations than ours, for tests. */
+  /** Other migrations, for tests. */
   migrations?: readonly NamedMigration[];
 }
 
-/** A migration as the list has it. */
+/** A migration in the list. */
 export interface NamedMigration {
   name: string;
   class: typeof Migration & (new (...args: ConstructorParameters<typeof Migration>) => Migration);
 }
 
 /**
- * Brings a database from whatever it has (also nothing) to the current schema, and its logins up to
+ * Brings a database from any state, including empty, to the current schema, and its logins up to
  * date.
  *
- * Safe when two start at once: MikroORM's migrator takes no lock and the second would fail on its
- * first statement, so a connection of its own holds an advisory lock meanwhile. Pending migrations
- * commit together or not at all; one that says it is not transactional runs by itself, and so
- * divides them. A lock that is not to be had within 2 s is tried for again, 30 times at most.
+ * Two calls may run at once: MikroORM's migrator takes no lock and the second would fail on its
+ * first statement, so a separate connection holds an advisory lock. Pending migrations commit
+ * together or not at all, divided by those that are not transactional, which run alone. A lock that
+ * is not free within 2 s is tried again, at most 30 times.
  *
- * @returns the names applied by this call, and the one the database has now.
+ * @returns the names that this call applied, and the current one.
  */
 export async function migrate(options: MigrateOptions): Promise<{ applied: string[]; current: string }> {
   const { ownerUrl, report = () => {}, migrations = ours } = options;
@@ -77,11 +77,14 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
 
 interface Batch {
   names: string[];
-  /** One migration that runs outside a transaction. */
+  /** Whether it is one migration that runs outside a transaction. */
   alone: boolean;
 }
 
-/** What is pending, in order: what commits together, divided by those that run by themselves. */
+/**
+ * Returns what is pending, in order: groups that commit together, divided by migrations that run
+ * alone.
+ */
 function batchesOf(pending: readonly string[], migrations: readonly NamedMigration[]): Batch[] {
   const byName = new Map(migrations.map((migration) => [migration.name, migration]));
   const batches: Batch[] = [];
@@ -94,7 +97,7 @@ function batchesOf(pending: readonly string[], migrations: readonly NamedMigrati
   return batches;
 }
 
-/** Does `apply` again when a lock was not to be had: nothing was changed then. */
+/** Runs `apply` again when a lock was not free: nothing was changed then. */
 async function patiently(apply: () => Promise<unknown>, report: (line: string) => void): Promise<void> {
   for (let left = lockTries - 1; ; left -= 1) {
     try {
@@ -112,8 +115,8 @@ async function patiently(apply: () => Promise<unknown>, report: (line: string) =
 }
 
 /**
- * Opens MikroORM's migrator for `use` alone. Whether it opens a transaction is a setting of the
- * whole.
+ * Opens MikroORM's migrator for `use`. Whether it opens a transaction is a setting of the whole
+ * migrator.
  */
 async function withMigrator<T>(
   { ownerUrl, migrations }: Required<Pick<MigrateOptions, 'ownerUrl' | 'migrations'>>,
@@ -123,8 +126,8 @@ async function withMigrator<T>(
   const common = ormOptions(ownerUrl);
   const orm = await MikroORM.init({
     ...common,
-    // A concurrent build waits for others without holding them up, and one that gave up would have
-    // to start again.
+    // A concurrent build waits for others without delaying them, and one that fails would have to
+    // start again.
     driverOptions: { ...common.driverOptions, ...(!alone && { lock_timeout: lockTimeoutMs }) },
     extensions: [Migrator],
     migrations: {

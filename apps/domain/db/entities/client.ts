@@ -17,11 +17,11 @@ const ClientGrantSchema = defineEntity({
 });
 
 /**
- * Access that a family gave to one professional. `endsAt` may lie ahead of an active grant;
+ * Access that a family gave to one professional. `endsAt` may be in the future for an active grant;
  * `endReason` is null until it ended.
  */
 export class ClientGrant extends ClientGrantSchema.class {
-  /** Returns whether access is active at `now`, also before maintenance has written its end. */
+  /** Returns whether access is active at `now`, also before maintenance has ended it. */
   isActiveAt(now: Date): boolean {
     return this.status === 'active' && (this.endsAt === null || this.endsAt > now);
   }
@@ -51,7 +51,10 @@ const SeatSchema = defineEntity({
 
 /** A seat assigned to a client family; held while `endedAt` is null. */
 export class Seat extends SeatSchema.class {
-  /** Ends a held seat for the organization at the time of the database; false when it has ended. */
+  /**
+   * Ends a held seat of the organization at the time of the database. Returns false when it has
+   * ended.
+   */
   end(): boolean {
     if (this.endedAt !== null) return false;
     this.endedAt = sql<Date>`greatest(given_at, clock_timestamp())`;

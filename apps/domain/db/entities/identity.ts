@@ -16,7 +16,7 @@ const SignInSchema = defineEntity({
  * How a person signs in: the address, and the hash of the password (PHC string form, argon2id).
  */
 export class SignIn extends SignInSchema.class {
-  /** Stores the same password with today's hash parameters. */
+  /** Stores the same password with the current hash parameters. */
   rehash(passwordHash: string): void {
     this.passwordHash = passwordHash;
   }
@@ -49,7 +49,7 @@ const SecondFactorSchema = defineEntity({
 });
 
 /**
- * An authenticator app (`totp…`) or a passkey (the other fields); what belongs to the other kind is
+ * An authenticator app (`totp…`) or a passkey (the other fields); fields of the other kind are
  * null. Load it with `writeLock` before a method that uses it up.
  */
 export class SecondFactor extends SecondFactorSchema.class {
@@ -65,8 +65,8 @@ export class SecondFactor extends SecondFactorSchema.class {
   }
 
   /**
-   * Accepts the counter that a passkey answered with. Returns false when it went back, as that of a
-   * copied passkey does. A passkey that does not count says 0 each time.
+   * Accepts the counter of a passkey's answer. Returns false when it decreased, as that of a copied
+   * passkey does. A passkey that does not count sends 0 each time.
    */
   useCounter(counter: number, at: Date): boolean {
     const last = this.counter ?? 0;
@@ -123,7 +123,7 @@ export class ConsoleSession extends ConsoleSessionSchema.class {
 }
 ConsoleSessionSchema.setClass(ConsoleSession);
 
-/** What a session waits for an answer to. */
+/** A challenge that a session has to answer. */
 export const FactorChallenge = defineEntity({
   name: 'FactorChallenge',
   tableName: 'factor_challenge',
@@ -136,7 +136,7 @@ export const FactorChallenge = defineEntity({
   },
 });
 
-/** What a passkey was asked, one of several at a time. */
+/** A challenge for a passkey, one of several at a time. */
 export const PasskeyChallenge = defineEntity({
   name: 'PasskeyChallenge',
   tableName: 'passkey_challenge',
@@ -161,7 +161,7 @@ export const KnownBrowser = defineEntity({
   },
 });
 
-/** A one-time link, by the SHA-256 of its token, and what its person has chosen so far. */
+/** A one-time link, by the SHA-256 of its token, and what its person has entered so far. */
 export const Enrolment = defineEntity({
   name: 'Enrolment',
   tableName: 'enrolment',

@@ -19,7 +19,7 @@ import { Webhook, WebhookSecret } from './webhook.ts';
 
 /**
  * Every entity: the rows that repositories load and change (ADR 0103). A test compares each with
- * its table. Tables that statements alone use have none.
+ * its table. Tables that only statements use have none.
  */
 export const entities = [
   Organization,

@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
 /**
- * Whether a key works. `inactive`: its maker has left the organization since, and every read
+ * Whether a key works. `inactive`: its creator has left the organization since, and every read
  * answers 403.
  */
 export type KeyState = 'live' | 'expired' | 'revoked' | 'inactive';
@@ -21,7 +21,7 @@ const ApiKeySchema = defineEntity({
     createdAt: p.datetime(),
     expiresAt: p.datetime().strictNullable(),
     revokedAt: p.datetime().strictNullable(),
-    /** When its maker left the organization; a trigger writes it. */
+    /** When its creator left the organization; set by a trigger. */
     makerLeftAt: p.datetime().nullable(),
     slot: p.smallint().strictNullable(),
     predecessorId: p.uuid().strictNullable(),
@@ -30,13 +30,13 @@ const ApiKeySchema = defineEntity({
 
 /**
  * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot
- * among the organization's 25 live keys, null once it has none. `hint` is what may be shown: the
- * first and last four characters.
+ * among the organization's 25 live keys, or null. `hint` is the part that may be shown: the first
+ * and last four characters.
  */
 export class ApiKey extends ApiKeySchema.class {
   /**
-   * Returns the state as of `now`. What is answered 401 comes before what is answered 403, as in a
-   * read.
+   * Returns the state as of `now`. As in a read, states that are answered 401 come before those
+   * that are answered 403.
    */
   stateAt(now: Date): KeyState {
     if (this.revokedAt !== null) return 'revoked';
@@ -44,7 +44,7 @@ export class ApiKey extends ApiKeySchema.class {
     return this.makerLeftAt ? 'inactive' : 'live';
   }
 
-  /** Revokes the key and frees its slot. The first revocation counts. */
+  /** Revokes the key and frees its slot. Only the first revocation counts. */
   revoke(at: Date): void {
     this.revokedAt ??= at;
     this.slot = null;

@@ -2,7 +2,7 @@ import { defineEntity, type Opt, p } from '@mikro-orm/core';
 import type { Permission } from '../../contract/scopes.ts';
 
 /**
- * An organization. This and all entities hold scalar keys and no relations: each query names the
+ * An organization. This and all entities have scalar keys and no relations: each query names the
  * rows it loads, and nothing is loaded implicitly. Columns have the property's name in snake case.
  */
 export const Organization = defineEntity({
@@ -35,17 +35,17 @@ const MembershipSchema = defineEntity({
     email: p.text(),
     title: p.text().strictNullable(),
     status: p.text().$type<'invited' | 'active' | 'suspended' | 'left'>(),
-    /** Whether the person has ever accepted it; a trigger keeps it. */
+    /** Whether the person has ever accepted it; set by a trigger. */
     accepted: p.boolean().default(false),
   },
 });
 
 /**
- * A person in an organization: what it calls them, and whether they may act (`active` alone may).
- * Triggers of the status end keys, links and confirmations.
+ * A person in an organization: their name there, and whether they may act (only `active` may).
+ * Triggers on the status end keys, links and confirmations.
  */
 export class Membership extends MembershipSchema.class {
-  /** Takes access away until it is reinstated; false when it is suspended already. */
+  /** Suspends access until it is reinstated. Returns false when it is suspended already. */
   suspend(): boolean {
     if (this.status === 'suspended') return false;
     this.status = 'suspended';
@@ -53,8 +53,8 @@ export class Membership extends MembershipSchema.class {
   }
 
   /**
-   * Gives suspended access back; false when it is not suspended. A person who never accepted the
-   * invitation is invited again.
+   * Reinstates suspended access. Returns false when it is not suspended. A person who never
+   * accepted the invitation is invited again.
    */
   reinstate(): boolean {
     if (this.status !== 'suspended') return false;
@@ -84,8 +84,8 @@ const RoleSchema = defineEntity({
 });
 
 /**
- * A set of permissions. System roles have no organization and a `position`; own roles have an
- * organization and none.
+ * A set of permissions. System roles have no organization and a `position`; an organization's own
+ * roles have an organization and no position.
  */
 export class Role extends RoleSchema.class {
   get isSystem(): Opt<boolean> {
@@ -97,7 +97,7 @@ export class Role extends RoleSchema.class {
     return this.isSystem && this.key === 'owner';
   }
 
-  /** Sets what the role permits and returns what it gained and lost. */
+  /** Sets what the role permits. Returns what it gained and lost. */
   permit(permissions: readonly Permission[]): { added: Permission[]; removed: Permission[] } {
     const before = this.permissions;
     this.permissions = [...permissions];

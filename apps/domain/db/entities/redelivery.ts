@@ -32,11 +32,11 @@ const RedeliverySchema = defineEntity({
 });
 
 /**
- * A redelivery of many: the request, its progress and its end. `requestedBy` null: an operator. The
- * workflow `redelivery/<id>` writes the progress.
+ * A redelivery of many deliveries: the request, its progress and its end. `requestedBy` null: an
+ * operator. The workflow `redelivery/<id>` writes the progress.
  */
 export class Redelivery extends RedeliverySchema.class {
-  /** Asks that it stop; false when it has ended, or was asked before. */
+  /** Requests that it stop. Returns false when it has ended, or a stop was requested before. */
   requestCancel(): boolean {
     const isOpen = this.state === 'requested' || this.state === 'running';
     if (!isOpen || this.cancelRequestedAt !== null) return false;

@@ -2,9 +2,9 @@ import { defineEntity, p, sql } from '@mikro-orm/core';
 import type { EventType } from '../../contract/events.ts';
 
 /**
- * Whether a receiver verifies what it gets. `verified` takes both: a 2xx for what is signed
- * correctly, and a refusal of what is not. `no_answer`: nothing is proven, because no status came
- * or one that says nothing of the signature.
+ * Whether a receiver verifies signatures. `verified` needs both: a 2xx for a correct signature, and
+ * a refusal of a wrong one. `no_answer`: nothing is proven, because no status arrived or one that
+ * says nothing about the signature.
  */
 export type SignatureResult = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
 
@@ -46,18 +46,19 @@ const WebhookSchema = defineEntity({
 const followUntil = () => sql<Date>`clock_timestamp() + interval '1 hour'`;
 
 /**
- * A webhook. Its open deliveries wait because its state is `parked`, and no row of theirs changes.
- * `ramp`: how many deliveries at a time, after a resume. `slot`: among the organization's 20.
- * `managedBy`: the name of the cluster object that alone changes it, and `managedUid` its id.
+ * A webhook. While its state is `parked`, its open deliveries wait and their rows do not change.
+ * `ramp`: how many deliveries at a time, after a resume. `slot`: its slot among the organization's
+ * 20. `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its
+ * id.
  */
 export class Webhook extends WebhookSchema.class {
-  /** Pauses it; false when it is paused or suspended already. */
+  /** Pauses it. Returns false when it is paused or suspended already. */
   pause(): boolean {
     if (this.state === 'parked') return false;
     return this.hold();
   }
 
-  /** Pauses it, also when it is suspended; false when it is paused already. */
+  /** Pauses it, also when it is suspended. Returns false when it is paused already. */
   hold(): boolean {
     if (this.parkedReason === 'paused') return false;
     this.state = 'parked';
@@ -67,8 +68,8 @@ export class Webhook extends WebhookSchema.class {
   }
 
   /**
-   * Opens it again, one delivery at a time at first; false when it is active. Its failures are
-   * cleared, and the new epoch makes every started delivery one that is to be started again.
+   * Resumes it, with one delivery at a time at first. Returns false when it is active. Its failures
+   * are cleared, and the new epoch restarts every started delivery.
    */
   resume(): boolean {
     if (this.state === 'active') return false;
@@ -81,7 +82,9 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /** Deletes it and frees its slot; false when it is deleted already. What was sent stays. */
+  /**
+   * Deletes it and frees its slot. Returns false when it is deleted already. Its deliveries stay.
+   */
   delete(): boolean {
     if (this.state === 'deleted') return false;
     this.state = 'deleted';
@@ -93,7 +96,7 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /** Hands it over to the organization's members; false when no cluster object manages it. */
+  /** Releases it to the organization's members. Returns false when no cluster object manages it. */
   release(): boolean {
     if (this.managedBy === null) return false;
     this.managedBy = null;
@@ -101,7 +104,7 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /** Sends to another URL, which begins without the failures of the old one. */
+  /** Changes the URL. The failures of the old one do not count for the new one. */
   moveTo(url: string): void {
     if (url === this.url) return;
     this.url = url;
@@ -109,7 +112,7 @@ export class Webhook extends WebhookSchema.class {
     this.clearSignatureResult();
   }
 
-  /** Whether the receiver verifies signatures is unknown after a change of URL or secret. */
+  /** Clears the result of the signature check, which a change of URL or secret makes unknown. */
   clearSignatureResult(): void {
     this.signatureResult = null;
     this.signatureCheckedAt = null;
@@ -130,9 +133,9 @@ const WebhookSecretSchema = defineEntity({
   },
 });
 
-/** A signing secret, sealed; `validUntil` null: the newest. */
+/** A signing secret, sealed; `validUntil` null: the newest one. */
 export class WebhookSecret extends WebhookSecretSchema.class {
-  /** Lets it sign until `at` at most, and returns until when it does. */
+  /** Lets it sign until `at` at most. Returns until when it does. */
   endBy(at: Date): Date {
     if (this.validUntil === null || this.validUntil > at) this.validUntil = at;
     return this.validUntil;
