@@ -37,7 +37,8 @@ export const Settings = z.object({
     'PostgreSQL URL of the login of the console. `migrate` creates the login and gives it its password and rights.',
   ),
   CONSOLE_URL: origin.describe(
-    'Address that people open: https and a host name (http://localhost for development). Passkeys are bound to its host, and enrolment links lead there.',
+    'Address that people open: https and a host name (http://localhost for development). Passkeys are bound to its ' +
+      'host, and enrolment links lead there.',
   ),
   API_URL: httpUrl.describe('Base URL of this region’s read API, for the line that a new key is shown with.'),
   KEY_PEPPERS: keyPeppers,

@@ -25,7 +25,9 @@ export function confirm(
   const { summary, about, consequences, action, button, fields, state = freshForm(), kind = 'danger' } = parts;
   const isOpen = state.problem !== null || Object.keys(state.problems).length > 0;
   const object = about ? html`<span class="visually-hidden"> ${about}</span>` : nothing;
-  const inner = html`<summary class="button ${kind === 'danger' ? 'danger outline' : 'secondary'}">${summary}${object}</summary>
+  const inner = html`<summary class="button ${
+    kind === 'danger' ? 'danger outline' : 'secondary'
+  }">${summary}${object}</summary>
     <div class="consequences">${consequences}</div>
     ${form(visit, { action, state, fields, button, kind })}`;
   return isOpen

@@ -13,7 +13,9 @@ export function receivedText(label: string, sent: Buffer | string): Html {
   const broken = text.split('\uFFFD').length - 1;
   const drawn = highlightJson(text) ?? foreignText(text.replaceAll('\r\n', '\n'));
   const note = html`<p class="quiet">Bytes that are not UTF-8 text are shown as �.</p>`;
-  return html`<pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${label}"><code>${drawn}</code></pre>
+  return html`<pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${
+    label
+  }"><code>${drawn}</code></pre>
     ${broken > 0 && typeof sent !== 'string' ? note : nothing}`;
 }
 

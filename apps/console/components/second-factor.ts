@@ -105,7 +105,8 @@ export function passkeyForm(
     attributes: { 'data-passkey': ceremony, 'data-options': JSON.stringify(options), 'data-field': field },
     fields: html`${carried}${hiddenField(field, '')}${fields}
       <p class="problem" data-passkey-problem role="alert" hidden></p>
-      <noscript><p class="problem">Passkeys need JavaScript. Allow it for this page, or use another method.</p></noscript>`,
+      <noscript><p class="problem">Passkeys need JavaScript. Allow it for this page, or use another
+        method.</p></noscript>`,
   });
 }
 

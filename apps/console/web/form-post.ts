@@ -102,7 +102,8 @@ export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
     page({
       title: 'Already submitted',
       status: 409,
-      body: html`<p>This form was submitted before. <a href="${up}">See the result</a>. If your change is missing, submit a new form.</p>`,
+      body: html`<p>This form was submitted before. <a href="${up}">See the result</a>. If your change is missing,
+        submit a new form.</p>`,
     }),
   );
 };

@@ -142,11 +142,15 @@ const away = /^(?:08|53|57|58)...$|^E[A-Z]{3,}$/;
  * Messages of `pg`, which have no code, when no connection was free, none could be made, or one was
  * lost or silent during a statement.
  */
-const lost =
-  /^(?:timeout exceeded when trying to connect|timeout expired|Query read timeout|Connection terminated.*|Client (?:was closed|has encountered a connection error) and is not queryable)$/;
+const lost = [
+  /^(?:timeout exceeded when trying to connect|timeout expired|Query read timeout)$/,
+  /^Connection terminated/,
+  /^Client (?:was closed|has encountered a connection error) and is not queryable$/,
+];
 
 function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
-  return (typeof code === 'string' ? away.test(code) : lost.test(error.message)) || isAway(error.cause);
+  const isAwayItself = typeof code === 'string' ? away.test(code) : lost.some((message) => message.test(error.message));
+  return isAwayItself || isAway(error.cause);
 }

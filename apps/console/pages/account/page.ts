@@ -41,5 +41,6 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
 const memberOf = ({ session }: PersonVisit): Html =>
   html`<ul class="plain-list">${session.memberships.map(
     ({ organizationId, organizationName }) =>
-      html`<li><bdi>${organizationName}</bdi> · <a href="/o/${organizationId}/leave">Leave<span class="visually-hidden"> ${organizationName}</span>…</a></li>`,
+      html`<li><bdi>${organizationName}</bdi> ·
+        <a href="/o/${organizationId}/leave">Leave<span class="visually-hidden"> ${organizationName}</span>…</a></li>`,
   )}</ul>`;

@@ -29,7 +29,8 @@ export const entryRoutes = [
       return page({
         title: 'Event details',
         breadcrumbs: [['Activity', visit.at('/activity')]],
-        body: html`<p class="lead">${sentenceHtml(visit, describeActor(entry))}: ${sentenceHtml(visit, describeAction(entry))}.</p>
+        body: html`<p class="lead">${sentenceHtml(visit, describeActor(entry))}:
+          ${sentenceHtml(visit, describeAction(entry))}.</p>
           ${detailList([...entryRows(visit, entry), ...detailRows(entry)])}`,
       });
     },
@@ -71,7 +72,8 @@ function entryRows(visit: MemberVisit, entry: ActivityEntry): DetailRow[] {
 }
 
 const filterLink = (visit: MemberVisit, field: string, value: string, label: Html): Html =>
-  html`${label} <a class="quiet" href="${visit.at(`/activity?${new URLSearchParams({ [field]: value })}`)}">View all</a>`;
+  html`${label}
+    <a class="quiet" href="${visit.at(`/activity?${new URLSearchParams({ [field]: value })}`)}">View all</a>`;
 
 const keyLink = (visit: MemberVisit, keyId: string, label: Html): Html =>
   visit.may('org.keys.manage')
@@ -101,7 +103,11 @@ function detailRows({ detail, memberName }: ActivityEntry): DetailRow[] {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => [
       detailNames[name] ?? name,
-      html`${name.endsWith('Id') ? copyableId(detailNames[name] ?? name, valueText(value)) : html`<bdi>${valueText(value)}</bdi>`}${name === 'memberId' && memberName !== null ? html` (${displayName(memberName)})` : null}`,
+      html`${
+        name.endsWith('Id')
+          ? copyableId(detailNames[name] ?? name, valueText(value))
+          : html`<bdi>${valueText(value)}</bdi>`
+      }${name === 'memberId' && memberName !== null ? html` (${displayName(memberName)})` : null}`,
     ]);
 }
 

@@ -31,13 +31,30 @@ export async function activityFilterForm(visit: MemberVisit, query: FilterQuery)
     query,
     problems: filterProblems(query),
     fields: (state) => html`
-      ${textField(state, { ...optional, name: 'q', label: 'Search', type: 'search', maxLength: 200, hint: 'A name, an action, an ID or an error code.' })}
+      ${textField(state, {
+        ...optional,
+        name: 'q',
+        label: 'Search',
+        type: 'search',
+        maxLength: 200,
+        hint: 'A name, an action, an ID or an error code.',
+      })}
       ${selectField(state, { ...optional, name: 'outcome', label: 'Result', options: outcomes })}
       ${selectField(state, { ...optional, name: 'action', label: 'Event', options: actionOptions(query.action) })}
-      ${selectField(state, { ...optional, name: 'key', label: 'API key', options: [any('Any key'), ...keys.map(keyOption)] })}
+      ${selectField(state, {
+        ...optional,
+        name: 'key',
+        label: 'API key',
+        options: [any('Any key'), ...keys.map(keyOption)],
+      })}
       ${textField(state, { ...optional, name: 'object', label: 'Object ID', maxLength: 128, exact: true })}
       ${textField(state, { ...optional, name: 'address', label: 'IP address or range', maxLength: 50, exact: true })}
-      ${selectField(state, { ...optional, name: 'person', label: 'Person', options: [any('Anyone'), ...people.map(personOption)] })}`,
+      ${selectField(state, {
+        ...optional,
+        name: 'person',
+        label: 'Person',
+        options: [any('Anyone'), ...people.map(personOption)],
+      })}`,
   });
 }
 

@@ -40,7 +40,11 @@ export const listRoutes = [
         body: html`
           ${await retentionNote(visit)}
           ${await activityFilterForm(visit, query)}
-          ${found.entries.length === 0 ? emptyLog(visit, query, found) : activityTable(visit, found.entries, 'Activity log')}
+          ${
+            found.entries.length === 0
+              ? emptyLog(visit, query, found)
+              : activityTable(visit, found.entries, 'Activity log')
+          }
           ${stopped === null ? nothing : searchFurther(visit, query, at?.direction ?? 'older', stopped)}
           ${pager({
             newer: stopped === found.newer ? null : cursorText('newer', found.newer),
@@ -59,7 +63,8 @@ async function retentionNote({ console }: MemberVisit): Promise<Html> {
   const { rows } = await console.pool.query<{ days: number | null }>(activityRetentionSql);
   const days = rows[0]?.days ?? null;
   if (days === null) return nothing;
-  return html`<p class="quiet">Events are kept for at least ${days.toLocaleString('en')} days, then deleted by whole months.</p>`;
+  return html`<p class="quiet">Events are kept for at least ${days.toLocaleString('en')} days, then deleted by whole
+    months.</p>`;
 }
 
 /** Returns a page. A short page that turns out to be the first is replaced by the full first page. */
@@ -78,7 +83,8 @@ function searchFurther(visit: MemberVisit, query: FilterQuery, direction: Cursor
   const href = visit.at(`/activity${filterQuery(query, { at: cursorText(direction, place) ?? '' })}`);
   return notice(
     'info',
-    html`Searched ${direction === 'older' ? 'back' : 'forward'} to ${time(place.at)}. <a href="${href}">Search further</a>`,
+    html`Searched ${direction === 'older' ? 'back' : 'forward'} to ${time(place.at)}.
+      <a href="${href}">Search further</a>`,
   );
 }
 
@@ -97,5 +103,9 @@ function emptyLog(visit: MemberVisit, query: FilterQuery, { isWhole }: ActivityP
 }
 
 const download = (visit: MemberVisit, query: FilterQuery): Html =>
-  html`<p class="actions">${linkButton(visit.at(`/activity/csv${filterQuery(query)}`), isFiltered(query) ? 'Download filtered CSV' : 'Download CSV', 'secondary')}
+  html`<p class="actions">${linkButton(
+    visit.at(`/activity/csv${filterQuery(query)}`),
+    isFiltered(query) ? 'Download filtered CSV' : 'Download CSV',
+    'secondary',
+  )}
     <span class="quiet">Includes all pages. Times are in UTC. The download is recorded in the log.</span></p>`;

@@ -90,7 +90,17 @@ async function assignPage(visit: MemberVisit, q: string, after: string | null): 
     title: 'Assign seat',
     breadcrumbs: [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
     body: html`
-      ${free === 0 ? notice('warning', html`All ${total.toLocaleString('en')} seats are in use. <a href="${visit.at('/clients/seats')}">End a seat</a> or add seats to your subscription.`) : html`<p>${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available. Each client can have one seat.</p>`}
+      ${
+        free === 0
+          ? notice(
+              'warning',
+              html`All ${total.toLocaleString('en')} seats are in use.
+        <a href="${visit.at('/clients/seats')}">End a seat</a> or add seats to your
+        subscription.`,
+            )
+          : html`<p>${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available. Each
+          client can have one seat.</p>`
+      }
       ${searchForm({
         action: here,
         label: 'Search clients',
@@ -118,7 +128,9 @@ async function assignPage(visit: MemberVisit, q: string, after: string | null): 
 }
 
 const assignLink = (visit: MemberVisit, { grantId, family, professional }: ClientRow): Html =>
-  html`<a class="button secondary outline" href="${visit.at(`/clients/${grantId}/seat?from=list`)}">Assign seat…<span class="visually-hidden"> to ${family} with ${professional}</span></a>`;
+  html`<a class="button secondary outline" href="${visit.at(
+    `/clients/${grantId}/seat?from=list`,
+  )}">Assign seat…<span class="visually-hidden"> to ${family} with ${professional}</span></a>`;
 
 const emptyList = (q: string): Html =>
   emptyState(

@@ -41,7 +41,8 @@ async function clientPage(visit: MemberVisit): Promise<Page> {
         ['Ends', time(client.endsAt, 'No end date')],
         [
           'Status',
-          html`${clientStatus(client)} ${client.endReason === 'moved' ? html`<span class="quiet">Moved to a colleague.</span>` : nothing}`,
+          html`${clientStatus(client)}
+            ${client.endReason === 'moved' ? html`<span class="quiet">Moved to a colleague.</span>` : nothing}`,
         ],
       ])}
       ${await seatSection(visit, client, seats)}
@@ -76,7 +77,11 @@ async function seatSection(visit: MemberVisit, client: ClientDetails, seats: rea
 
 function withSeat(visit: MemberVisit, { seatId, givenAt }: SeatRow): Html {
   return html`<p>Seat assigned ${time(givenAt)}.</p>
-    ${visit.may('org.seats.manage') ? html`<p class="actions">${linkButton(visit.at(`/clients/seats/${seatId}/end`), 'End seat…', 'secondary')}</p>` : nothing}`;
+    ${
+      visit.may('org.seats.manage')
+        ? html`<p class="actions">${linkButton(visit.at(`/clients/seats/${seatId}/end`), 'End seat…', 'secondary')}</p>`
+        : nothing
+    }`;
 }
 
 async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<Html> {
@@ -86,7 +91,8 @@ async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<H
   if (!visit.may('org.seats.manage')) return html`<p>No seat.</p>`;
   const { free, total } = await getSeatCounts(visit.console.em, visit.organization.organizationId);
   if (free === 0)
-    return html`<p>No seat. All ${total.toLocaleString('en')} seats are in use. <a href="${visit.at('/clients/seats')}">End a seat</a> first.</p>`;
+    return html`<p>No seat. All ${total.toLocaleString('en')} seats are in use.
+      <a href="${visit.at('/clients/seats')}">End a seat</a> first.</p>`;
   return html`<p>No seat. ${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available.</p>
     <p class="actions">${linkButton(visit.at(`/clients/${client.grantId}/seat`), 'Assign seat…')}</p>`;
 }
@@ -95,5 +101,9 @@ function accessSection(visit: MemberVisit, { grantId }: ClientDetails): Html {
   const here = visit.at(`/clients/${grantId}`);
   return html`<section aria-labelledby="access"><h2 id="access">Access</h2>
     <p>Move the client to a colleague, or end the access. Both also end the client’s seat.</p>
-    <p class="actions">${linkButton(`${here}/move`, 'Move client…', 'secondary')}${linkButton(`${here}/end`, 'End access…', 'secondary')}</p></section>`;
+    <p class="actions">${linkButton(
+      `${here}/move`,
+      'Move client…',
+      'secondary',
+    )}${linkButton(`${here}/end`, 'End access…', 'secondary')}</p></section>`;
 }

@@ -121,5 +121,7 @@ function moveForm(
 const noColleague = (visit: MemberVisit, q: string): Html =>
   q === ''
     ? html`<p>There are no other active members.
-        ${visit.may('org.members.manage') ? html`<a href="${visit.at('/members/invite')}">Invite member</a>` : nothing}</p>`
+        ${
+          visit.may('org.members.manage') ? html`<a href="${visit.at('/members/invite')}">Invite member</a>` : nothing
+        }</p>`
     : html`<p>No matching members.</p>`;

@@ -107,8 +107,8 @@ function emptyRoster(visit: MemberVisit, { q, state, professional, after }: Quer
     return emptyState({
       title: 'No active clients',
       icon: 'clients',
-      body: html`<p>A family becomes a client when it gives one of your professionals access in its own app. You see only
-        names and dates. Your webhooks receive <code>client.started</code>.</p>
+      body: html`<p>A family becomes a client when it gives one of your professionals access in its own app. You see
+        only names and dates. Your webhooks receive <code>client.started</code>.</p>
         <p><a href="${visit.at('/clients?state=ended')}">View past clients</a></p>`,
     });
   return emptyState({

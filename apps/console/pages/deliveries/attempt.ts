@@ -65,18 +65,28 @@ function responseOf({ finishedAt, status, answer, keptBytes, cause }: AttemptDet
   const bytes = keptBytes ?? 0;
   if (answer === null || bytes === 0) return html`<p>Status ${status} without a body.</p>`;
   const isCut = bytes >= keptAtMost;
-  return html`<p>Status ${status} with ${isCut ? 'a body, of which the first 16 KiB are shown' : `${bytes.toLocaleString('en')} ${bytes === 1 ? 'byte' : 'bytes'}`}.</p>
+  return html`<p>Status ${status} with ${
+    isCut
+      ? 'a body, of which the first 16 KiB are shown'
+      : `${bytes.toLocaleString('en')} ${bytes === 1 ? 'byte' : 'bytes'}`
+  }.</p>
     ${receivedText('Response body', answer)}`;
 }
 
 function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): Html {
   return html`
-    ${finishedAt !== null && peerAddress === null ? notice('info', 'This request did not reach the receiver, because no connection was made.') : nothing}
+    ${
+      finishedAt !== null && peerAddress === null
+        ? notice('info', 'This request did not reach the receiver, because no connection was made.')
+        : nothing
+    }
     <h3>Headers</h3>
     ${
       headers === null
         ? html`<p>${finishedAt === null ? 'The attempt is in progress.' : 'The headers were not recorded.'}</p>`
-        : html`${copyable('Request headers', headerLines(headers), { multiline: true })}<p class="quiet">Host, Content-Length and Connection were also sent.</p>`
+        : html`${copyable('Request headers', headerLines(headers), {
+            multiline: true,
+          })}<p class="quiet">Host, Content-Length and Connection were also sent.</p>`
     }
     <h3>Body</h3>
     ${copyableJson('Request body', body)}`;

@@ -73,8 +73,13 @@ async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
       ])}
       ${
         isOpen
-          ? html`<p>The delivery is not retried, and you can’t redeliver it later. Other deliveries of the webhook continue.</p>
-            ${delivery.isAttempting ? html`<p>An attempt is in progress. The receiver may still get this event.</p>` : nothing}
+          ? html`<p>The delivery is not retried, and you can’t redeliver it later. Other deliveries of the
+              webhook continue.</p>
+            ${
+              delivery.isAttempting
+                ? html`<p>An attempt is in progress. The receiver may still get this event.</p>`
+                : nothing
+            }
             ${form(visit, {
               action: `${deliveryPath(visit, eventId)}/cancel`,
               state,

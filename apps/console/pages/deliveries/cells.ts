@@ -84,7 +84,9 @@ export function describeDelivery(delivery: FoundDelivery): Html {
     case 'delivered':
       return html`Finished ${exactTime(settledAt)}`;
     default:
-      return html`Finished ${exactTime(settledAt)}${delivery.lastCause === null ? '' : html`. ${lastAttempt(delivery)}`}`;
+      return html`Finished ${exactTime(settledAt)}${
+        delivery.lastCause === null ? '' : html`. ${lastAttempt(delivery)}`
+      }`;
   }
 }
 

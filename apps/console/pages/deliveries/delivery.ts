@@ -104,8 +104,8 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
         ...(before === null ? {} : { firstHref: here }),
       })}
       <section aria-labelledby="body"><h2 id="body">Request body</h2>
-        <p>Every attempt sends the same bytes, and the signature covers them. They are shown in lines; Copy gives them as
-          they are sent.</p>
+        <p>Every attempt sends the same bytes, and the signature covers them. They are shown in lines; Copy gives
+          them as they are sent.</p>
         ${copyableJson('Body of every attempt', delivery.body)}</section>`,
   });
 }
@@ -132,7 +132,9 @@ function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryD
     buttonForm(visit, { action: here, button, values: { how }, id: `${how}-now` });
   const cancel = html`<a id="cancel" class="button secondary" href="${here}/cancel">Cancel delivery…</a>`;
   if (state === 'waiting')
-    return html`<div class="actions">${isActive && !isAttempting ? send('retry', 'Retry now') : nothing}${cancel}</div>`;
+    return html`<div class="actions">${
+      isActive && !isAttempting ? send('retry', 'Retry now') : nothing
+    }${cancel}</div>`;
   if (state === 'parked')
     return html`<div class="actions">${linkButton(of(visit, '/resume'), 'Resume webhook…')}${cancel}</div>`;
   if (state === 'cancelled' || webhookState === 'deleted') return nothing;

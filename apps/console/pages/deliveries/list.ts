@@ -154,7 +154,9 @@ function redeliverActions(visit: MemberVisit, { found, webhookId, more }: List):
   if (!canSelect && more === null) return nothing;
   return html`<form id="${selectionForm}" method="get" action="${visit.at('/deliveries/redeliver')}">
     ${webhookId === null ? nothing : hiddenField('webhook', webhookId)}
-    <p class="actions">${canSelect ? html`<button type="submit" class="secondary outline">Redeliver selected…</button>` : nothing}
+    <p class="actions">${
+      canSelect ? html`<button type="submit" class="secondary outline">Redeliver selected…</button>` : nothing
+    }
       ${more}</p>
   </form>`;
 }
@@ -163,7 +165,9 @@ function emptyList(visit: MemberVisit, { query, found, before, path, webhookId }
   if (found.hasStopped)
     return notice(
       'info',
-      `No matches in ${searchLooksAt.toLocaleString('en')} deliveries. Select “Older” to search further, or narrow the time range.`,
+      `No matches in ${searchLooksAt.toLocaleString(
+        'en',
+      )} deliveries. Select “Older” to search further, or narrow the time range.`,
     );
   if (isFiltered(query) || before !== null)
     return emptyState({

@@ -64,12 +64,17 @@ function obstacle(
   if (state === 'parked')
     return notice(
       'warning',
-      html`This webhook is ${parkedReason === 'paused' ? 'paused' : 'suspended'}. <a href="${of(visit, '/resume')}">Resume webhook</a> first, which sends held deliveries.`,
+      html`This webhook is ${
+        parkedReason === 'paused' ? 'paused' : 'suspended'
+      }. <a href="${of(visit, '/resume')}">Resume webhook</a> first, which sends held deliveries.`,
     );
   if (running !== undefined)
     return notice(
       'info',
-      html`A redelivery is in progress. Only one can run at a time. <a href="${of(visit, `/redeliveries/${running.id}`)}">View redelivery</a>`,
+      html`A redelivery is in progress. Only one can run at a time. <a href="${of(
+        visit,
+        `/redeliveries/${running.id}`,
+      )}">View redelivery</a>`,
     );
   return null;
 }
@@ -80,7 +85,9 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
     textOf(state, 'what') === what ? state : freshForm({ hours: '24', zone: '' });
   const [failed, range] = [stateOf('failed'), stateOf('range')];
   return html`
-    <p>Events keep their ids, so a receiver that ignores duplicates processes each event once. You can redeliver events of the last ${redeliverableDays} days. Cancelled deliveries are not sent. The next page shows how many events are sent and asks you to confirm.</p>
+    <p>Events keep their ids, so a receiver that ignores duplicates processes each event once. You can redeliver events
+      of the last ${redeliverableDays} days. Cancelled deliveries are not sent. The next page shows how many events are
+      sent and asks you to confirm.</p>
     <div class="two">
       <section aria-labelledby="failed"><h2 id="failed">Failed deliveries</h2>
         ${reviewForm(
@@ -101,7 +108,12 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
           range,
           'Redeliver time range…',
           html`${hiddenField('what', 'range')}
-            ${textField(range, { name: 'from', label: 'From', type: 'datetime-local', hint: 'Includes events that were delivered.' })}
+            ${textField(range, {
+              name: 'from',
+              label: 'From',
+              type: 'datetime-local',
+              hint: 'Includes events that were delivered.',
+            })}
             ${textField(range, { name: 'until', label: 'To', type: 'datetime-local' })}
             <input type="hidden" name="zone" value="${textOf(range, 'zone')}" data-zone>
             <p class="quiet">Times are in <span data-zone-name>${textOf(range, 'zone') || 'UTC'}</span>.</p>`,

@@ -81,7 +81,15 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
         moves,
         body: html`${stateNotice(visit, redelivery)}
           ${detailsOf(redelivery)}
-          ${moves && redelivery.cancelRequestedAt === null ? html`<div class="actions">${buttonForm(visit, { action: here, button: 'Stop redelivery', id: 'stop' })}</div>` : nothing}`,
+          ${
+            moves && redelivery.cancelRequestedAt === null
+              ? html`<div class="actions">${buttonForm(visit, {
+                  action: here,
+                  button: 'Stop redelivery',
+                  id: 'stop',
+                })}</div>`
+              : nothing
+          }`,
       })}
       <p><a href="${of(visit, '/deliveries')}">View deliveries</a></p>`,
   });
@@ -115,7 +123,8 @@ function stateNotice(visit: MemberVisit, { state, endReason, cancelRequestedAt }
       return endReason === 'webhook_parked'
         ? notice(
             'warning',
-            html`Stopped early, because the webhook was paused or suspended. <a href="${of(visit, '/resume')}">Resume webhook</a>, then redeliver the remaining events.`,
+            html`Stopped early, because the webhook was paused or suspended.
+              <a href="${of(visit, '/resume')}">Resume webhook</a>, then redeliver the remaining events.`,
           )
         : notice('warning', 'Stopped early, because the webhook was deleted.');
   }

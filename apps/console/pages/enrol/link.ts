@@ -90,7 +90,11 @@ function linkPage(visit: Visit, state: FormState): Page {
           hint: 'Paste the whole link that you were given, with everything after the # sign.',
         }),
       })}
-      ${visit.enrolmentToken === null ? nothing : html`<p><a href="/enrol/step">Continue with the link that you opened before</a></p>`}`,
+      ${
+        visit.enrolmentToken === null
+          ? nothing
+          : html`<p><a href="/enrol/step">Continue with the link that you opened before</a></p>`
+      }`,
   });
 }
 

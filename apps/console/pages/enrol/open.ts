@@ -19,8 +19,9 @@ export function linkOverPage(): Page {
   return page({
     title: 'This link has expired',
     status: 410,
-    body: html`<p>A link works once. An invitation works for ${enrolmentHours} hours, a link to recover an account for one
-        hour. A link also stops working when a newer one is created, or when its creator loses the permission to invite
+    body: html`<p>A link works once. An invitation works for ${enrolmentHours} hours, a link to recover an account for
+      one hour. A link also stops working when a newer one is created, or when its creator loses the permission to
+      invite
         you.</p>
       <p>Ask your organization for a new link.</p>
       <p class="actions">${linkButton('/sign-in', 'Sign in instead', 'secondary')}</p>`,

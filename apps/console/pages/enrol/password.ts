@@ -45,7 +45,13 @@ export function passwordPage(visit: Visit, enrolment: EnrolmentDetails, state: F
         button: 'Continue',
         // The address stands in a field so that password managers keep it with the password.
         fields: html`<div class="field"><label for="field-email">E-mail address</label>
-            <input${attributes({ id: 'field-email', type: 'email', value: email, autocomplete: 'username', readonly: true })}></div>
+            <input${attributes({
+              id: 'field-email',
+              type: 'email',
+              value: email,
+              autocomplete: 'username',
+              readonly: true,
+            })}></div>
           ${textField(state, {
             name: 'password',
             label: 'Password',

@@ -17,13 +17,16 @@ export const routes = [
       if (first === undefined)
         return page({
           title: 'No organization',
-          body: html`${waiting}<p>You are signed in, but you are not a member of an organization. Open your invitation link, or ask an owner to invite you.</p>`,
+          body: html`${waiting}<p>You are signed in, but you are not a member of an organization. Open your invitation
+            link, or ask an owner to invite you.</p>`,
         });
       return page({
         title: 'Your organizations',
         body: html`${waiting}<ul class="choices-list">${memberships.map(
           ({ organizationId, organizationName, title }) =>
-            html`<li><a href="/o/${organizationId}"><strong>${organizationName}</strong>${title ? html`<span class="quiet">${title}</span>` : null}</a></li>`,
+            html`<li><a href="/o/${organizationId}"><strong>${organizationName}</strong>${
+              title ? html`<span class="quiet">${title}</span>` : null
+            }</a></li>`,
         )}</ul>`,
       });
     },

@@ -79,7 +79,12 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
       button: 'Create API key',
       secondary: html`<a href="${visit.at('/keys')}">Cancel</a>`,
       fields: html`
-        ${textField(state, { name: 'name', label: 'Name', maxLength: 100, hint: 'The system that uses the key, for example “Monthly report”.' })}
+        ${textField(state, {
+          name: 'name',
+          label: 'Name',
+          maxLength: 100,
+          hint: 'The system that uses the key, for example “Monthly report”.',
+        })}
         ${choiceField(state, {
           name: 'scopes',
           label: 'Permissions',

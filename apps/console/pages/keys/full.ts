@@ -19,12 +19,18 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
     breadcrumbs: [['API keys', visit.at('/keys')]],
     status: 200,
     body: html`
-      ${notice('warning', `Your organization has ${live.length} active API keys. The maximum is ${liveKeysPerOrganization}. Revoke a key to create another.`)}
+      ${notice(
+        'warning',
+        `Your organization has ${live.length} active API keys. The maximum is ${liveKeysPerOrganization}. ` +
+          'Revoke a key to create another.',
+      )}
       <p>Use one key per system. To replace a key, rotate it instead of creating another.</p>
       <p>${
         unused === 0
           ? 'All keys were used within the last 30 days. The longest unused comes first.'
-          : `${unused === 1 ? '1 key was' : `${unused} keys were`} not used for 30 days or more. The longest unused comes first.`
+          : `${
+              unused === 1 ? '1 key was' : `${unused} keys were`
+            } not used for 30 days or more. The longest unused comes first.`
       }</p>
       ${table({
         caption: 'Active API keys, longest unused first',

@@ -53,18 +53,23 @@ export const keyRoutes = [
 function warnings(visit: MemberVisit, key: KeyUsage): Html {
   const now = visit.console.now();
   if (key.state !== 'live') return standing('info', whyEnded(key));
-  const dead = html`This key can’t read anything: ${whyNothing(key)} To restore access, a member with its permissions can
-    rotate the key.`;
+  const dead = html`This key can’t read anything: ${whyNothing(key)} To restore access, a member with its permissions
+    can rotate the key.`;
   const soon = html`Expires ${relativeTime(key.expiresAt)}. Rotate the key before then to avoid an interruption.`;
   return html`
     ${key.working.length === 0 ? standing('bad', dead) : nothing}
     ${isExpiringSoon(key, now) ? standing('warning', soon) : nothing}
-    ${isUnused(key, now) ? standing('info', 'Not used for 30 days or more. Revoke the key if you no longer need it.') : nothing}`;
+    ${
+      isUnused(key, now)
+        ? standing('info', 'Not used for 30 days or more. Revoke the key if you no longer need it.')
+        : nothing
+    }`;
 }
 
 const whyEnded = ({ state, makerName }: KeyUsage): Html =>
   state === 'inactive'
-    ? html`This key is inactive, because its owner ${displayName(makerName)} left the organization. All calls return 403.
+    ? html`This key is inactive, because its owner ${displayName(makerName)} left the organization. All calls return
+      403.
         The key stays inactive if they return.`
     : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}. All calls return 401.`;
 

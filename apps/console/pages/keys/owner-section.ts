@@ -31,7 +31,9 @@ export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<H
       await changeOf({ kind: 'unassign', roleId: role.id }, html`${name} loses role ${displayName(role.name)}`),
     );
   return html`<section aria-labelledby="maker"><h2 id="maker">Owner</h2>
-    <p>The key belongs to ${name}${key.makerStatus === 'active' ? '' : `, who is not an active member (${key.makerStatus})`}. It can never read more than its owner can. To change the owner, ask another member to rotate the key.</p>
+    <p>The key belongs to
+      ${name}${key.makerStatus === 'active' ? '' : `, who is not an active member (${key.makerStatus})`}. It can never
+      read more than its owner can. To change the owner, ask another member to rotate the key.</p>
     ${table<Change>({
       caption: 'Impact of changes to the owner',
       columns: [

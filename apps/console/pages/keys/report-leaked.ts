@@ -75,7 +75,8 @@ function notFoundPage(visit: MemberVisit): Page {
       <p>${displayName(visit.organization.organizationName)} has no such API key. If you expected one:</p>
       <ul>
         <li>Check that you copied the whole key.</li>
-        <li>Keys that begin with ${prefixes(elsewhere)} belong to another region. Paste the key in that region’s console.</li>
+        <li>Keys that begin with ${prefixes(elsewhere)} belong to another region. Paste the key in that region’s
+          console.</li>
         <li>If you are a member of several organizations, try each of them.</li>
         <li>If the key is not yours, contact the person who shared it. The console can’t show its owner.</li>
       </ul>

@@ -61,7 +61,15 @@ async function revokePage(visit: MemberVisit, state: FormState, isReported: bool
     title: `Revoke API key ${keyTitle(key)}?`,
     ...parts,
     body: html`
-      ${isReported ? notice('warning', html`You pasted this key. Anyone who has it can use it until you revoke it.`) : nothing}
+      ${
+        isReported
+          ? notice(
+              'warning',
+              html`You pasted this key. Anyone who has it can use it until you revoke
+        it.`,
+            )
+          : nothing
+      }
       ${await consequences(visit, key)}
       ${form(visit, {
         action: visit.at(`/keys/${key.id}/revoke`),
@@ -75,7 +83,8 @@ async function revokePage(visit: MemberVisit, state: FormState, isReported: bool
 
 async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const callers = await listCallers(visit.console.pool, visit.organization.organizationId, key.id);
-  return html`<p>All further calls with this key return 401. You can’t undo this. To replace the key without an interruption, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
+  return html`<p>All further calls with this key return 401. You can’t undo this. To replace the key without an
+    interruption, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
     ${detailList([
       ['Key', html`${keyName(key)} ${keyHintCell(key)} ${statusOf(key, visit.console.now())}`],
       ['Permissions', key.scopes.join(', ')],

@@ -81,7 +81,8 @@ function overlapNotice({ predecessorEndsAt }: RotatedKey, hours: number, now: Da
     ? notice('warning', 'The old key has stopped working. Update your system now.')
     : notice(
         'warning',
-        `The old key has stopped working, because your organization has the maximum of ${liveKeysPerOrganization} active keys. Update your system now.`,
+        `The old key has stopped working, because your organization has the maximum of ${liveKeysPerOrganization} ` +
+          'active keys. Update your system now.',
       );
 }
 

@@ -53,7 +53,12 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
       button: 'Save changes',
       secondary: html`<a href="${here}">Cancel</a>`,
       fields: html`
-        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'Shown in the console and in the API.' })}
+        ${textField(state, {
+          name: 'name',
+          label: 'Name',
+          maxLength: 200,
+          hint: 'Shown in the console and in the API.',
+        })}
         ${textField(state, { name: 'title', label: 'Title (optional)', required: false, maxLength: 200 })}`,
     }),
   });

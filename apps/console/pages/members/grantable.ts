@@ -35,5 +35,7 @@ export function roleChoices(
 
 function hintOf(role: RoleRow, why: string | null): Html {
   const hasMeaning = role.isSystem || role.description !== '';
-  return html`${hasMeaning ? roleMeaning(role) : role.permissions.join(', ') || 'No permissions.'}${why === null ? '' : ` ${why}`}`;
+  return html`${
+    hasMeaning ? roleMeaning(role) : role.permissions.join(', ') || 'No permissions.'
+  }${why === null ? '' : ` ${why}`}`;
 }

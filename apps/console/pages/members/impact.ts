@@ -19,12 +19,19 @@ function summarize(keys: readonly AffectedKey[]): string {
 /** Lists the keys and reads that a change stops. */
 export function affectedKeys(keys: readonly AffectedKey[]): Html {
   if (keys.length === 0) return html`<p>No API keys are affected.</p>`;
-  return html`${notice('warning', html`<strong>${summarize(keys)}</strong> The following reads return 403 immediately:`)}
+  return html`${notice(
+    'warning',
+    html`<strong>${summarize(keys)}</strong> The following reads return 403
+    immediately:`,
+  )}
     <ul class="stops">${keys.map(
       (key) => html`<li>${nameOf(key)} ${
         key.losesAllScopes ? html`<strong>stops working</strong>:` : html`can <strong>no longer read</strong>:`
       }
-        <ul>${key.operations.map((operation) => html`<li>${reads[operation] ?? operation} <code>${operation}</code></li>`)}</ul></li>`,
+        <ul>${key.operations.map(
+          (operation) => html`<li>${reads[operation] ?? operation}
+          <code>${operation}</code></li>`,
+        )}</ul></li>`,
     )}</ul>
     <p class="quiet">To avoid an interruption, ask another member to rotate these keys first.</p>`;
 }

@@ -58,10 +58,28 @@ async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
       button: 'Create invitation',
       secondary: html`<a href="${visit.at('/members')}">Cancel</a>`,
       fields: html`
-        <p>You get an invitation link to share yourself. No email is sent. The link works once, for ${enrolmentHours} hours.</p>
-        ${textField(state, { name: 'email', label: 'E-mail address', type: 'email', maxLength: 254, hint: 'Used to sign in.' })}
-        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'Shown in the console and in the API.' })}
-        ${textField(state, { name: 'title', label: 'Title (optional)', required: false, maxLength: 200, hint: 'For example “Paralegal” or “Mediator”.' })}
+        <p>You get an invitation link to share yourself. No email is sent. The link works once, for ${enrolmentHours}
+          hours.</p>
+        ${textField(state, {
+          name: 'email',
+          label: 'E-mail address',
+          type: 'email',
+          maxLength: 254,
+          hint: 'Used to sign in.',
+        })}
+        ${textField(state, {
+          name: 'name',
+          label: 'Name',
+          maxLength: 200,
+          hint: 'Shown in the console and in the API.',
+        })}
+        ${textField(state, {
+          name: 'title',
+          label: 'Title (optional)',
+          required: false,
+          maxLength: 200,
+          hint: 'For example “Paralegal” or “Mediator”.',
+        })}
         ${choiceField(state, {
           name: 'roles',
           label: 'Roles',

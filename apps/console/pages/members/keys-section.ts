@@ -16,7 +16,9 @@ export async function keysSection(visit: MemberVisit, { personId, status }: Memb
     ${
       keys.length === 0
         ? html`<p>No active API keys.</p>`
-        : html`<p>API keys have at most the permissions of their owner${status === 'active' ? '' : ', so these are inactive'}. Before you change this member, you can review the affected keys.</p>
+        : html`<p>API keys have at most the permissions of their
+          owner${status === 'active' ? '' : ', so these are inactive'}. Before you change this member, you can review
+          the affected keys.</p>
           ${table<MemberKey>({
             caption: 'Active API keys of this member',
             rows: keys,
@@ -38,5 +40,7 @@ function readsNow({ scopes, working }: MemberKey): Html {
   if (working.length === 0) return badge('bad', 'Inactive');
   const what = working.flatMap((scope) => operationsOfScope[scope]).map((operation) => reads[operation] ?? operation);
   const lost = scopes.length - working.length;
-  return html`${what.join(', ')}${lost === 0 ? '' : html` ${badge('warning', lost === 1 ? '1 permission inactive' : `${lost} permissions inactive`)}`}`;
+  return html`${what.join(', ')}${
+    lost === 0 ? '' : html` ${badge('warning', lost === 1 ? '1 permission inactive' : `${lost} permissions inactive`)}`
+  }`;
 }

@@ -43,8 +43,13 @@ export async function linkPage(visit: MemberVisit, { token, expiresAt, personId 
     title: 'Invitation created',
     breadcrumbs: [['Members', visit.at('/members')]],
     body: html`
-      <p>Send this link to ${displayName(name)} through a private channel. Anyone who opens it first can join as this member.</p>
-      ${shownOnce({ label: 'Enrolment link', value: enrolmentLink(origin, token), advice: 'You can create a new link at any time, which replaces this one.' })}
+      <p>Send this link to ${displayName(name)} through a private channel. Anyone who opens it first can join as this
+        member.</p>
+      ${shownOnce({
+        label: 'Enrolment link',
+        value: enrolmentLink(origin, token),
+        advice: 'You can create a new link at any time, which replaces this one.',
+      })}
       <p>The link works once and expires ${time(expiresAt)}. It leads through sign-in or its setup.</p>
       <p class="actions">${linkButton(memberPath(visit, personId), 'I’ve saved it')}</p>`,
   });

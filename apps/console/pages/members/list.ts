@@ -61,7 +61,9 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
       ${memberTabs(visit, 'members')}
       ${role === null ? nothing : onlyRole(visit, role.name)}
       ${search(visit, asked, isAll)}
-      ${rows.length === 0 ? emptyList(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })}
+      ${
+        rows.length === 0 ? emptyList(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })
+      }
       ${rows.length === 1 && isAll && asked.after === null ? alone(visit) : nothing}
       ${pager({
         newer: null,
@@ -83,7 +85,13 @@ function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
     label: 'Search members',
     clear: isAll ? null : visit.at('/members'),
     fields: html`
-      ${textField(state, { name: 'q', label: 'Name, title or e-mail', type: 'search', required: false, maxLength: 200 })}
+      ${textField(state, {
+        name: 'q',
+        label: 'Name, title or e-mail',
+        type: 'search',
+        required: false,
+        maxLength: 200,
+      })}
       ${selectField(state, { name: 'status', label: 'Status', required: false, options: statusOptions })}
       ${asked.role === null ? nothing : html`<input type="hidden" name="role" value="${asked.role}">`}`,
   });
@@ -106,7 +114,8 @@ function emptyList(visit: MemberVisit, { status }: Query): Html {
     title: 'No matching members',
     body:
       status === 'present'
-        ? html`<p>Change the search, or <a href="${visit.at('/members?status=all')}">view all, including former</a>.</p>`
+        ? html`<p>Change the search, or
+          <a href="${visit.at('/members?status=all')}">view all, including former</a>.</p>`
         : html`<p>Change the search, or <a href="${visit.at('/members')}">view all members</a>.</p>`,
   });
 }

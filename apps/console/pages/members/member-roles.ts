@@ -91,7 +91,8 @@ async function removeRolePage(visit: MemberVisit, state: FormState): Promise<Pag
       button: `Remove role ${truncate(role.name, 60)}`,
       kind: 'danger',
       fields: html`
-        <p>${displayName(name)} loses role ${displayName(role.name)} immediately${roles.length === 1 ? ' and then has no permissions' : ''}.</p>
+        <p>${displayName(name)} loses role ${displayName(role.name)}
+          immediately${roles.length === 1 ? ' and then has no permissions' : ''}.</p>
         ${affectedKeys(keys)}
         ${seenField(keys)}`,
       secondary: html`<a href="${here}">Cancel</a>`,

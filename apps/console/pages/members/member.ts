@@ -37,9 +37,21 @@ export async function memberPage(visit: MemberVisit, state: FormState): Promise<
     breadcrumbs: [['Members', visit.at('/members')]],
     body: html`
       ${state.problem === null ? nothing : notice('bad', state.problem)}
-      ${visit.may('org.members.manage') && shown.isOwner && !isOwner(visit) ? notice('info', 'This member is an owner. Only owners can edit owners.') : nothing}
+      ${
+        visit.may('org.members.manage') && shown.isOwner && !isOwner(visit)
+          ? notice('info', 'This member is an owner. Only owners can edit owners.')
+          : nothing
+      }
       ${detailsSection(visit, shown)}
-      ${mayChange ? html`<p class="actions">${linkButton(memberPath(visit, shown.personId, '/change'), 'Edit member', 'secondary')}</p>` : nothing}
+      ${
+        mayChange
+          ? html`<p class="actions">${linkButton(
+              memberPath(visit, shown.personId, '/change'),
+              'Edit member',
+              'secondary',
+            )}</p>`
+          : nothing
+      }
       ${await rolesSection(visit, shown, mayChange, state)}
       ${visit.may('org.members.manage') || visit.may('org.keys.manage') ? await keysSection(visit, shown) : nothing}
       ${membershipSection(visit, shown, mayChange)}`,

@@ -17,7 +17,9 @@ export function membershipSection(visit: MemberVisit, shown: MemberDetails, mayC
     shown.status === 'left' && visit.may('org.members.manage') && returnPart(visit, shown),
   ].filter((part) => part !== false);
   if (parts.length === 0) return nothing;
-  return html`<section aria-labelledby="membership"><h2 id="membership">${isSelf ? 'Your membership' : 'Membership'}</h2><div class="two">${parts}</div></section>`;
+  return html`<section aria-labelledby="membership"><h2 id="membership">${
+    isSelf ? 'Your membership' : 'Membership'
+  }</h2><div class="two">${parts}</div></section>`;
 }
 
 function linkPart(visit: MemberVisit, { personId, link }: MemberDetails): Html {
@@ -27,23 +29,37 @@ function linkPart(visit: MemberVisit, { personId, link }: MemberDetails): Html {
         ? 'This member can’t sign in yet. Create an invitation link and send it to them.'
         : html`The invitation link expires ${time(link.expiresAt)}. A new link replaces it.`
     }</p>
-    <div class="actions">${buttonForm(visit, { action: memberPath(visit, personId, '/link'), button: link === null ? 'Create link' : 'Create new link' })}</div></section>`;
+    <div class="actions">${buttonForm(visit, {
+      action: memberPath(visit, personId, '/link'),
+      button: link === null ? 'Create link' : 'Create new link',
+    })}</div></section>`;
 }
 
 function suspensionPart(visit: MemberVisit, { personId, status }: MemberDetails): Html {
   if (status === 'suspended')
     return html`<section aria-labelledby="reinstate"><h3 id="reinstate">Reinstate</h3>
       <p>Restores the member’s roles and API keys. You need all permissions of their roles.</p>
-      ${buttonForm(visit, { action: memberPath(visit, personId, '/reinstate'), button: 'Reinstate member' })}</section>`;
+      ${buttonForm(visit, {
+        action: memberPath(visit, personId, '/reinstate'),
+        button: 'Reinstate member',
+      })}</section>`;
   return html`<section aria-labelledby="suspend"><h3 id="suspend">Suspend</h3>
     <p>Stops the member’s access and API keys until you reinstate them. Roles and clients are kept.</p>
-    <div class="actions">${linkButton(memberPath(visit, personId, '/suspend'), 'Suspend member…', 'secondary')}</div></section>`;
+    <div class="actions">${linkButton(
+      memberPath(visit, personId, '/suspend'),
+      'Suspend member…',
+      'secondary',
+    )}</div></section>`;
 }
 
 function removalPart(visit: MemberVisit, { personId }: MemberDetails): Html {
   return html`<section aria-labelledby="remove"><h3 id="remove">Remove</h3>
     <p>Ends the member’s access and API keys.</p>
-    <div class="actions">${linkButton(memberPath(visit, personId, '/remove'), 'Remove member…', 'secondary')}</div></section>`;
+    <div class="actions">${linkButton(
+      memberPath(visit, personId, '/remove'),
+      'Remove member…',
+      'secondary',
+    )}</div></section>`;
 }
 
 function leavingPart(visit: MemberVisit): Html {
@@ -55,5 +71,9 @@ function leavingPart(visit: MemberVisit): Html {
 function returnPart(visit: MemberVisit, { email }: MemberDetails): Html {
   return html`<section aria-labelledby="return"><h3 id="return">Invite again</h3>
     <p>The member returns with the roles that you choose, and with their remaining clients.</p>
-    <div class="actions">${linkButton(visit.at(`/members/invite?${new URLSearchParams({ email })}`), 'Invite again', 'secondary')}</div></section>`;
+    <div class="actions">${linkButton(
+      visit.at(`/members/invite?${new URLSearchParams({ email })}`),
+      'Invite again',
+      'secondary',
+    )}</div></section>`;
 }

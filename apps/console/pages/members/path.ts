@@ -7,7 +7,9 @@ const plainForm = /^\w[\w.-]{0,99}$/;
 /** Returns the path of a member's page, or of one below it (`/remove`). */
 export const memberPath = (visit: MemberVisit, personId: string, rest = ''): string =>
   visit.at(
-    `/members/person/${plainForm.test(personId) ? personId : `~${Buffer.from(personId, 'utf8').toString('base64url')}`}${rest}`,
+    `/members/person/${
+      plainForm.test(personId) ? personId : `~${Buffer.from(personId, 'utf8').toString('base64url')}`
+    }${rest}`,
   );
 
 /** Returns the member's id in the path. @throws NotFound when the path has no valid id. */

@@ -61,7 +61,9 @@ async function assignForm(visit: MemberVisit, { personId, roles }: MemberDetails
   const assignable = others.filter((role) => whyNotAssignable(visit, role) === null);
   const isShort = assignable.length < others.length;
   if (assignable.length === 0)
-    return html`<p class="quiet">${isShort ? 'The other roles have permissions that you don’t have.' : 'This member has every role.'}</p>`;
+    return html`<p class="quiet">${
+      isShort ? 'The other roles have permissions that you don’t have.' : 'This member has every role.'
+    }</p>`;
   return form(visit, {
     action: memberPath(visit, personId, '/roles'),
     button: 'Assign role',

@@ -88,7 +88,8 @@ async function suspendPage(visit: MemberVisit, state: FormState): Promise<Page> 
       button: `Suspend ${truncate(name, 60)}`,
       kind: 'danger',
       fields: html`
-        <p>${displayName(name)} loses access until you reinstate them. Their roles are kept. A pending invitation link stops working.</p>
+        <p>${displayName(name)} loses access until you reinstate them. Their roles are kept. A pending invitation link
+          stops working.</p>
         ${affectedKeys(impact.keys)}
         ${affectedClients(impact, clientsPath(visit, personId))}
         ${seenField(impact.keys)}`,

@@ -70,7 +70,11 @@ async function changePage(visit: MemberVisit, typed: FormState | null): Promise<
       button: 'Save changes',
       secondary: html`<a href="${here}">Cancel</a>`,
       fields: html`
-        <p>${holders === 0 ? 'No members have this role.' : `Changes apply immediately to ${holders === 1 ? '1 member' : `${holders.toLocaleString('en')} members`}.`} If API keys would lose permissions, you can review them before the change.</p>
+        <p>${
+          holders === 0
+            ? 'No members have this role.'
+            : `Changes apply immediately to ${holders === 1 ? '1 member' : `${holders.toLocaleString('en')} members`}.`
+        } If API keys would lose permissions, you can review them before the change.</p>
         ${textField(state, { name: 'name', label: 'Name', maxLength: 200 })}
         ${textField(state, { name: 'description', label: 'Description (optional)', required: false, maxLength: 200 })}
         ${choiceField(state, {
@@ -104,7 +108,9 @@ function confirmPage(
       kind: 'danger',
       state: { ...freshForm(), problem },
       fields: html`
-        <p>Removes ${lost.map((permission, index): Html => html`${index === 0 ? nothing : ', '}<code>${permission}</code>`)} from role ${displayName(role.name)}. Not saved yet.</p>
+        <p>Removes
+          ${lost.map((permission, index): Html => html`${index === 0 ? nothing : ', '}<code>${permission}</code>`)}
+            from role ${displayName(role.name)}. Not saved yet.</p>
         ${affectedKeys(stops)}
         ${hiddenField('name', wanted.name)}${hiddenField('description', wanted.description)}
         ${wanted.permissions.map((permission) => hiddenField('permissions', permission))}${seenField(stops)}`,

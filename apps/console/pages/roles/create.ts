@@ -53,7 +53,12 @@ function newRolePage(visit: MemberVisit, state: FormState): Page {
       button: 'Create role',
       secondary: html`<a href="${visit.at('/members/roles')}">Cancel</a>`,
       fields: html`
-        ${textField(state, { name: 'name', label: 'Name', maxLength: 200, hint: 'For example “Intake” or “Case manager”.' })}
+        ${textField(state, {
+          name: 'name',
+          label: 'Name',
+          maxLength: 200,
+          hint: 'For example “Intake” or “Case manager”.',
+        })}
         ${textField(state, { name: 'description', label: 'Description (optional)', required: false, maxLength: 200 })}
         ${textField(state, {
           name: 'key',

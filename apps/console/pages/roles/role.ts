@@ -43,7 +43,9 @@ export async function rolePage(visit: MemberVisit, state: FormState): Promise<Pa
         ['Identifier', copyableId('identifier', role.key)],
         ['Members', holdersCell(visit, role)],
       ])}
-      <section aria-labelledby="permissions"><h2 id="permissions">Permissions</h2>${permissionList(role.permissions)}</section>
+      <section aria-labelledby="permissions"><h2 id="permissions">Permissions</h2>${permissionList(
+        role.permissions,
+      )}</section>
       ${
         mayChange
           ? html`<section aria-labelledby="change"><h2 id="change">Edit role</h2>

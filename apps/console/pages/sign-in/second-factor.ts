@@ -45,7 +45,9 @@ export const secondFactorRoutes = [
 
 function flashOf(left: number | undefined): string | null {
   if (left === undefined) return null;
-  return `You used a recovery code; ${left === 1 ? 'one is' : `${left} are`} left. Create new codes and add another second factor under “Your account”.`;
+  return `You used a recovery code; ${
+    left === 1 ? 'one is' : `${left} are`
+  } left. Create new codes and add another second factor under “Your account”.`;
 }
 
 async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<Page> {

@@ -84,7 +84,11 @@ function fullPage(visit: MemberVisit, webhooks: readonly WebhookSummary[]): Page
     title: 'Add webhook',
     breadcrumbs: breadcrumbs(visit),
     body: html`
-      ${notice('warning', `Your organization has ${webhooksPerOrganization} webhooks, which is the maximum. Delete a webhook that you no longer need, or add event types to an existing webhook.`)}
+      ${notice(
+        'warning',
+        `Your organization has ${webhooksPerOrganization} webhooks, which is the maximum. Delete a webhook that you ` +
+          'no longer need, or add event types to an existing webhook.',
+      )}
       ${table({
         caption: 'Webhooks',
         rows: webhooks,

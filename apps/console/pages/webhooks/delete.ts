@@ -48,7 +48,8 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
     title: `Delete webhook ${name}?`,
     breadcrumbs: breadcrumbsOf(visit, webhook),
     body: html`
-      <p>You can’t undo this. To stop sending for a while without losing events, <a href="${of(visit, '/pause')}">pause the webhook</a> instead.</p>
+      <p>You can’t undo this. To stop sending for a while without losing events,
+        <a href="${of(visit, '/pause')}">pause the webhook</a> instead.</p>
       ${detailList([
         ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
         ['Events', typeList(webhook.eventTypes)],
@@ -57,7 +58,9 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
           'Will be cancelled',
           open === 0
             ? 'Nothing. No delivery is open.'
-            : html`<strong class="problem">${formatOpenCount(open)} open ${open === 1 ? 'delivery' : 'deliveries'}</strong>`,
+            : html`<strong class="problem">${formatOpenCount(open)} open ${
+                open === 1 ? 'delivery' : 'deliveries'
+              }</strong>`,
         ],
         [
           'Will be deleted',

@@ -39,7 +39,8 @@ export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
     })}
     <details class="aside"><summary>Example events</summary>
       ${eventTypes.map((type) => html`<h3><code>${type}</code></h3>${exampleOf(visit, type)}`)}
-      <p>The <code>id</code> stays the same on every retry, so that your system can ignore duplicates. Real events have no <code>test</code> field.</p>
+      <p>The <code>id</code> stays the same on every retry, so that your system can ignore duplicates. Real events
+        have no <code>test</code> field.</p>
     </details>
     ${textField(state, {
       name: 'description',
@@ -60,7 +61,11 @@ const urlHint = ({ console: { webhookAllow } }: MemberVisit): string =>
 /** Returns an example of a request body, indented. */
 export function exampleOf({ organization, console }: MemberVisit, type: EventType): Html {
   const { body } = buildTestEvent(type, organization.organizationId, console.now());
-  return html`<pre class="example" tabindex="0" role="region" aria-label="Example of ${type}"><code>${JSON.stringify(JSON.parse(body), null, 2)}</code></pre>`;
+  return html`<pre class="example" tabindex="0" role="region" aria-label="Example of ${type}"><code>${JSON.stringify(
+    JSON.parse(body),
+    null,
+    2,
+  )}</code></pre>`;
 }
 
 /** Validates the form of a webhook. */

@@ -69,7 +69,9 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
     body: html`
       ${temporalNotice(visit)}
       ${result === null ? nothing : resultOf(visit, result, types.includes('seat.given'))}
-      <p>A test event is signed and sent once to <bdi class="url">${webhook.url}</bdi>. It contains <code>"test": true</code> and placeholder ids. The result appears here and on <a href="${of(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
+      <p>A test event is signed and sent once to <bdi class="url">${webhook.url}</bdi>. It contains
+        <code>"test": true</code> and placeholder ids. The result appears here and on
+        <a href="${of(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
       ${form(visit, {
         action: of(visit, '/test'),
         state: drawn,
@@ -81,12 +83,24 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
           kind: 'radio',
           choices: types.map((type) => ({ value: type, label: html`<code>${type}</code>`, hint: eventMeaning[type] })),
         })}
-        <details class="aside"><summary>Example events</summary>${types.map((type) => exampleOf(visit, type))}</details>`,
+        <details class="aside"><summary>Example events</summary>${types.map((type) =>
+          exampleOf(visit, type),
+        )}</details>`,
       })}`,
   });
 }
 
 const resultOf = (visit: MemberVisit, result: TestResult, hasSeatEvents: boolean): Html =>
-  html`<section class="result" aria-labelledby="result" role="status"><h2 id="result">${result.delivered ? 'Test event delivered' : 'Test event failed'}</h2>
+  html`<section class="result" aria-labelledby="result" role="status"><h2 id="result">${
+    result.delivered ? 'Test event delivered' : 'Test event failed'
+  }</h2>
     ${testResultDetails(result)}
-    ${result.delivered ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}${hasSeatEvents && visit.may('org.seats.manage') ? html`<a href="${visit.at('/clients/seats/assign')}">Assign a seat to send a real event</a>` : nothing}</p>` : nothing}</section>`;
+    ${
+      result.delivered
+        ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}${
+            hasSeatEvents && visit.may('org.seats.manage')
+              ? html`<a href="${visit.at('/clients/seats/assign')}">Assign a seat to send a real event</a>`
+              : nothing
+          }</p>`
+        : nothing
+    }</section>`;

@@ -53,7 +53,8 @@ async function verifyPage(visit: MemberVisit, state: FormState, check: Signature
     body: html`
       ${temporalNotice(visit)}
       ${check === null ? signatureNotice(webhook) : resultOf(check)}
-      <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>. The receiver must accept the correctly signed event with a 2xx status and reject the wrongly signed event with a 4xx status, such as 400.</p>
+      <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>. The receiver must accept the correctly
+        signed event with a 2xx status and reject the wrongly signed event with a 4xx status, such as 400.</p>
       ${form(visit, {
         action: of(visit, '/verify'),
         state,
@@ -78,14 +79,20 @@ function resultOf(check: SignatureCheck): Html {
     ${check.unrecorded === null ? nothing : notice('warning', unrecorded[check.unrecorded])}
     <div class="two">
       <section aria-labelledby="good"><h3 id="good">Correct signature</h3>${testResultDetails(good)}</section>
-      <section aria-labelledby="bad"><h3 id="bad">Wrong signature</h3>${bad === null ? html`<p>Not sent, because the correctly signed event was not accepted.</p>` : badResultDetails(bad)}</section>
+      <section aria-labelledby="bad"><h3 id="bad">Wrong signature</h3>${
+        bad === null
+          ? html`<p>Not sent, because the
+        correctly signed event was not accepted.</p>`
+          : badResultDetails(bad)
+      }</section>
     </div></section>`;
 }
 
 /** Returns the result of the wrongly signed event, which should be rejected. */
 const badResultDetails = (bad: NonNullable<SignatureCheck['bad']>): Html =>
   bad.delivered
-    ? html`<p><strong class="problem">Accepted with ${bad.status ?? 'no status'}.</strong> The receiver must reject a wrong signature.</p>`
+    ? html`<p><strong class="problem">Accepted with ${bad.status ?? 'no status'}.</strong> The receiver must reject a
+      wrong signature.</p>`
     : !isRefusal(bad.status)
       ? testResultDetails(bad)
       : html`<p>Rejected with ${bad.status}, as expected.</p>`;

@@ -77,15 +77,18 @@ function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
   if (failingSince !== null)
     return standing(
       'bad',
-      html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}). Open a delivery to see the
-        cause and how to fix it. Events are sent one at a time until the receiver accepts one. If it accepts none for
+      html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}). Open a delivery to see
+        the cause and how to fix it. Events are sent one at a time until the receiver accepts one. If it accepts none
+        for
         days, the webhook is suspended.`,
     );
   return ramp === null
     ? nothing
     : standing(
         'info',
-        `Resuming. Sending ${ramp === 1 ? 'one delivery' : `${ramp} deliveries`} at a time, and twice as many after each success.`,
+        `Resuming. Sending ${
+          ramp === 1 ? 'one delivery' : `${ramp} deliveries`
+        } at a time, and twice as many after each success.`,
       );
 }
 
