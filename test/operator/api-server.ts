@@ -24,6 +24,8 @@ export interface ApiServer {
   port: number;
   /** Creates or changes an object as a person would. */
   apply(object: object): Promise<void>;
+  /** Creates the operator's definitions, and waits until their kinds are served. */
+  applyDefinitions(): Promise<void>;
   /** Stops the API server's process as if its machine froze, and lets it go on. */
   freeze(): void;
   thaw(): void;
@@ -101,17 +103,20 @@ export async function startApiServer(): Promise<ApiServer> {
   const apply = async (object: object): Promise<void> => {
     await objects.patch(object, undefined, undefined, 'kubectl', true, PatchStrategy.ServerSideApply);
   };
-  const stop = async (): Promise<void> => {
-    for (const child of [server, etcd]) await end(child);
-    rmSync(folder, { recursive: true, force: true });
-  };
-  try {
+  const applyDefinitions = async (): Promise<void> => {
     // By kubectl: the library's serializer drops the keywords of a schema that are words of JavaScript.
     const configFile = path.join(folder, 'kubeconfig.json');
     writeFileSync(configFile, kubeConfig.exportConfig());
     const args = ['--kubeconfig', configFile, 'apply', '--server-side', '-f', definitions];
     await retry(async () => void (await execute(path.join(bin, 'kubectl'), args)), server, folder);
     await retry(() => waitForKinds(objects), server, folder);
+  };
+  const stop = async (): Promise<void> => {
+    for (const child of [server, etcd]) await end(child);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await applyDefinitions();
   } catch (error) {
     await stop();
     throw error;
@@ -122,6 +127,7 @@ export async function startApiServer(): Promise<ApiServer> {
     port,
     readAuditLog: (namespace) => readRequests(auditLog, namespace),
     apply,
+    applyDefinitions,
     freeze: () => server.kill('SIGSTOP'),
     thaw: () => server.kill('SIGCONT'),
     stop,

@@ -1,25 +1,41 @@
 /**
- * A process that runs the controllers and kills itself with SIGKILL after the action that `killAfter` names,
- * as a machine that fails does. Its settings are JSON in the variable `CHILD`.
+ * A process that runs the controllers and kills itself with SIGKILL, as a machine that fails does. Its
+ * settings are JSON in the variable `CHILD`.
  */
-import { KubeConfig } from '@kubernetes/client-node';
+import { Socket } from 'node:net';
+import { configOf } from './api-server.ts';
 import { startControllers } from './controllers.ts';
+import type { Kill } from './declared.ts';
 
-const { server, token, killAfter, ...options } = JSON.parse(process.env.CHILD ?? '{}') as {
-  server: string;
-  token: string;
-  /** The kind of the action after which it dies. */
-  killAfter: string;
+const { port, kill, ...options } = JSON.parse(process.env.CHILD ?? '{}') as {
+  port: number;
+  kill: Kill;
   namespace: string;
   databaseUrl: string;
   allowedOrganizations: string[];
 };
-const kubeConfig = new KubeConfig();
-kubeConfig.loadFromClusterAndUser({ name: 'test', server, skipTLSVerify: true }, { name: 'admin', token });
+
+const end = () => process.kill(process.pid, 'SIGKILL');
+
 await startControllers({
   ...options,
-  kubeConfig,
+  kubeConfig: configOf(port, 'operator', 'operator-token'),
   onAction: (kind) => {
-    if (kind === killAfter) process.kill(process.pid, 'SIGKILL');
+    if ('afterAction' in kill && kill.afterAction === kind) end();
+  },
+  onListed: () => {
+    if ('afterWrites' in kill) endAfterWrites(kill.afterWrites);
   },
 });
+
+/** Ends the process when it has sent that many pieces to any server, before it reads the answer. */
+function endAfterWrites(count: number): void {
+  let left = count;
+  const write = Socket.prototype.write as (...args: unknown[]) => boolean;
+  Socket.prototype.write = function (this: Socket, ...args: unknown[]): boolean {
+    const isFlushed = write.apply(this, args);
+    left -= 1;
+    if (left === 0) setImmediate(end); // by then the kernel has the piece
+    return isFlushed;
+  };
+}

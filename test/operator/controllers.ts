@@ -12,11 +12,15 @@ export interface ControllersOptions {
   databaseUrl: string;
   allowedOrganizations: readonly string[];
   onAction?: (kind: string) => void;
+  /** Called after the first lists, before the first pass. */
+  onListed?: () => void;
+  onPass?: () => void;
 }
 
 /** Runs the controllers of webhooks as the leader does, and keeps their requests. */
 export async function startControllers(options: ControllersOptions) {
   const { kubeConfig, namespace, databaseUrl, allowedOrganizations, onAction = () => {} } = options;
+  const { onListed = () => {}, onPass = () => {} } = options;
   const database = await openDatabase({ url: databaseUrl, applicationName: 'operator', poolMax: 8 });
   const requests: SentRequest[] = [];
   const errors: unknown[] = [];
@@ -39,10 +43,11 @@ export async function startControllers(options: ControllersOptions) {
       onError: (_name, cause) => errors.push(cause),
       onAction,
       onStatus: () => {},
-      onPass: () => {},
+      onPass,
     }),
   });
   await runners.start();
+  onListed();
   const leading = new AbortController();
   const ended = runners.lead(leading.signal);
   return {

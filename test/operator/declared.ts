@@ -13,16 +13,22 @@ import { startControllers } from './controllers.ts';
 
 export const waiting = { timeout: 60_000, interval: 100 };
 
-export async function setupDeclared(server: ApiServer) {
+/** When an operator is killed: after an action, or after it sent so many pieces to any server. */
+export type Kill = { afterAction: string } | { afterWrites: number };
+
+/** Sets up a namespace and an organization, in a database of its own unless one is given. */
+export async function setupDeclared(server: ApiServer, installation?: Awaited<ReturnType<typeof setupDatabase>>) {
   const namespace = await createNamespace(server);
-  const { database, owner, make } = await setupDatabase();
+  const { database, owner, make } = installation ?? (await setupDatabase());
   const orgId = await make.organization();
   const { version, plural } = kinds.WebhookSubscription;
   const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
   const core = server.kubeConfig.makeApiClient(CoreV1Api);
   const of = (name: string) => ({ group, version, plural, namespace, name });
-  const options = { kubeConfig: server.kubeConfig, namespace, databaseUrl: database.urls.operator };
+  const options = { kubeConfig: server.operatorConfig, namespace, databaseUrl: database.urls.operator };
   const t = {
+    server,
+    custom,
     namespace,
     database,
     owner,
@@ -62,31 +68,49 @@ export async function setupDeclared(server: ApiServer) {
       onTestFinished(() => controllers.stop());
       return controllers;
     },
-    /** Runs the controllers in a process that dies after an action. */
-    async startAndKill(killAfter: string): Promise<void> {
-      const cluster = server.kubeConfig.getCurrentCluster();
-      const token = server.kubeConfig.getCurrentUser()?.token;
-      const { namespace: _, kubeConfig: __, ...rest } = options;
+    /** Runs the controllers until a condition holds, and once over every object that is left. */
+    async runUntil(isReached: () => Promise<boolean>): Promise<void> {
+      let passes = 0;
+      const onPass = () => {
+        passes += 1;
+      };
+      const controllers = await startControllers({ ...options, allowedOrganizations: ['*'], onPass });
+      try {
+        await vi.waitFor(async () => expect(await isReached()).toBe(true), waiting);
+        if (await t.hasObjects()) await vi.waitFor(() => expect(passes).toBeGreaterThan(0), waiting);
+      } finally {
+        await controllers.stop();
+      }
+    },
+    /** Runs the controllers in a process that is killed, at the latest when the condition holds. */
+    async runAndKill(kill: Kill, isReached: () => Promise<boolean>): Promise<void> {
+      const { kubeConfig: _, ...rest } = options;
+      const settings = { ...rest, port: server.port, kill, allowedOrganizations: ['*'] };
       const child: ChildProcess = spawn(process.execPath, [path.join(import.meta.dirname, 'controllers-child.ts')], {
-        env: {
-          ...process.env,
-          CHILD: JSON.stringify({
-            ...rest,
-            server: cluster?.server,
-            token,
-            killAfter,
-            namespace,
-            allowedOrganizations: ['*'],
-          }),
-        },
+        env: { ...process.env, CHILD: JSON.stringify(settings) },
         stdio: ['ignore', 'inherit', 'inherit'],
       });
       onTestFinished(() => void child.kill('SIGKILL'));
-      const [, signal] = await once(child, 'exit');
+      const ended = once(child, 'exit');
+      const isEnded = () => child.exitCode !== null || child.signalCode !== null;
+      await vi.waitFor(async () => expect(isEnded() || (await isReached())).toBe(true), waiting);
+      if ('afterWrites' in kill) child.kill('SIGKILL');
+      const [, signal] = await ended;
       expect(signal).toBe('SIGKILL');
     },
-    actions: async () =>
-      (await t.rows<{ action: string }>('select action from activity order by at, id')).map(({ action }) => action),
+    /** Whether the namespace has an object of a kind. */
+    async hasObjects(): Promise<boolean> {
+      for (const { plural } of [kinds.WebhookSubscription, kinds.DeliveryReplay]) {
+        const { items } = await custom.listNamespacedCustomObject({ group, version, plural, namespace });
+        if (items.length > 0) return true;
+      }
+      return false;
+    },
+    /** What the organization's activity log has. */
+    actions: async () => {
+      const text = 'select action from activity where organization_id = $1 order by at, id';
+      return (await t.rows<{ action: string }>(text, [orgId])).map(({ action }) => action);
+    },
     waitUntilReady: (name = 'orders') =>
       vi.waitFor(async () => expect(await t.conditions(name)).toContain('Ready True Applied'), waiting),
   };

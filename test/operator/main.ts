@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /**
- * `npm run test:operator`: tests the operator against a real API server and etcd. `-- --quick` leaves
- * out `test/operator/slow`: what every change must pass. Other arguments are those of Vitest.
+ * `npm run test:operator`: tests the operator against a real API server and etcd. `-- --quick`, which
+ * every change must pass, leaves out `test/operator/slow`. Other arguments are those of Vitest.
  */
 const given = process.argv.slice(2);
 const projects = given.includes('--quick') ? ['operator'] : ['operator', 'operator-slow'];

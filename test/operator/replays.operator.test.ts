@@ -83,7 +83,7 @@ describe('a DeliveryReplay', () => {
     const receiver = await t.declareFailed(30);
     await first.stop();
     await t.replay();
-    await t.startAndKill('requestRedelivery');
+    await t.runAndKill({ afterAction: 'requestRedelivery' }, async () => false);
     await startTestWorker(t.database);
     await vi.waitFor(() => expect(receiver.received).toHaveLength(30), waiting);
     await t.start();

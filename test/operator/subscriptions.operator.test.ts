@@ -1,11 +1,9 @@
 /** WebhookSubscriptions against a real API server and a real PostgreSQL. */
-import { CustomObjectsApi, type V1Secret } from '@kubernetes/client-node';
+import type { V1Secret } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { changeWebhook } from '#domain/webhooks/change.ts';
-import { group, kinds, type WebhookSubscription } from '../../apps/operator/resources.ts';
 import { testAllowList } from '../support/secrets.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
-import { startControllers } from './controllers.ts';
 import { setupDeclared, waiting } from './declared.ts';
 
 let server: ApiServer;
@@ -153,82 +151,6 @@ describe('a WebhookSubscription', () => {
     await vi.waitFor(async () => expect(await t.rows('select from webhook_secret')).toHaveLength(2), waiting);
     await t.waitUntilReady();
     expect(await t.actions()).toEqual(['webhook.create', 'webhook.rotate_secret']);
-  });
-});
-
-describe('an operator that is killed', () => {
-  it.each(['addFinalizer', 'createWebhook', 'publishSecret', 'changeWebhook', 'pauseWebhook', 'deleteWebhook'])(
-    'after %s is followed by one that ends the transition, and does nothing twice',
-    { timeout: 120_000 },
-    async (killAfter) => {
-      const t = await setup();
-      const isLater = ['changeWebhook', 'pauseWebhook', 'deleteWebhook'].includes(killAfter);
-      await t.declare('orders', { reclaimPolicy: 'delete' });
-      if (!isLater) await t.startAndKill(killAfter);
-      const first = await startControllers({
-        kubeConfig: server.kubeConfig,
-        namespace: t.namespace,
-        databaseUrl: t.database.urls.operator,
-        allowedOrganizations: ['*'],
-      });
-      await t.waitUntilReady();
-      await first.stop();
-      const changed = { reclaimPolicy: 'delete', url: 'https://other.example.com/', suspend: true };
-      if (isLater) await t.declare('orders', changed);
-      if (killAfter === 'deleteWebhook') await t.remove();
-      if (isLater) await t.startAndKill(killAfter);
-      await t.start();
-      if (!isLater) await t.declare('orders', changed);
-      if (killAfter !== 'deleteWebhook') {
-        await vi.waitFor(async () => expect(await t.conditions()).toContain('Delivering False Paused'), waiting);
-        await t.remove();
-      }
-      await vi.waitFor(async () => expect(await t.exists()).toBe(false), waiting);
-      const rest = killAfter === 'deleteWebhook' ? ['delete'] : ['change', 'pause', 'delete'];
-      expect(await t.actions()).toEqual(['create', ...rest].map((action) => `webhook.${action}`));
-    },
-  );
-});
-
-describe('500 WebhookSubscriptions', () => {
-  it('converge, and then cause no request', { timeout: 300_000 }, async () => {
-    const t = await setup();
-    const organizations = await Promise.all(Array.from({ length: 25 }, () => t.make.organization()));
-    const names = organizations.flatMap((organizationId, index) =>
-      Array.from({ length: 20 }, (_, place) => ({ name: `s-${index}-${place}`, organizationId })),
-    );
-    for (let from = 0; from < names.length; from += 20)
-      await Promise.all(
-        names.slice(from, from + 20).map(({ name, organizationId }) => t.declare(name, { organizationId })),
-      );
-    const startedAt = performance.now();
-    const { requests } = await t.start();
-    const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
-    const { version, plural } = kinds.WebhookSubscription;
-    await vi.waitFor(
-      async () => {
-        const request = { group, version, plural, namespace: t.namespace };
-        const { items } = (await custom.listNamespacedCustomObject(request)) as { items: WebhookSubscription[] };
-        const ready = items.filter(({ status }) => status?.conditions?.[0]?.status === 'True');
-        expect(ready).toHaveLength(names.length);
-      },
-      { timeout: 240_000, interval: 1_000 },
-    );
-    const seconds = (performance.now() - startedAt) / 1_000;
-    const counts = Object.groupBy(requests, ({ method, resource }) => `${method} ${resource}`);
-    const shown = Object.entries(counts).map(([request, all]) => `${all?.length} ${request}`);
-    process.stdout.write(
-      `500 subscriptions: ${seconds.toFixed(1)} s, ${requests.length} requests (${shown.join(', ')})\n`,
-    );
-    expect(await t.rows('select from webhook')).toHaveLength(names.length);
-    await vi.waitFor(
-      async () => {
-        const before = requests.length;
-        await new Promise((resolve) => setTimeout(resolve, 5_000));
-        expect(requests.length).toBe(before);
-      },
-      { timeout: 60_000 },
-    );
   });
 });
 

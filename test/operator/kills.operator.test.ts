@@ -1,0 +1,40 @@
+/** Operators that are killed with SIGKILL after an action, before they have noted anything of it. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setupDatabase, shareInstallation } from '../support/setup.ts';
+import { type ApiServer, startApiServer } from './api-server.ts';
+import { setupDeclared } from './declared.ts';
+import { interrupt, transitions } from './transitions.ts';
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+const shared = shareInstallation(setupDatabase);
+
+describe('an operator that is killed', () => {
+  it('is killed below in every action of both kinds', () => {
+    const folder = path.join(import.meta.dirname, '../../apps/operator');
+    const plans = ['webhook-subscription', 'delivery-replay'].map((kind) =>
+      readFileSync(path.join(folder, kind, 'plan.ts'), 'utf8'),
+    );
+    const planned = plans.flatMap((text) => [...text.matchAll(/^ {2}\| \{ kind: '(\w+)'/gm)].map(([, name]) => name));
+
+    expect(planned.length).toBeGreaterThan(10);
+    const killed = transitions.flatMap(({ actions }) => actions);
+    expect([...new Set(killed)].toSorted()).toEqual([...new Set(planned)].toSorted());
+  });
+
+  it.each(transitions.flatMap((transition) => transition.actions.map((action) => ({ action, transition }))))(
+    'after $action of $transition.name is followed by one that ends it, and does nothing twice',
+    async ({ action, transition }) => {
+      const t = await setupDeclared(server, shared());
+      const { recorded, counts } = await interrupt(t, transition, { afterAction: action });
+
+      expect(recorded.toSorted()).toEqual(transition.recorded.toSorted());
+      if (transition.counts !== undefined) expect(counts).toEqual(transition.counts);
+    },
+  );
+});

@@ -1,0 +1,37 @@
+/** Operators that are killed with SIGKILL at each piece that they send to a server. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setupDatabase, shareInstallation } from '../../support/setup.ts';
+import { type ApiServer, startApiServer } from '../api-server.ts';
+import { setupDeclared } from '../declared.ts';
+import { interrupt, transitions } from '../transitions.ts';
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+const shared = shareInstallation(setupDatabase);
+
+describe('an operator that is killed at each request to PostgreSQL and the API server', () => {
+  it.each(transitions)(
+    'during $name is followed by one that ends it, and does nothing twice',
+    {
+      timeout: 900_000,
+    },
+    async (transition) => {
+      let afterWrites = 0;
+      let isOver = false;
+      while (!isOver) {
+        afterWrites += 1;
+        const t = await setupDeclared(server, shared());
+        const { wasReached, recorded, counts } = await interrupt(t, transition, { afterWrites });
+
+        expect(recorded.toSorted(), `killed after ${afterWrites}`).toEqual(transition.recorded.toSorted());
+        if (transition.counts !== undefined) expect(counts, `killed after ${afterWrites}`).toEqual(transition.counts);
+        isOver = wasReached;
+      }
+      expect(afterWrites).toBeGreaterThan(transition.actions.length);
+      process.stdout.write(`${transition.name}: killed at ${afterWrites} points\n`);
+    },
+  );
+});

@@ -1,0 +1,64 @@
+/** An API server that goes away for a minute, and definitions that are deleted. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { ApiextensionsV1Api } from '@kubernetes/client-node';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { group, kinds } from '../../../apps/operator/resources.ts';
+import { type ApiServer, startApiServer } from '../api-server.ts';
+import { setupDeclared } from '../declared.ts';
+
+const outageMs = 60_000;
+const waiting = { timeout: 180_000, interval: 500 };
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+it('an API server that is away for a minute delays a change, and nothing is done twice', {
+  timeout: 420_000,
+}, async () => {
+  const t = await setupDeclared(server);
+  await t.declare();
+  const { requests } = await t.start();
+  await vi.waitFor(async () => expect(await t.conditions()).toContain('Delivering True Active'), waiting);
+
+  const before = requests.length;
+  server.freeze();
+  await wait(outageMs);
+  const tried = requests.length - before;
+  server.thaw();
+  await t.declare('orders', { suspend: true });
+
+  await vi.waitFor(async () => expect(await t.conditions()).toContain('Delivering False Paused'), waiting);
+  expect(await t.actions()).toEqual(['webhook.create', 'webhook.pause']);
+  // Each watch and list waits longer after each failure: an outage is no storm of requests.
+  expect(tried).toBeLessThan(60);
+  await t.remove();
+  await vi.waitFor(async () => expect(await t.exists()).toBe(false), waiting);
+  process.stdout.write(`${tried} requests while the API server was away for ${outageMs / 1_000} s\n`);
+});
+
+it('a deleted definition releases its webhooks, and objects of a new one are followed again', {
+  timeout: 420_000,
+}, async () => {
+  const t = await setupDeclared(server);
+  await t.declare();
+  await t.start();
+  await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready True Applied'), waiting);
+
+  const definitions = server.kubeConfig.makeApiClient(ApiextensionsV1Api);
+  const name = `${kinds.WebhookSubscription.plural}.${group}`;
+  await definitions.deleteCustomResourceDefinition({ name });
+  await vi.waitFor(async () => {
+    const { items } = await definitions.listCustomResourceDefinition();
+    expect(items.map(({ metadata }) => metadata?.name)).not.toContain(name);
+  }, waiting);
+  expect(await t.actions()).toEqual(['webhook.create', 'webhook.release']);
+  expect(await t.rows('select from webhook where managed_by is null')).toHaveLength(1);
+
+  await server.applyDefinitions();
+  await t.declare('orders-2');
+  await vi.waitFor(async () => expect(await t.conditions('orders-2')).toContain('Ready True Applied'), waiting);
+  expect(await t.rows('select from webhook')).toHaveLength(2);
+});
