@@ -11,6 +11,7 @@ import {
 import { createRedeliveryActivities } from '#workflows/redeliver/activities.ts';
 import { createTestActivities } from '#workflows/send-test/activities.ts';
 import { allowOf } from './attempt/allow.ts';
+import type { KeptConnections } from './attempt/kept-connections.ts';
 import { postOnce } from './attempt/post.ts';
 import { createResolve } from './attempt/resolve.ts';
 import type { WorkerConfig } from './config.ts';
@@ -27,10 +28,11 @@ export function createActivities(options: {
   metrics: Metrics;
   traces: ReturnType<typeof createDeliveryTraces>;
   log: Logger;
+  connections: KeptConnections;
   /** Called when an attempt has released its concurrency slot. */
   onAttemptEnded: () => void;
 }) {
-  const { config, pool, metrics, traces, log, onAttemptEnded } = options;
+  const { config, pool, metrics, traces, log, connections, onAttemptEnded } = options;
   const resolve = createResolve();
   const speed = createReceiverSpeed({
     pool,
@@ -44,6 +46,7 @@ export function createActivities(options: {
           ...request,
           allow: allowOf(config, webhookId),
           resolve,
+          connections: connections.of(webhookId),
           onInternalError: (error) => log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error),
         }),
       ),

@@ -4,6 +4,7 @@ import type { Tracing } from '#runtime/tracing.ts';
 import { isAway } from '#workflows/connection.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { createActivities } from './activities.ts';
+import { createKeptConnections } from './attempt/kept-connections.ts';
 import type { WorkerConfig } from './config.ts';
 import { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';
@@ -77,12 +78,13 @@ async function openDeliveries(
   signal: AbortSignal,
 ): Promise<{ stop(): Promise<void> }> {
   const traces = createDeliveryTraces(tracing);
+  const connections = createKeptConnections();
   // Activities run as soon as Temporal is open, which the relay needs.
   let relay: ReturnType<typeof createRelay> | null = null;
   const wakeRelay = () => relay?.wake();
   const temporal = await openTemporal({
     ...config.temporal,
-    activities: createActivities({ config, pool, metrics, traces, log, onAttemptEnded: wakeRelay }),
+    activities: createActivities({ config, pool, metrics, traces, log, connections, onAttemptEnded: wakeRelay }),
     delaysMs: config.delaysMs,
     strandedAfterMs: config.reconcileAfterMs,
     promptSlots: config.promptSlots,
@@ -198,6 +200,7 @@ async function openDeliveries(
       await versions?.stop();
       await temporalMetrics.stop();
       await temporal.stop();
+      connections.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 import { type IncomingMessage, request } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Connection } from './kept-connections.ts';
 import { createStatusLineReader } from './status-line.ts';
 
 /**
@@ -12,24 +12,24 @@ export interface Exchange {
   retryAfter: string | null;
   answer: Buffer;
   error: Error | null;
+  /** Whether the connection is still open, for another post. */
+  isOpen: boolean;
 }
 
 /**
  * Posts a body over an open connection and reads the answer until it ends, `keepBytes` of it are
- * kept, or `signal` aborts. Then destroys the connection.
+ * kept, or `signal` aborts. The connection then stays open only if `isKept`, the answer is complete
+ * and the receiver keeps it open too; otherwise it is destroyed.
  *
  * - It uses node:http and not undici: undici 8.12 destroys the connection when a receiver sends
  *   `100 Continue` (which RFC 9110 permits), and reports no status before the last header. With a
  *   socket from this module, nothing else of undici would be used.
- * - Each post has a connection of its own, with `Connection: close`. The receiver may close a kept
- *   connection during a post, which looks like a lost answer and repeats an event. A kept
- *   connection would also skip the check of addresses, and share its faults among organizations
- *   with the same host.
  * - Nothing is decompressed and no `Accept-Encoding` is sent, so a small answer cannot become a
  *   large one.
  */
 export function exchange(options: {
-  socket: Socket;
+  connection: Connection;
+  isKept: boolean;
   url: URL;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
@@ -37,14 +37,15 @@ export function exchange(options: {
   signal: AbortSignal;
   onFirstByte: () => void;
 }): Promise<Exchange> {
-  const { socket, url, headers, body, keepBytes, signal, onFirstByte } = options;
+  const { connection, isKept, url, headers, body, keepBytes, signal, onFirstByte } = options;
+  const { socket } = connection;
   return new Promise((resolve) => {
     const statusLine = createStatusLineReader();
     const kept: Buffer[] = [];
     let room = keepBytes;
     let response: IncomingMessage | null = null;
     let error: Error | null = null;
-    const end = () => socket.destroy();
+    const end = () => void socket.destroy();
     const fail = (cause: Error) => {
       error ??= cause;
       end();
@@ -52,20 +53,32 @@ export function exchange(options: {
 
     const finish = () => {
       signal.removeEventListener('abort', end);
+      connection.off('free', finishIfOpen);
+      socket.off('close', finish).off('error', fail).off('data', statusLine.read).off('data', onFirstByte);
       const status = statusLine.status ?? response?.statusCode ?? null;
       const retryAfter = response?.headers['retry-after'] ?? null;
-      resolve({ status, retryAfter, answer: Buffer.concat(kept), error });
+      resolve({ status, retryAfter, answer: Buffer.concat(kept), error, isOpen: !socket.destroyed });
+    };
+    const finishIfOpen = () => {
+      if (!socket.destroyed) finish();
     };
     if (socket.closed) return finish(); // 'close' is not emitted again
     socket.once('close', finish);
     socket.on('error', fail);
+    // After the agent's own listener, which has decided whether the connection stays open.
+    connection.once('free', finishIfOpen);
     signal.addEventListener('abort', end, { once: true });
 
     const post = request({
-      createConnection: () => socket,
+      agent: connection,
       method: 'POST',
       path: `${url.pathname}${url.search}`,
-      headers: { ...headers, host: url.host, 'content-length': String(body.length), connection: 'close' },
+      headers: {
+        ...headers,
+        host: url.host,
+        'content-length': String(body.length),
+        connection: isKept ? 'keep-alive' : 'close',
+      },
       insecureHTTPParser: false,
     });
     post.on('error', fail);
@@ -79,7 +92,10 @@ export function exchange(options: {
     post.on('response', (message) => {
       response = message;
       message.on('error', fail);
-      message.on('end', end);
+      // An answer that came before the whole request was written leaves the connection unusable.
+      message.on('end', () => {
+        if (!post.shouldKeepAlive || !post.writableFinished) end();
+      });
       message.on('data', (chunk: Buffer) => {
         kept.push(chunk.length > room ? Buffer.from(chunk.subarray(0, room)) : chunk);
         room -= Math.min(chunk.length, room);

@@ -6,6 +6,7 @@ import { postDeadlineMs } from '#workflows/deliver-event/types.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { causeOfError, confirmInternalError } from './fault.ts';
+import { Connection, type WebhookConnections } from './kept-connections.ts';
 import { type Cause, causeOfStatus, factsOf, type Outcome } from './outcome.ts';
 import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
@@ -25,6 +26,8 @@ export interface Post {
   keepBytes?: number;
   allow: AllowList;
   resolve: Resolve;
+  /** Open connections of the webhook; without them, the connection closes after the post. */
+  connections?: WebhookConnections;
   /** Asked after an error that a missing route causes. By default the kernel's routing table. */
   hasRoute?: HasRoute;
   /**
@@ -88,30 +91,74 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
     return target.cause;
   }
 
+  const kept = takeKept(target, post);
+  if (kept !== null) {
+    progress.peerAddress = kept.address;
+    const answer = await send(kept, target, post, progress, signal);
+    const isClosed = answer.status === null && timingsMs.firstByte === null && !signal.aborted;
+    if (!isClosed) return causeOfAnswer(answer, signal);
+    // The receiver closed it before it read the post. The others are likely closed too.
+    post.connections?.closeIdle(target.url.origin);
+  }
+  const opened = await open(target, post, progress, signal);
+  if (!opened.ok) return opened.cause;
+  return causeOfAnswer(await send(opened.connection, target, post, progress, signal), signal);
+}
+
+type Opened = { ok: true; connection: Connection } | { ok: false; cause: Cause };
+
+/** Opens a connection to a judged address of the host. */
+async function open(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Opened> {
+  const { timingsMs } = progress;
   const found = await findAddresses(target, post, progress, signal);
-  if (!found.ok) return found.cause;
+  if (!found.ok) return found;
 
   const connectAt = performance.now();
   const opened = await openConnection({ ...target, addresses: found.addresses, signal });
-  if (!opened.ok) return opened.cause;
+  if (!opened.ok) return opened;
   timingsMs.connect = since(connectAt);
-  progress.peerAddress = opened.socket.remoteAddress ?? null;
+  const address = opened.socket.remoteAddress ?? null;
+  progress.peerAddress = address;
 
   const tlsAt = performance.now();
   const isTls = target.url.protocol === 'https:';
   const secured = isTls ? await secureConnection({ ...target, socket: opened.socket, ca: post.ca, signal }) : opened;
-  if (!secured.ok) return secured.cause;
+  if (!secured.ok) return secured;
   if (isTls) timingsMs.tls = since(tlsAt);
+  return { ok: true, connection: new Connection(secured.socket, address ?? '', post.connections?.idleMs) };
+}
 
+/** Returns an open connection of the webhook whose address may still be contacted, or null. */
+function takeKept({ url }: Target, { connections, allow }: Post): Connection | null {
+  const kept = connections?.take(url.origin) ?? null;
+  if (kept === null) return null;
+  const judged = judgeAddress(kept.address, allow);
+  if (judged.ok && (judged.allowed || url.protocol === 'https:')) return kept;
+  kept.close();
+  return null;
+}
+
+/** Posts over an open connection, and keeps it for the webhook's next post if it stays open. */
+async function send(
+  connection: Connection,
+  { url }: Target,
+  { headers, body, keepBytes = 16_384, connections }: Post,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Exchange> {
   const sentAt = performance.now();
-  const { headers, body, keepBytes = 16_384 } = post;
   const onFirstByte = () => {
-    timingsMs.firstByte = since(sentAt);
+    progress.timingsMs.firstByte = since(sentAt);
   };
-  const { socket } = secured;
   progress.isSending = true;
-  const answer = await exchange({ socket, url: target.url, headers, body, keepBytes, signal, onFirstByte });
+  const isKept = connections !== undefined;
+  const answer = await exchange({ connection, isKept, url, headers, body, keepBytes, signal, onFirstByte });
   progress.exchange = answer;
+  if (answer.isOpen) connections?.keep(url.origin, connection);
+  return answer;
+}
+
+function causeOfAnswer(answer: Exchange, signal: AbortSignal): Cause {
   if (answer.status !== null) return causeOfStatus(answer.status);
   return signal.aborted && answer.error === null ? 'answer_timeout' : causeOfError(answer.error, 'answer');
 }

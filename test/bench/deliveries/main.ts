@@ -9,6 +9,7 @@ import { endChildren } from '../reads/children.ts';
 import { BenchRefused } from '../reads/options.ts';
 import { findProfile, printProfile } from '../reads/profile.ts';
 import { compareBacklogs } from './backlog.ts';
+import { compareConnections } from './connections.ts';
 import { measureIdle } from './idle.ts';
 import { compareIsolation, compareSlowReceivers } from './isolation.ts';
 import { measureLatencies } from './latency.ts';
@@ -88,15 +89,17 @@ async function measure(
   options: BenchOptions,
   results: Result[],
 ): Promise<void> {
-  for (const part of parts) {
-    if (part === 'throughput') results.push(await compareThroughput(stack, store, options, report));
-    if (part === 'latency') results.push(await measureLatencies(stack, store, options, report));
-    if (part === 'isolation') results.push(await compareIsolation(stack, options, report));
-    if (part === 'slow') results.push(await compareSlowReceivers(stack, options, report));
-    if (part === 'backlog') results.push(await compareBacklogs(stack, options, report));
-    if (part === 'writers') results.push(await compareWriters(stack, options, report));
-    if (part === 'idle') results.push(await measureIdle(stack, report));
-  }
+  const measures: Record<Part, () => Promise<Result>> = {
+    throughput: () => compareThroughput(stack, store, options, report),
+    connections: () => compareConnections(options, report),
+    latency: () => measureLatencies(stack, store, options, report),
+    isolation: () => compareIsolation(stack, options, report),
+    slow: () => compareSlowReceivers(stack, options, report),
+    backlog: () => compareBacklogs(stack, options, report),
+    idle: () => measureIdle(stack, report),
+    writers: () => compareWriters(stack, options, report),
+  };
+  for (const part of parts) results.push(await measures[part]());
 }
 
 main().catch((error: unknown) => {

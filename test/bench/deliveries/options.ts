@@ -2,7 +2,16 @@ import { parseArgs } from 'node:util';
 import { BenchRefused } from '../reads/options.ts';
 
 /** What can be measured, in the order in which it is. */
-export const parts = ['throughput', 'latency', 'isolation', 'slow', 'backlog', 'idle', 'writers'] as const;
+export const parts = [
+  'throughput',
+  'connections',
+  'latency',
+  'isolation',
+  'slow',
+  'backlog',
+  'idle',
+  'writers',
+] as const;
 export type Part = (typeof parts)[number];
 
 /** Where Temporal keeps its state. */
@@ -29,6 +38,8 @@ export interface BenchOptions {
   hangingEvents: number;
   /** Events of one turn of the backlog. */
   backlogEvents: number;
+  /** Posts of one turn over new or kept connections. */
+  connectionPosts: number;
   /** Grants that each side of the writers commits in a turn. */
   writersGrants: number;
   /**
@@ -48,6 +59,7 @@ const full = {
   isolationSeconds: 24,
   hangingLeadSeconds: 22,
   backlogEvents: 5_000,
+  connectionPosts: 1_000,
   writersGrants: 4_000,
 };
 const quick = {
@@ -58,6 +70,7 @@ const quick = {
   isolationSeconds: 6,
   hangingLeadSeconds: 2,
   backlogEvents: 500,
+  connectionPosts: 300,
   writersGrants: 1_000,
 };
 
@@ -94,6 +107,7 @@ export function readOptions(args: string[]): BenchOptions {
       hangingLeadSeconds: lengths.hangingLeadSeconds,
       hangingEvents: 5_000,
       backlogEvents: lengths.backlogEvents,
+      connectionPosts: lengths.connectionPosts,
       writersGrants: lengths.writersGrants,
       settings: Object.fromEntries((values.set ?? []).map(readSetting)),
       profile: values.profile ?? false,

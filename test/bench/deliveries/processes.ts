@@ -22,8 +22,9 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-export async function startReceiver(): Promise<Receiver> {
-  const child = forkProgram('./programs/receiver.ts');
+/** Starts a receiver; with a certificate and its key (PEM) it serves HTTPS. */
+export async function startReceiver(tls?: { cert: string; key: string }): Promise<Receiver> {
+  const child = forkProgram('./programs/receiver.ts', ...(tls === undefined ? [] : [JSON.stringify(tls)]));
   const first = await nextMessage<ReceiverMessage>(child);
   const ask = async (request: ReceiverRequest) => {
     child.send(request);
@@ -31,7 +32,7 @@ export async function startReceiver(): Promise<Receiver> {
   };
   return {
     pid: child.pid ?? 0,
-    url: `http://127.0.0.1:${'port' in first ? first.port : 0}`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${'port' in first ? first.port : 0}`,
     async takePosts() {
       const message = await ask({ want: 'posts' });
       return 'posts' in message ? message.posts : [];

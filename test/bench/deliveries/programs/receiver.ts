@@ -2,9 +2,11 @@
  * The receiver of all sides, a process of its own: it answers every post with 200 at once, after so
  * many milliseconds when its path is `/after/<ms>`, or takes it and never answers when its path
  * begins with `/hang`. Its parent asks over IPC: `posts` for what came since it last asked,
- * `release` to drop what hangs.
+ * `release` to drop what hangs. Its first argument, a JSON document of a certificate and its key,
+ * makes it serve HTTPS.
  */
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { machineMs } from '../clock.ts';
 
@@ -23,7 +25,7 @@ const tell = (message: ReceiverMessage) => process.send?.(message);
 
 // Headers come in one piece with the first byte, so a request is reported in the turn in which that
 // was read.
-const server = createServer((request, response) => {
+const onRequest: RequestListener = (request, response) => {
   const atMs = machineMs();
   request.on('error', () => {});
   response.on('error', () => {});
@@ -39,7 +41,9 @@ const server = createServer((request, response) => {
     if (afterMs === undefined) response.end('thanks');
     else setTimeout(() => response.end('thanks'), Number(afterMs));
   });
-});
+};
+const tls = process.argv[2];
+const server = tls === undefined ? createServer(onRequest) : createTlsServer(JSON.parse(tls), onRequest);
 server.keepAliveTimeout = 60_000;
 
 process.on('message', ({ want }: ReceiverRequest) => {

@@ -1,0 +1,130 @@
+import { Agent } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** The most idle connections of one webhook: as many as it has concurrency slots. */
+const idlePerWebhook = 10;
+/** The most idle connections of the process; each is a file descriptor. */
+const idleInAll = 500;
+
+/**
+ * How long a connection is kept without a post. Load balancers drop idle ones after 60 s or more.
+ */
+const defaultIdleMs = 30_000;
+
+/**
+ * An open connection, on which node:http makes one post after another. While no post uses it, it
+ * closes after `idleMs`, or a second before the time that the receiver's `Keep-Alive` header
+ * announces, and as soon as a byte arrives.
+ */
+export class Connection extends Agent {
+  readonly socket: Socket;
+  /** The address that was judged before the connection was opened. */
+  readonly address: string;
+  /** Called when it has closed. */
+  onClosed = () => {};
+  readonly #openedAt = performance.now();
+
+  constructor(socket: Socket, address: string, idleMs = defaultIdleMs) {
+    super({ keepAlive: true, maxSockets: 1, timeout: idleMs });
+    this.socket = socket;
+    this.address = address;
+    socket.once('close', () => this.onClosed());
+  }
+
+  override createConnection(): Socket {
+    return this.socket;
+  }
+
+  isOpen(): boolean {
+    const { destroyed, readable, writable } = this.socket;
+    return !destroyed && readable && writable;
+  }
+
+  ageMs(): number {
+    return performance.now() - this.#openedAt;
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+}
+
+/** The connections of one webhook to one origin. */
+export interface WebhookConnections {
+  /** How long a connection may be idle. */
+  idleMs: number;
+  /** Returns an idle connection, the latest first, or null. The caller closes it or gives it back. */
+  take(origin: string): Connection | null;
+  /** Keeps a connection whose last answer is complete; closes it when there are too many. */
+  keep(origin: string, connection: Connection): void;
+  /** Closes the idle connections to an origin. */
+  closeIdle(origin: string): void;
+}
+
+/**
+ * Keeps connections to receivers for later posts, which saves the receiver and the worker the
+ * handshakes of TCP and TLS. Webhooks share none, so that one organization's posts cannot affect
+ * another's.
+ *
+ * A connection is not used for longer than `lifetimeMs`, so that a receiver under constant load can
+ * move to another address.
+ */
+export function createKeptConnections({ idleMs = defaultIdleMs, lifetimeMs = 60_000 } = {}) {
+  /** Idle connections by webhook and origin; the latest is the last. No list is empty. */
+  const idle = new Map<string, Connection[]>();
+  /** All idle connections, the one that waits longest first. */
+  const byAge = new Map<Connection, string>();
+
+  const isUsable = (connection: Connection) => connection.isOpen() && connection.ageMs() < lifetimeMs;
+
+  function remove(connection: Connection): void {
+    const key = byAge.get(connection);
+    if (key === undefined) return;
+    byAge.delete(connection);
+    const others = (idle.get(key) ?? []).filter((other) => other !== connection);
+    if (others.length === 0) idle.delete(key);
+    else idle.set(key, others);
+  }
+
+  function take(key: string): Connection | null {
+    for (let latest = idle.get(key)?.at(-1); latest !== undefined; latest = idle.get(key)?.at(-1)) {
+      remove(latest);
+      if (isUsable(latest)) return latest;
+      latest.close();
+    }
+    return null;
+  }
+
+  function keep(key: string, connection: Connection): void {
+    const others = idle.get(key) ?? [];
+    if (!isUsable(connection) || others.length >= idlePerWebhook) {
+      connection.close();
+      return;
+    }
+    const [oldest] = byAge.keys();
+    if (byAge.size >= idleInAll && oldest !== undefined) {
+      remove(oldest);
+      oldest.close();
+    }
+    idle.set(key, [...(idle.get(key) ?? []), connection]);
+    byAge.set(connection, key);
+    connection.onClosed = () => remove(connection);
+  }
+
+  return {
+    of: (webhookId: string): WebhookConnections => ({
+      idleMs,
+      take: (origin) => take(`${webhookId} ${origin}`),
+      keep: (origin, connection) => keep(`${webhookId} ${origin}`, connection),
+      closeIdle: (origin) => {
+        for (const connection of idle.get(`${webhookId} ${origin}`) ?? []) connection.close();
+      },
+    }),
+    /** Closes all idle connections. */
+    close(): void {
+      for (const connection of byAge.keys()) connection.close();
+    },
+  };
+}
+
+export type KeptConnections = ReturnType<typeof createKeptConnections>;
