@@ -13,13 +13,14 @@ import { places, routes } from './routes.ts';
 import { serveAssets } from './web/assets.ts';
 import { isSocketAbort } from './web/client-abort.ts';
 import { createDownloads } from './web/downloads.ts';
+import { createLiveUpdates } from './web/live-updates.ts';
 import { createRouters } from './web/pipeline.ts';
 import { drawProblems } from './web/problems.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { logRequests } from './web/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
 import { createStepUpPaths } from './web/step-up-paths.ts';
-import type { ConsoleParts } from './web/visit.ts';
+import type { ConsoleParts, MemberVisit } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';
 
 /**
@@ -43,7 +44,11 @@ export async function startConsole(
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
-  const metrics = createMetrics(pool, serving);
+  const live = createLiveUpdates<MemberVisit>({
+    lifetimeMs: Math.min(10 * 60_000, config.bounds.answerDeadlineMs / 2),
+    onError: (cause) => log.error({ error: describeError(cause) }, 'updates of open pages could not be read'),
+  });
+  const metrics = createMetrics(pool, serving, live);
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
   settings.start();
   const workflows = createWorkflows(config.temporal);
@@ -63,6 +68,7 @@ export async function startConsole(
     now,
     downloads: createDownloads(),
     mayStepUp: createStepUpPaths(routes),
+    live,
   };
 
   const refusals = createRefusalCounter({
@@ -96,6 +102,7 @@ export async function startConsole(
     config,
     metrics,
     log,
+    onDraining: () => live.stop(),
     async close() {
       await refusals.stop();
       settings.stop();

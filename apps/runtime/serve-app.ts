@@ -35,6 +35,8 @@ export async function serveApp(
     bounds?: Pick<ServerBounds, 'unknownKeepAliveSeconds' | 'isTrusted'>;
     metrics: { registry: Registry; answersCut: Counter<'reason'>; connectionsRefused: Counter };
     log: Logger;
+    /** Called as soon as `stop` is: ends answers that would not end by themselves. */
+    onDraining?: () => void;
     close: () => Promise<void>;
   },
 ): Promise<RunningApp> {
@@ -59,6 +61,7 @@ export async function serveApp(
     },
     onDraining: () => {
       serving.isDraining = true;
+      options.onDraining?.();
     },
   });
   serving.server = server;

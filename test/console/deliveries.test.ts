@@ -60,14 +60,14 @@ describe('the list of deliveries', () => {
       expect([bad, (await t.get(`/deliveries?${bad}`)).status]).toEqual([bad, 200]);
   });
 
-  it('refreshes while a delivery changes, and stops when all are settled', async () => {
+  it('is polled while a delivery changes, and not when all are settled', async () => {
     const t = await setup();
     await insertDeliveries(t, t.webhook, { count: 3 });
-    expect((await t.get('/deliveries')).text).not.toContain('hx-get');
+    expect((await t.get('/deliveries')).text).toContain('hx-trigger="refresh"');
     await makeDeliveries(t, t.webhook);
-    expect((await t.get('/deliveries')).text).toMatch(/hx-get="[^"]*\/deliveries" hx-trigger="every 10s"/);
+    expect((await t.get('/deliveries')).text).toMatch(/hx-get="[^"]*\/deliveries" hx-trigger="every 10s, refresh"/);
     await t.owner.pool.query(`update delivery set next_attempt_at = now() where state = 'waiting'`);
-    expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 2s"');
+    expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 2s, refresh"');
   });
 });
 
@@ -240,7 +240,7 @@ describe('redelivering many events', () => {
     const path = asked.to ?? '';
     const page = await t.visitor.get(path);
     expect(page.text).toContain('Pending');
-    expect(page.text).toContain('hx-trigger="every 2s"');
+    expect(page.text).toContain('hx-trigger="every 2s, refresh"');
     expect((await t.get('/redeliver')).text).toContain('A redelivery is in progress');
     expect((await t.visitor.submit(page, path)).to).toBe(path);
     const stopped = await t.visitor.get(path);

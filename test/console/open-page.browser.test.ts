@@ -56,6 +56,39 @@ it('a live part keeps its content on a wrong response, says that it is not up to
   await page.getByText('Your session has ended.').waitFor();
 });
 
+it('an open page shows a new delivery by its stream of updates, and polls while streams are refused', {
+  timeout,
+}, async () => {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const ada = await t.enrol();
+  const webhook = await insertWebhook(t, ada);
+  const addDelivery = () => t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 3_600_000) });
+  await addDelivery();
+  const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  const { page } = visit;
+  const requests: string[] = [];
+  page.on('request', (request) => {
+    if (request.headers()['hx-request'] !== undefined) requests.push('part');
+    if (request.headers().accept === 'text/event-stream') requests.push('stream');
+  });
+  const streamed = page.waitForResponse((response) => response.headers()['content-type'] === 'text/event-stream');
+  await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);
+  await ready(page);
+  await streamed;
+  const rows = page.locator('#deliveries').getByRole('link', { name: 'client.started' });
+  expect(await rows.count()).toBe(1);
+
+  await addDelivery();
+  await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(2);
+  expect(requests).toEqual(['stream', 'part']);
+
+  await page.route('**/deliveries?version=*', (route) => route.abort());
+  await page.reload();
+  await addDelivery();
+  await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(3);
+  expect(requests.slice(2).filter((kind) => kind === 'part').length).toBeGreaterThan(0);
+});
+
 it('a session warns before it ends, can be extended, and its end loses no input', {
   timeout,
 }, async () => {

@@ -204,18 +204,20 @@
     if (changed.length > 0) say([...new Set(changed)].join(', '));
   }
 
+  /** @param {number} status of a response to a live part, 0 without one */
+  function reasonOf(status) {
+    if (status === 401) return 'you are signed out.';
+    if (status === 0 || status >= 500) return 'the console does not respond. It tries again automatically.';
+    return 'this is no longer available.';
+  }
+
   /**
    * Shows once in a live part that it is not up to date, and why. It continues to request itself, and
    * the next response replaces this. @param {Element} part @param {number} status
    */
   function standStill(part, status) {
     const isSignedOut = status === 401;
-    const why = isSignedOut
-      ? 'you are signed out.'
-      : status === 0 || status >= 500
-        ? 'the console does not respond. It tries again automatically.'
-        : 'this is no longer available.';
-    const words = `Not up to date: ${why}`;
+    const words = `Not up to date: ${reasonOf(status)}`;
     const known = part.querySelector(':scope > [data-late]');
     if (known?.getAttribute('data-late') === words) return;
     known?.remove();
@@ -231,6 +233,7 @@
     }
     part.prepend(note);
     late.add(part.id);
+    if (part instanceof HTMLElement) delete part.dataset.version;
     say(words);
   }
 
@@ -249,21 +252,95 @@
     if (part instanceof Element && states.has(part.id)) standStill(part, 0);
   });
 
+  /**
+   * Streams of updates, by the id of their live part.
+   * @type {Map<string, { close: () => void, follow: () => void }>}
+   */
+  const streams = new Map();
+  /** Ids of the live parts with an open stream, which are not polled. @type {Set<string>} */
+  const streamed = new Set();
+
+  /**
+   * Opens the stream of updates of a live part, and opens it again when it ends: after 2 s, and later
+   * each time that it did not stay open. A hidden page has none, because browsers limit the
+   * connections to one host. @param {string} id of the part
+   */
+  function followPart(id) {
+    /** @type {EventSource | null} */
+    let source = null;
+    let openedAt = 0;
+    let waitMs = 2_000;
+    let timer = 0;
+    const find = () => document.getElementById(id);
+    const refresh = () => find()?.dispatchEvent(new Event('refresh'));
+
+    function close() {
+      clearTimeout(timer);
+      if (source !== null && streamed.has(id) && Date.now() - openedAt > 30_000) waitMs = 2_000;
+      source?.close();
+      source = null;
+      streamed.delete(id);
+    }
+    function reopen() {
+      close();
+      timer = setTimeout(follow, waitMs * (0.5 + Math.random()));
+      waitMs = Math.min(waitMs * 2, 60_000);
+    }
+    function follow() {
+      close();
+      const part = find();
+      const version = part?.dataset.version;
+      if (part === null || version === undefined || document.hidden) return;
+      const address = new URL(part.getAttribute('hx-get') ?? '', location.href);
+      address.searchParams.set('version', version);
+      source = new EventSource(address);
+      source.addEventListener('open', () => {
+        streamed.add(id);
+        openedAt = Date.now();
+      });
+      source.addEventListener('changed', ({ data }) => {
+        if (find()?.dataset.version !== data) refresh();
+      });
+      // The server ends a stream after some minutes, when it stops, and when the page may not be shown.
+      source.addEventListener('end', () => {
+        reopen();
+        refresh();
+      });
+      source.addEventListener('error', reopen);
+    }
+    streams.set(id, { close, follow });
+    document.addEventListener('visibilitychange', follow);
+    follow();
+  }
+
+  // A part is polled while it has no open stream, and while it is not up to date.
+  document.addEventListener('htmx:config:request', (event) => {
+    const { sourceElement: part, sourceEvent } = /** @type {CustomEvent} */ (event).detail.ctx;
+    if (sourceEvent?.type === 'every' && streamed.has(part.id) && !late.has(part.id)) event.preventDefault();
+  });
+
+  /** Prepares what a response added to the page. @param {HTMLElement} node */
+  function showAdded(node) {
+    sayChange(node);
+    if (node.dataset.version === undefined) streams.get(node.id)?.close();
+    else if (!streamed.has(node.id)) streams.get(node.id)?.follow();
+    showTimes(node.parentNode ?? node);
+    showCopyButtons(node);
+  }
+
   function start() {
     fillZone();
-    for (const part of document.querySelectorAll('[hx-get][id]')) states.set(part.id, statesOf(part));
+    for (const part of document.querySelectorAll('[hx-get][id]')) {
+      states.set(part.id, statesOf(part));
+      followPart(part.id);
+    }
     showProblem();
     showTimes(document);
     showCopyButtons(document);
     setInterval(() => showTimes(document), 15_000);
     new MutationObserver((changes) => {
       for (const { addedNodes } of changes)
-        for (const node of addedNodes)
-          if (node instanceof HTMLElement) {
-            sayChange(node);
-            showTimes(node.parentNode ?? node);
-            showCopyButtons(node);
-          }
+        for (const node of addedNodes) if (node instanceof HTMLElement) showAdded(node);
     }).observe(document.body, { childList: true, subtree: true });
     document.body.dataset.ready = '';
     openLink();

@@ -30,6 +30,11 @@ export interface Route {
   /** Of the query (GET) or the form (POST). */
   schema: z.ZodObject;
   run: (visit: Visit, input: Record<string, unknown>) => Promise<Answer>;
+  /**
+   * Reads what the page's live part shows, for its stream of updates; the same for each viewer. Null
+   * without a live part.
+   */
+  watch: ((visit: MemberVisit, input: Record<string, unknown>) => Promise<unknown>) | null;
   /** Draws the form again with the input and its problems. Null for GET. */
   redraw: ((visit: Visit, state: FormState) => Promise<Page>) | null;
 }
@@ -43,6 +48,8 @@ interface View<V extends Visit, Q extends z.ZodObject> {
   /** The query. Every field has a `.catch()`, so a bad link shows the page without its filter. */
   query?: Q;
   show: (visit: V, query: z.output<Q>) => Awaitable<Answer>;
+  /** Reads what the page's `live` part shows; the part has its version. For pages of members only. */
+  watch?: (visit: V, query: z.output<Q>) => Promise<unknown>;
 }
 
 interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Route, 'stepUp' | 'once'>> {
@@ -64,7 +71,7 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
   return {
     /** A page: GET, changes nothing. */
     view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
-      const { name, path, permission = null, query = z.object({}), show } = declared;
+      const { name, path, permission = null, query = z.object({}), show, watch } = declared;
       return {
         name,
         method: 'GET',
@@ -76,6 +83,7 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
         once: false,
         admit: null,
         run: async (visit, input) => show(visit as V, input as z.output<Q>),
+        watch: watch === undefined ? null : (visit, input) => watch(visit as unknown as V, input as z.output<Q>),
         redraw: null,
       };
     },
@@ -94,6 +102,7 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
         admit,
         schema: form,
         run: async (visit, input) => act(visit as V, input as z.output<F>),
+        watch: null,
         redraw: async (visit, state) => redraw(visit as V, state),
       };
     },

@@ -1,6 +1,7 @@
+import type { Permission } from '#domain/contract/scopes.ts';
 import { sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { findSession, findSessionEnd, type SessionEnd } from '#domain/identity/sessions.ts';
-import type { Session } from '#domain/identity/types.ts';
+import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
 import { readBrowserToken } from './browser-cookie.ts';
@@ -13,10 +14,11 @@ import type { RouteContext, RouteMiddleware } from './state.ts';
 import type { Caller, MemberVisit, PersonVisit } from './visit.ts';
 
 /**
- * Whether an open page requests a part of itself, as `live` does. Such a request neither extends the
- * session nor consumes the flash message.
+ * Returns whether an open page requests a part of itself or the stream of its updates. Such a request
+ * neither extends the session nor consumes the flash message.
  */
-const isPartRequest = (ctx: RouteContext): boolean => ctx.get('HX-Request') !== '';
+const isPartRequest = (ctx: RouteContext): boolean =>
+  ctx.get('HX-Request') !== '' || ctx.get('Accept') === 'text/event-stream';
 
 /** Returns the sender of a request, as far as the request itself shows. */
 export function callerOf(ctx: RouteContext): Caller {
@@ -142,16 +144,31 @@ export const requireMembership: RouteMiddleware = (ctx, next) => {
   const organization = memberships.find(({ organizationId }) => organizationId === orgId);
   if (organization === undefined) throw unconfirmed.includes(orgId ?? '') ? new SignInUnconfirmed() : new NotFound();
   ctx.state.organizationId = organization.organizationId;
-  const member: MemberVisit = {
-    ...visit,
-    organization,
-    by: { personId: visit.session.personId, address: visit.visitor.address },
-    may: (permission) => organization.permissions.includes(permission),
-    at: (rest) => `/o/${organization.organizationId}${rest}`,
-  };
-  ctx.state.visit = member;
+  ctx.state.visit = memberVisitOf(visit, organization);
   return next();
 };
+
+const memberVisitOf = (visit: PersonVisit, organization: SessionMembership): MemberVisit => ({
+  ...visit,
+  organization,
+  by: { personId: visit.session.personId, address: visit.visitor.address },
+  may: (permission) => organization.permissions.includes(permission),
+  at: (rest) => `/o/${organization.organizationId}${rest}`,
+});
+
+/**
+ * Finds the session of an open page again, without extending it. Returns the visit with its current
+ * permissions, or null when the session has ended or the page may no longer be shown.
+ */
+export async function renewVisit(visit: MemberVisit, permission: Permission | null): Promise<MemberVisit | null> {
+  const { console, sessionToken } = visit;
+  const session = await findSession(console.em.fork(), sessionToken, console.now(), false);
+  const { organizationId } = visit.organization;
+  const organization = session?.memberships.find((each) => each.organizationId === organizationId);
+  if (session?.state !== 'full' || organization === undefined) return null;
+  const renewed = memberVisitOf({ ...visit, session }, organization);
+  return permission === null || renewed.may(permission) ? renewed : null;
+}
 
 /** @throws PermissionNeeded when the member's roles lack the route's permission. */
 export const requirePermission: RouteMiddleware = (ctx, next) => {

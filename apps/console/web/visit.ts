@@ -8,6 +8,7 @@ import type { FactorSettings, Session, SessionMembership, Visitor } from '#domai
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import type { Workflows } from '../workflows.ts';
 import type { Downloads } from './downloads.ts';
+import type { LiveUpdates } from './live-updates.ts';
 
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
 export interface ConsoleParts {
@@ -35,6 +36,8 @@ export interface ConsoleParts {
   downloads: Downloads;
   /** Whether the forms of a path may ask for a second factor. */
   mayStepUp: (path: string) => boolean;
+  /** Notifies open pages of changes. */
+  live: LiveUpdates<MemberVisit>;
 }
 
 /** The sender of a request, as far as the request itself shows. */

@@ -119,3 +119,13 @@ export function refreshSeconds(deliveries: readonly FoundDelivery[]): number | n
   if (moving.length === 0) return null;
   return moving.some(({ isAttempting, dueInMs }) => isAttempting || (dueInMs ?? 0) < 60_000) ? 2 : 10;
 }
+
+/**
+ * Returns what pages show of deliveries, for the version of their live part. Distances count in the
+ * steps in which a page shows them again: 10 seconds within the last minute, else a minute.
+ */
+export const shownOf = <Delivery extends FoundDelivery>(deliveries: readonly Delivery[]): unknown =>
+  deliveries.map(({ dueInMs, ...delivery }) => ({
+    ...delivery,
+    due: dueInMs === null ? null : Math.ceil(dueInMs / (dueInMs < 60_000 ? 10_000 : 60_000)),
+  }));

@@ -21,7 +21,7 @@ import { WorkflowsAway } from '../../workflows.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { attemptList } from './attempts.ts';
-import { deliveryPath, describeDelivery, refreshSeconds } from './cells.ts';
+import { deliveryPath, describeDelivery, refreshSeconds, shownOf } from './cells.ts';
 
 const attemptsPerPage = 20;
 
@@ -33,6 +33,7 @@ export const deliveryRoutes = [
     permission: 'org.webhooks.manage',
     query: z.object({ before: z.coerce.number().int().min(1).max(999_999).nullable().catch(null) }),
     show: (visit, { before }) => deliveryPage(visit, freshForm(), before),
+    watch: async (visit, { before }) => shownOf([await getDelivery(visit, before)]),
   }),
 
   member.action({
@@ -75,11 +76,14 @@ export async function requestRetry(
   }
 }
 
+function getDelivery(visit: MemberVisit, before: number | null): Promise<DeliveryDetail> {
+  const request = { ...webhookRequest(visit), eventId: visit.params.eventId ?? '' };
+  return getDeliveryDetail(visit.console.em, request, { before, atMost: attemptsPerPage });
+}
+
 async function deliveryPage(visit: MemberVisit, state: FormState, before: number | null): Promise<Page> {
   const webhook = await getHead(visit);
-  const request = { ...webhookRequest(visit), eventId: visit.params.eventId ?? '' };
-  const delivery = await getDeliveryDetail(visit.console.em, request, { before, atMost: attemptsPerPage });
-  const everySeconds = before === null ? refreshSeconds([delivery]) : null;
+  const delivery = await getDelivery(visit, before);
   const here = deliveryPath(visit, delivery.eventId);
   return page({
     title: delivery.type,
@@ -90,8 +94,8 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
       ${live({
         id: 'delivery',
         href: here,
-        moves: everySeconds !== null,
-        everySeconds: everySeconds ?? 0,
+        everySeconds: refreshSeconds([delivery]),
+        shown: before === null ? shownOf([delivery]) : null,
         body: html`${detailsOf(delivery)}
           ${webhook.managedBy === null ? actions(visit, delivery, webhook.state) : nothing}
           <section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${attemptList(visit, delivery)}</section>`,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import {
-  type DeliveryFilter,
   type DeliveryKey,
   type FoundDeliveries,
   searchDeliveries,
@@ -22,7 +21,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { webhookTabs } from '../webhooks/webhook-tabs.ts';
-import { deliveriesTable, isSelectable, refreshSeconds, selectionForm } from './cells.ts';
+import { deliveriesTable, isSelectable, refreshSeconds, selectionForm, shownOf } from './cells.ts';
 import { deliveryFilterForm, type FilterQuery, filterFields, readFilter } from './filter.ts';
 
 const perPage = 25;
@@ -36,13 +35,10 @@ export const listRoutes = [
     path: '/webhooks/:webhookId/deliveries',
     permission,
     query: z.object({ ...filterFields, before: z.uuid().nullable().catch(null) }),
+    watch: async (visit, { before, ...query }) => shownOf((await searchOfWebhook(visit, query, before)).deliveries),
     async show(visit, { before, ...query }) {
       const webhook = await getHead(visit);
-      const filter = readFilter(query);
-      const found =
-        filter === null
-          ? nothingFound
-          : await searchDeliveries(visit.console.em, webhookRequest(visit), filter, { before, atMost: perPage });
+      const found = await searchOfWebhook(visit, query, before);
       return page({
         title: 'Deliveries',
         breadcrumbs: breadcrumbsOf(visit, webhook),
@@ -76,12 +72,11 @@ export const listRoutes = [
         .nullable()
         .catch(null),
     }),
+    watch: async (visit, { before, ...query }) => shownOf((await searchAll(visit, query, before)).deliveries),
     async show(visit, { before, ...query }) {
-      const { em } = visit.console;
       const request = { organizationId: visit.organization.organizationId, by: visit.by };
-      const webhooks = await listWebhooks(em, request);
-      const filter = readFilter(query);
-      const found = filter === null ? nothingFound : await searchAll(visit, filter, query.webhook, before);
+      const webhooks = await listWebhooks(visit.console.em, request);
+      const found = await searchAll(visit, query, before);
       return page({
         title: 'Deliveries',
         body: html`
@@ -93,21 +88,35 @@ export const listRoutes = [
   }),
 ];
 
+async function searchOfWebhook(
+  visit: MemberVisit,
+  query: FilterQuery,
+  before: string | null,
+): Promise<FoundDeliveries> {
+  const filter = readFilter(query);
+  if (filter === null) return nothingFound;
+  return searchDeliveries(visit.console.em, webhookRequest(visit), filter, { before, atMost: perPage });
+}
+
 /** Finds a page across webhooks, or of the chosen one. A cursor is `<event>.<webhook>`. */
 async function searchAll(
   visit: MemberVisit,
-  filter: DeliveryFilter,
-  webhookId: string,
+  query: FilterQuery & { webhook: string },
   cursor: string | null,
 ): Promise<FoundDeliveries> {
-  const { em } = visit.console;
-  const request = { organizationId: visit.organization.organizationId, by: visit.by };
-  const before = cursor === null ? null : keyOf(cursor);
-  const { older, ...found } = await searchOrganizationDeliveries(em, request, filter, {
-    before,
-    atMost: perPage,
-    webhookId: webhookId === '' ? null : webhookId,
-  });
+  const filter = readFilter(query);
+  if (filter === null) return nothingFound;
+  const { organizationId } = visit.organization;
+  const { older, ...found } = await searchOrganizationDeliveries(
+    visit.console.em,
+    { organizationId, by: visit.by },
+    filter,
+    {
+      before: cursor === null ? null : keyOf(cursor),
+      atMost: perPage,
+      webhookId: query.webhook === '' ? null : query.webhook,
+    },
+  );
   return { ...found, older: older === null ? null : `${older.eventId}.${older.webhookId}` };
 }
 
@@ -128,13 +137,13 @@ interface List {
 
 function drawList(visit: MemberVisit, list: List): Html {
   const { query, found, before, path, webhookId } = list;
-  const everySeconds = before === null ? refreshSeconds(found.deliveries) : null;
   return html`
     ${live({
       id: 'deliveries',
       href: visit.target,
-      moves: everySeconds !== null,
-      everySeconds: everySeconds ?? 0,
+      everySeconds: refreshSeconds(found.deliveries),
+      // Older pages stay as they are.
+      shown: before === null ? shownOf(found.deliveries) : null,
       body:
         found.deliveries.length === 0
           ? emptyList(visit, list)

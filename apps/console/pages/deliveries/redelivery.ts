@@ -27,6 +27,7 @@ export const redeliveryRoutes = [
     path: '/webhooks/:webhookId/redeliveries/:redeliveryId',
     permission: 'org.webhooks.manage',
     show: (visit) => redeliveryPage(visit, freshForm()),
+    watch: getRedelivery,
   }),
 
   member.action({
@@ -78,7 +79,7 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
         id: 'redelivery',
         href: here,
         everySeconds: 2,
-        moves,
+        shown: moves ? redelivery : null,
         body: html`${stateNotice(visit, redelivery)}
           ${detailsOf(redelivery)}
           ${

@@ -1,6 +1,6 @@
 import { deliveryRetentionSql } from '#domain/db/statements/maintenance.ts';
 import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
-import { searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
+import { type ListedDelivery, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
 import { copyableUrl } from '../../components/copy.ts';
@@ -12,7 +12,7 @@ import { detailList, table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { deliveriesTable, refreshSeconds } from '../deliveries/cells.ts';
+import { deliveriesTable, refreshSeconds, shownOf } from '../deliveries/cells.ts';
 import { describeDay, formatOpenCount, typeList } from './cells.ts';
 import { canChange, of, webhookRequest } from './find-webhook.ts';
 
@@ -63,17 +63,23 @@ async function retentionNote({ console }: MemberVisit, span: HealthSpan): Promis
   return html`<p class="quiet">${sentences}</p>`;
 }
 
-async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
+async function listLatest(visit: MemberVisit): Promise<ListedDelivery[]> {
   const all = { state: null, type: null, eventId: null, from: null, to: null };
   const page = { before: null, atMost: latest };
-  const { deliveries } = await searchDeliveries(visit.console.em, webhookRequest(visit), all, page);
-  const everySeconds = refreshSeconds(deliveries);
+  return (await searchDeliveries(visit.console.em, webhookRequest(visit), all, page)).deliveries;
+}
+
+/** Reads what the live part of the tab shows. */
+export const watchLatest = async (visit: MemberVisit): Promise<unknown> => shownOf(await listLatest(visit));
+
+async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
+  const deliveries = await listLatest(visit);
   return html`<section aria-labelledby="latest"><h2 id="latest">Latest deliveries</h2>
     ${live({
       id: 'deliveries',
       href: visit.target,
-      moves: everySeconds !== null,
-      everySeconds: everySeconds ?? 0,
+      everySeconds: refreshSeconds(deliveries),
+      shown: shownOf(deliveries),
       body:
         deliveries.length === 0
           ? html`<p>No deliveries yet. New events appear here within seconds.</p>`
