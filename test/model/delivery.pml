@@ -317,6 +317,8 @@ end_idle:
               dl[d].is_last = is_last;
               dl[d].maker = me;
               dl[d].attempted = dl[d].attempted | (1 << r);
+              dl[d].started = 1; /* only its workflow asks */
+              dl[d].leased = 0;
               wait_again(d);
               dl[d].posting++;
               assert(dl[d].posting == 1);    /* never two attempts at once */

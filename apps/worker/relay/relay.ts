@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import {
   claimDeliveriesSql,
@@ -43,6 +44,12 @@ export interface RelayOptions {
 
 /** The wait between tries while Temporal or PostgreSQL is away. */
 const retryEveryMs = 250;
+/**
+ * How long a started workflow has to admit its first attempt, which records the start as well. At
+ * most this share of a lease.
+ */
+const recordAfterMs = 500;
+const recordAfterShare = 0.1;
 
 /**
  * Claims due deliveries and starts a workflow for each that has a concurrency slot.
@@ -73,9 +80,11 @@ export function createRelay(options: RelayOptions) {
   let temporalIsAway = false;
   let failedAt = Number.NEGATIVE_INFINITY;
   let isFailing = false;
+  const recordAfter = Math.min(recordAfterMs, recordAfterShare * leaseSeconds * 1_000);
   const started: ClaimedDelivery[] = [];
   let recording: Promise<void> | null = null;
   let stopped = true;
+  let stopping = new AbortController();
 
   /** Claims when there is new work. @returns whether it claimed any delivery. */
   async function look(isWoken: boolean): Promise<boolean> {
@@ -140,12 +149,13 @@ export function createRelay(options: RelayOptions) {
   }
 
   /**
-   * Starts that end while one statement runs share the next. One that is not recorded is claimed
-   * again after its lease, and found running.
+   * Records starts whose first attempt was not admitted soon. Starts that end meanwhile share the
+   * next statement. One that is not recorded is claimed again after its lease, and found running.
    */
   async function recordAll(): Promise<void> {
     while (started.length > 0) {
       const batch = started.splice(0);
+      await pause(recordAfter, undefined, { signal: stopping.signal }).catch(() => {});
       try {
         await pool.query({ name: 'recordStarted', text: recordStartedSql, values: columnsOf(batch) });
       } catch (cause) {
@@ -178,6 +188,7 @@ export function createRelay(options: RelayOptions) {
   return {
     start(): void {
       stopped = false;
+      stopping = new AbortController();
       poll.start();
     },
     /** Claims at once: an attempt ended, or a delivery became due. */
@@ -191,6 +202,7 @@ export function createRelay(options: RelayOptions) {
       stopped = true;
       await poll.stop();
       await Promise.all([release(queue.drop()), queue.drained()]);
+      stopping.abort();
       await recording;
     },
   };

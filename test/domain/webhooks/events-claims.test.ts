@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
 import type { ClaimedDelivery } from '../../../apps/worker/relay/claimed-delivery.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
@@ -219,5 +221,24 @@ describe('claiming deliveries', () => {
 
     expect(await claim()).toMatchObject([{ eventId: delivery.eventId, round: 2 }]);
     expect(await rows.deliveries(webhookId)).toMatchObject([{ sequence: 1, round: 2, started: false }]);
+  });
+
+  it('is recorded as started by the admission of its first attempt, and not a second time by the relay', async () => {
+    const { claim, recordStarted, pool, webhookId, worker, orgId } = await setupClaims(2);
+    const [admitted, waiting] = await claim();
+    if (admitted === undefined || waiting === undefined) throw new Error('less was claimed');
+    await worker.query(admitAttemptSql, [orgId, webhookId, admitted.eventId, 1, false, true, randomUUID()]);
+    const read = async ({ eventId }: ClaimedDelivery) => {
+      const { rows } = await pool.query(
+        'select started, leased_until, ctid::text as version from delivery where event_id = $1',
+        [eventId],
+      );
+      return rows[0];
+    };
+    const afterAdmission = await read(admitted);
+    expect(afterAdmission).toMatchObject({ started: true, leased_until: null });
+    await recordStarted([admitted, waiting]);
+    expect(await read(admitted)).toEqual(afterAdmission);
+    expect(await read(waiting)).toMatchObject({ started: true, leased_until: null });
   });
 });

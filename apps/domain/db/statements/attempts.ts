@@ -49,7 +49,9 @@ export interface AdmittedRow {
  *
  * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last,
  * `$6` whether it is admitted only as the first of its round, `$7` the admission's id. While it is
- * under way the delivery counts as due in 60 s: past that, the reconciler looks after it. Two
+ * under way the delivery counts as due in 60 s: past that, the reconciler looks after it. An
+ * attempt of the round proves that its workflow was started, which is recorded here: most
+ * deliveries then need no statement of the relay for it. Two
  * workers may pick the same slot, or begin the same delivery: the unique indexes refuse the second
  * (23505), which then tries again. Numbers follow the rows and not the count alone: an outcome whose
  * row was gone is written again, after the delivery went on or was settled, and a number that exists
@@ -115,7 +117,7 @@ export const admitAttemptSql = /* sql */ `
     from target t, held h
     returning number, started_at
   ), counted as (
-    update delivery d set attempts = a.number, claimed = false,
+    update delivery d set attempts = a.number, claimed = false, started = true, leased_until = null,
       next_attempt_at = clock_timestamp() + interval '60 seconds'
     from admitted a
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3

@@ -174,14 +174,14 @@ export const claimDeliveriesSql = /* sql */ `
     (extract(epoch from n.next_attempt_at) * 1000)::double precision as "begunAtMs"`;
 
 /**
- * Notes that the workflows of claimed deliveries run. `$1`…`$4`: organizations, webhooks, events,
- * rounds, arrays of equal length.
+ * Notes that the workflows of claimed deliveries run, unless their first attempts, which note it
+ * too, were admitted. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal length.
  */
 export const recordStartedSql = /* sql */ `
   update delivery d set started = true, leased_until = null
   from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as s (organization_id, webhook_id, event_id, round)
   where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id
-    and d.round = s.round`;
+    and d.round = s.round and not d.started`;
 
 /**
  * Gives claims back that come to no start, so that any relay may claim them at once. `$1`…`$4`:
