@@ -7,14 +7,14 @@ export { sql };
 
 /**
  * A part of a statement, written with the tag `sql`: its values are bound, a list becomes as many
- * values, and a part inside another one is inserted. Two values or parts never stand side by side
- * without a space: MikroORM reads `??` as a name.
+ * values, and a part inside another one is inserted. Two values or parts need a space between them:
+ * MikroORM reads `??` as a name.
  */
 export type SqlPart = Raw;
 
 /**
- * Runs one statement and returns its rows. Inside a transaction of the entity manager it is part of
- * that transaction; otherwise it has a connection of the pool.
+ * Runs one statement and returns its rows. Within a transaction of the entity manager it is part of
+ * that transaction; otherwise it uses a connection of the pool.
  */
 export function runStatement<Row = unknown>(em: EntityManager, statement: SqlPart): Promise<Row[]> {
   return em.execute(statement) as Promise<unknown[]> as Promise<Row[]>;
@@ -37,15 +37,16 @@ export function arrayOf(values: readonly unknown[]): SqlPart {
 }
 
 /**
- * Writes a value into the text, for the planner to see: plans are generic, and for a parameter it
- * finds no partial index and takes a limit for a tenth of the table. Never a value of a request.
+ * Writes a value into the text, where the planner sees it: plans are generic, and for a parameter
+ * the planner finds no partial index and assumes a limit of a tenth of the table. Never use it for
+ * a value of a request.
  */
 export function literal(value: number | string): SqlPart {
   const text = typeof value === 'number' ? String(value) : pg.escapeLiteral(value);
   return raw(text.replaceAll('?', '\\?'));
 }
 
-/** A statement whose text numbers its values itself (`$1`), as the named statements of the pool do. */
+/** A statement whose text numbers its values (`$1`), as the named statements of the pool do. */
 export function numbered(text: string, values: readonly unknown[]): SqlPart {
   return raw(text, [...values]);
 }

@@ -1,9 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * The group roles (no login) that the apps' logins belong to, and two functions that everything
- * else uses. Roles belong to the whole server: another database of it may create the same ones at
- * the same moment, so a duplicate is not an error.
+ * The group roles (no login) of the apps' logins, and two functions that everything else uses.
+ * Roles belong to the whole server: another database of it may create the same ones at the same
+ * time, so a duplicate is not an error.
  */
 export class RolesAndFunctions extends Migration {
   override up(): void {
@@ -48,10 +48,10 @@ export class RolesAndFunctions extends Migration {
       grant usage on schema api to org_api_read;
     `);
 
-    // UUID version 7 in SQL, because PostgreSQL has its own only from 18 on: 48 bits of
-    // milliseconds, the version, 12 bits of the fraction of the millisecond (RFC 9562, section 6.2,
-    // method 3: ids of one connection keep the order in which they were made), then random bits of
-    // a version 4 UUID, whose last 16 digits begin with the variant.
+    // UUID version 7 in SQL, because PostgreSQL has it only from 18 on: 48 bits of milliseconds,
+    // the version, 12 bits of the fraction of the millisecond (RFC 9562, section 6.2, method 3: ids
+    // of one connection keep their order of creation), then random bits of a version 4 UUID, whose
+    // last 16 digits begin with the variant.
     this.addSql(/* sql */ `
       create function new_id() returns uuid language sql volatile parallel safe
       begin atomic

@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Organizations, their people and roles. Text that lists are ordered by is `collate "C"`, so order
- * is by code point whatever the database's locale.
+ * Organizations, their people and roles. Text by which lists are ordered is `collate "C"`, so the
+ * order is by code point in any database locale.
  */
 export class Organizations extends Migration {
   override up(): void {
@@ -75,7 +75,7 @@ export class Organizations extends Migration {
       create index membership_role_by_role on membership_role (role_id);
     `);
 
-    // Runs on every write of the status, the import's and the platform's too.
+    // Runs on every write of the status, including those of the import and the platform.
     this.addSql(/* sql */ `
       create function membership_accepted() returns trigger
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
@@ -91,7 +91,7 @@ export class Organizations extends Migration {
         for each row execute function membership_accepted();
     `);
 
-    // A foreign key cannot say "of this organization or of none", so a trigger does.
+    // A foreign key cannot express "of this organization or of none", so a trigger does.
     this.addSql(/* sql */ `
       create function membership_role_same_organization() returns trigger
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
@@ -107,8 +107,8 @@ export class Organizations extends Migration {
         for each row execute function membership_role_same_organization();
     `);
 
-    // owner and admin hold every permission; that an admin may not touch owners is a rule of the
-    // console, not a permission.
+    // owner and admin have every permission. That an admin may not change owners is a rule of the
+    // console and no permission.
     this.addSql(/* sql */ `
       insert into role (id, organization_id, key, name, description, permissions, position)
       select s.id::uuid, null, s.key, s.name, s.description, s.permissions, s.position
@@ -133,8 +133,8 @@ export class Organizations extends Migration {
       ) as s (id, key, name, description, permissions, position);
     `);
 
-    // System roles are the migrations' to change: a login that could would change what every
-    // organization's members may do. The owner of the table is not subject to policies.
+    // Only migrations may change system roles: a login with this right could change what members of
+    // every organization may do. Policies do not apply to the table's owner.
     this.addSql(/* sql */ `
       alter table role enable row level security;
       create policy role_is_read on role for select using (true);

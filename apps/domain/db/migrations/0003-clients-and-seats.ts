@@ -2,7 +2,7 @@ import { Migration } from '@mikro-orm/migrations';
 
 /**
  * Families as an organization sees them (a name), the consent grants that make them its clients,
- * and the seats they hold. Only the organization's own side is kept: no message, document, money or
+ * and their seats. Only the organization's own side is stored: no message, document, money or
  * record of a family has a table.
  */
 export class ClientsAndSeats extends Migration {
@@ -82,12 +82,12 @@ export class ClientsAndSeats extends Migration {
       create index seat_ended on seat (organization_id, ended_at, id) where ended_at is not null;
     `);
 
-    // Places are counted once per statement, under the lock of the plan's row, so that two givers
-    // at once cannot both take the last one. (Counting per row would make an import of many seats
-    // quadratic.) Lock order for everybody: plan, then grant, then seat. The rule runs with the
-    // owner's rights: a login that assigns a seat needs no right on what the rule looks at. pg_temp
-    // comes last by name, or it would come first: a writer's temporary table named seat_plan would
-    // be looked at.
+    // Seats are counted once per statement, under the lock of the plan's row, so that two
+    // concurrent writers cannot both take the last one. (Counting per row would make an import of
+    // many seats quadratic.) Every writer locks plan, then grant, then seat. The rule runs with the
+    // owner's rights, so a login that assigns a seat needs no right on the tables that the rule
+    // reads. pg_temp comes last by name; otherwise it would come first, and a writer's temporary
+    // table named seat_plan would be read.
     this.addSql(/* sql */ `
       create function seat_capacity(org uuid) returns bigint language sql stable
       begin atomic
@@ -161,9 +161,9 @@ export class ClientsAndSeats extends Migration {
           execute function client_grant_end_ends_seat();
     `);
 
-    // A row that arrives already ended emits nothing. One that came in as active would have been
-    // ended by the clock a second later, with a client.ended that no client.started went before.
-    // Contradictions (active, with a reason for its end) are left to the constraints.
+    // A row that is inserted as ended emits nothing. Inserted as active, it would have been ended a
+    // second later, with a client.ended without a client.started before it. Constraints refuse
+    // contradictions (active, with a reason for its end).
     this.addSql(/* sql */ `
       create function client_grant_arrives_ended() returns trigger
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$

@@ -40,9 +40,9 @@ export class Keys extends Migration {
       create index api_key_by_organization on api_key (organization_id, created_at, id);
     `);
 
-    // Triggers, so that neither the import nor a later writer can forget it. A key and its maker's
-    // leaving meet at the membership's row: whichever comes second sees what the first has
-    // committed. The rules on updates hold for every login, the owner's included.
+    // Triggers, so that no writer can omit it. A key and its creator's departure lock the
+    // membership's row: the later one sees what the earlier one committed. The rules on updates
+    // apply to every login, including the owner's.
     this.addSql(/* sql */ `
       create function api_key_maker_is_active() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

@@ -1,12 +1,10 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/**
- * The activity log, partitioned by month, and the functions that keep its partitions.
- */
+/** The activity log, partitioned by month, and the functions that maintain its partitions. */
 export class Activity extends Migration {
   override up(): void {
-    // No foreign keys: a line outlives what it names, and a lock on the key's row for each read
-    // would cost the hot path.
+    // There are no foreign keys: a row outlives what it names, and a lock on the key's row for each
+    // read would slow down reads.
     this.addSql(/* sql */ `
       create table activity (
         id uuid not null default new_id(),
@@ -146,9 +144,9 @@ export class Activity extends Migration {
 
     `);
 
-    // Each line's hash covers the hash of the line before it, per organization and month. The
-    // chain is appended after the lines have committed, by the maintenance loop alone, so no read
-    // and no change waits for it.
+    // Each row's hash covers the hash of the row before it, per organization and month. The
+    // maintenance loop appends to the chain after the rows have committed, so no read and no change
+    // waits for it.
     this.addSql(/* sql */ `
       -- One link of the chain. "digest" is null, because the line's content gives it, except for
       -- lines that count requests: they change within their minute, and each version has a link.

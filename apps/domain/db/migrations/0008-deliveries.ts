@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * The events that the database itself makes, a delivery of each to every subscribed webhook, every
+ * The events that the database creates, a delivery of each to every subscribed webhook, every
  * attempt, and requests to redeliver many.
  */
 export class Deliveries extends Migration {
@@ -146,8 +146,8 @@ export class Deliveries extends Migration {
       ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
     `);
 
-    // A row is the request and the progress; a workflow, `redelivery/<id>`, only carries it out, so
-    // neither a lost Temporal store nor a Temporal that is away loses one.
+    // A row is the request and its progress; a workflow, `redelivery/<id>`, only carries it out. So
+    // neither a lost Temporal store nor an outage of Temporal loses a request.
     this.addSql(/* sql */ `
       create table redelivery (
         organization_id uuid not null,
@@ -210,7 +210,7 @@ export class Deliveries extends Migration {
       create index redelivery_by_webhook on redelivery (organization_id, webhook_id, id);
     `);
 
-    // Whether any delivery of the region is admitted; admission reads it in its own statement.
+    // Whether the region admits deliveries; each admission reads it in its own statement.
     this.addSql(/* sql */ `
       create table delivery_admission (
         -- One row.
@@ -222,8 +222,8 @@ export class Deliveries extends Migration {
       insert into delivery_admission default values;
     `);
 
-    // When Temporal was last asked for every running delivery, and how far that came: one worker asks
-    // in an interval, and the next continues from there.
+    // When Temporal was last asked for every running delivery, and how far the list was read: one
+    // worker asks in an interval, and the next one continues from there.
     this.addSql(/* sql */ `
       create table workflow_sweep (
         -- One row.
@@ -235,14 +235,14 @@ export class Deliveries extends Migration {
       insert into workflow_sweep default values;
     `);
 
-    // The event and its deliveries are rows of the writer's own transaction: no writer can forget
-    // them, and none exists without its change. Silence is for org_api_backfill alone: WHEN sees
-    // the writer's role, before the function's own rights apply. For the same reason the function
-    // that ends a seat with its grant runs as the writer: as the owner it would speak for a
-    // silent backfill. pg_temp comes last by name, or it would come first: a writer's temporary
-    // table named webhook would silence its changes. For the same reason no other role may attach the
-    // trigger functions to its own table, where they would report changes that never happened. A
-    // delivery keeps the microsecond, so that two changes within a millisecond are claimed in their
+    // The event and its deliveries are rows of the writer's own transaction: no writer can omit
+    // them, and none exists without its change. Only org_api_backfill writes without events: WHEN
+    // sees the writer's role, before the function's own rights apply. For the same reason the
+    // function that ends a seat with its grant runs as the writer: as the owner it would create
+    // events for a backfill. pg_temp comes last by name; otherwise a writer's temporary table named
+    // webhook would suppress its events. For the same reason no other role may attach the trigger
+    // functions to its own table, which would create events of changes that never happened. A
+    // delivery's time has microseconds, so that two changes within a millisecond are claimed in
     // order.
     this.addSql(/* sql */ `
       create function record_event(org uuid, event_type text, data text) returns void

@@ -1,13 +1,13 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * The ledger: two counts of every delivery, made apart, that must agree, and the retention of
+ * The ledger: two separate counts of every delivery that must agree, and the retention of
  * deliveries.
  *
- * Rows that were counted and found right are rolled up into sums by day. Whatever changes or removes
- * such a row takes it out of its day's sum again, in the same transaction, so a redelivery, a late
- * 2xx, retention and a manual change all leave the ledger correct. The sums are rows that are only
- * added, so no two changes wait for each other; rolling up folds them.
+ * Rows that were counted and found correct are rolled up into sums by day. A change or deletion of
+ * such a row subtracts it from its day's sum in the same transaction, so a redelivery, a late 2xx,
+ * retention and a manual change all leave the ledger correct. Rows are only added to the sums, so
+ * no two changes wait for each other; rolling up folds them.
  */
 export class Ledger extends Migration {
   override up(): void {
@@ -25,10 +25,10 @@ export class Ledger extends Migration {
       create index ledger_day_by_day on ledger_day (day);
     `);
 
-    // Counted apart from the events: by triggers of their own, a statement at a time. So an event
-    // that is gone with all of its deliveries shows, and so does a trigger that was switched off.
-    // They fire for replicated changes too ("always"). As the owner's: the writer has no right on
-    // the table. WHEN sees the writer's role, as for the events.
+    // Triggers of their own count events separately, one statement at a time. So an event that is
+    // missing with all of its deliveries shows, and so does a trigger that was disabled. They also
+    // fire for replicated changes ("always"). They run as the owner, because the writer has no
+    // right on the table. WHEN sees the writer's role, as for the events.
     this.addSql(/* sql */ `
       create table ledger_count (
         id bigint generated always as identity primary key,
@@ -180,8 +180,8 @@ export class Ledger extends Migration {
         for each statement execute function deleted_attempts_leave_ledger();
     `);
 
-    // The only way for the worker to delete from the sums: each row goes into the sum that replaces
-    // it. It waits for nothing: rows that another fold holds are left to it.
+    // The only way for the worker to delete from the sums: each row is added to the sum that
+    // replaces it. It waits for nothing: rows that another fold has locked are left to it.
     this.addSql(/* sql */ `
       create function fold_ledger() returns void
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
@@ -217,9 +217,9 @@ export class Ledger extends Migration {
     `);
 
     // One statement deletes attempts, deliveries and events, so that their foreign keys are checked
-    // when all are gone, and the triggers of the ledger see each table once. What the triggers take
-    // out of the sums is put back: it was counted. Joins along the primary keys only, whatever the
-    // statistics say of tables that large.
+    // when all are deleted, and the triggers of the ledger see each table once. What the triggers
+    // subtract from the sums is added again, because it was counted. Joins use primary keys only,
+    // whatever the statistics of tables this large.
     this.addSql(/* sql */ `
       create function purge_deliveries(retention interval, at_most integer, out deliveries integer, out events integer)
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$

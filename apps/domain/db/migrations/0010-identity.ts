@@ -4,7 +4,7 @@ import { Migration } from '@mikro-orm/migrations';
  * How people sign in to the console: password, second factors, recovery codes, sessions, one-time
  * links, and the attempts that are counted. Credentials are hashed or sealed: tokens and codes as
  * SHA-256 (they are random), passwords as argon2id. Only org_api_console reads these tables; the
- * worker erases what has expired.
+ * worker purges what has expired.
  */
 export class Identity extends Migration {
   override up(): void {
@@ -172,8 +172,8 @@ export class Identity extends Migration {
       );
     `);
 
-    // Two removals at once each see the other's factor still there; the lock makes the second wait,
-    // and look again.
+    // Two concurrent removals would each see the other's factor; with the lock, the second one
+    // waits and checks again.
     this.addSql(/* sql */ `
       create function second_factor_remains() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -209,8 +209,9 @@ export class Identity extends Migration {
         execute function end_membership_access();
     `);
 
-    // The limits are those of the console (identity/limits.ts): 30 idle minutes end a session, and a
-    // failure counts for 24 hours. They are constants here, so the worker cannot shorten them.
+    // The limits are those of the console (identity/limits.ts): 30 idle minutes end a session, and
+    // a failure counts for 24 hours. They are constants here, so that the worker cannot shorten
+    // them.
     this.addSql(/* sql */ `
       create function purge_expired_sign_ins() returns void
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
@@ -224,8 +225,8 @@ export class Identity extends Migration {
       end;
     `);
 
-    // How many sealed texts need which version of WEBHOOK_SECRET_KEYS, for logins that may read none
-    // of them. Null: in no form that this release reads. Expired rows only wait to be deleted.
+    // Returns how many sealed texts need which version of WEBHOOK_SECRET_KEYS, for logins that may
+    // read none of them. Null: a form that this release cannot read. Expired rows are not counted.
     this.addSql(/* sql */ `
       create function sealed_versions() returns table (kind text, version integer, count bigint)
       language sql stable security definer set search_path = pg_catalog, public, pg_temp

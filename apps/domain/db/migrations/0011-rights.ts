@@ -1,9 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * What each group role may do. org_api_read sees the views of schema `api` and nothing else: of a
- * family, names and dates. Views run with their owner's rights, so no right on a table is needed
- * below them.
+ * The rights of each group role. org_api_read sees only the views of schema `api`: of a family,
+ * names and dates. Views run with their owner's rights, so it needs no right on a table.
  */
 export class Rights extends Migration {
   override up(): void {
@@ -53,7 +52,7 @@ export class Rights extends Migration {
     `);
 
     // De-identified sums across families, as a function, because a view of the daily counts would
-    // let the read role see one family's. It takes no date: the difference of two windows a day
+    // show the read role single families. It takes no date: the difference of two windows a day
     // apart could be one family's day.
     this.addSql(/* sql */ `
       create function api.outcomes(org uuid) returns table (
@@ -111,11 +110,11 @@ export class Rights extends Migration {
       end;
     `);
 
-    // What the read role may add to the log, and nothing else: uses of keys that exist, as reads,
-    // now. The organization and the person are the key's, so a read process under attack cannot
-    // write what a person did, nor into another organization's log, nor into the past. The key is
-    // looked up row by row ("offset 0"): a plan that was made while the table was small would read
-    // all of it later. Refused calls (429) arrive as counts; one line per key and minute grows.
+    // The only rows that the read role may add to the log: uses of keys that exist, as reads, now.
+    // Organization and person are the key's, so a compromised read process cannot record what a
+    // person did, write into another organization's log, or into the past. The key is looked up row
+    // by row ("offset 0"): a plan that was made while the table was small would later read all of
+    // it. Refused calls (429) arrive as counts and add to one row per key and minute.
     this.addSql(/* sql */ `
       create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[],
         addresses inet[]) returns void
@@ -155,9 +154,9 @@ export class Rights extends Migration {
       grant execute on function api.outcomes, api.record_key_uses, api.record_refusals to org_api_read;
     `);
 
-    // A key sent to the console is refused without asking the database, and counted: one line per
-    // key and minute grows, with the address of the last request. The console may add to it, not
-    // change any other line.
+    // A key sent to the console is refused without asking the database, and counted in one row per
+    // key and minute, with the address of the last request. The console may add to that row and
+    // change no other.
     this.addSql(/* sql */ `
       create function api.record_keys_at_console(fingerprints bytea[], counts integer[], addresses inet[])
       returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$

@@ -1,8 +1,8 @@
 import type { Migration } from '@mikro-orm/migrations';
 
 /**
- * An index of a table that is filled while partners read: `on` is what follows the table's name,
- * for example `(organization_id, at desc)`.
+ * An index of a table that is filled while partners read. `on` follows the table's name, for
+ * example `(organization_id, at desc)`.
  */
 export interface FilledIndex {
   table: string;
@@ -11,13 +11,13 @@ export interface FilledIndex {
 }
 
 /**
- * Builds an index on every partition of a filled table without holding up its writers, for a
- * migration outside of a transaction (`isTransactional` false). The migration after it says
- * `create index name on table …` in the usual way: PostgreSQL takes the finished ones as its parts
- * and builds only those of partitions that are younger, which are empty.
+ * Builds an index on every partition of a filled table without blocking its writers, for a
+ * migration outside a transaction (`isTransactional` false). The next migration then runs
+ * `create index name on table …`: PostgreSQL uses the finished parts and builds only those of
+ * younger partitions, which are empty.
  *
- * May be interrupted and run again: what an earlier run left unfinished is built again. Names and
- * definitions are written into statements, so they are constants of the migration.
+ * It can be interrupted and run again: unfinished parts are built again. Names and definitions
+ * become part of statements, so they must be constants of the migration.
  */
 export async function buildOnPartitions(migration: Migration, { table, name, on }: FilledIndex): Promise<void> {
   const partitions = (await migration.execute(

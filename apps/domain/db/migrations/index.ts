@@ -11,21 +11,21 @@ import { Identity } from './0010-identity.ts';
 import { Rights } from './0011-rights.ts';
 
 /**
- * Every migration, in order, one per subject. They are frozen by the first release; until then a
- * change edits them. From then on a new one is appended here and says whether running pods survive
- * it, which go on reading and writing beside it.
+ * Every migration in order, one per subject. The first release freezes them; until then a change
+ * edits them. From then on a new one is appended here, and says whether running pods, which
+ * continue to read and write, survive it.
  *
- * Filled tables (`activity` above all, as every read adds a line to it; `event`, `delivery`,
- * `delivery_attempt`): nothing may hold their writers up for longer than a moment, and a read gives
- * up after 5 s. The migrator stops waiting for a lock that is not free at once, and tries again
- * later; how long one is held is for the migration to see to:
- * - An index is built concurrently, by a migration that runs by itself (`isTransactional` false)
- *   and can be interrupted and repeated: of a partitioned table by `buildOnPartitions`
- *   (concurrently.ts), and the next migration says `create index` of the table, which takes the
- *   parts as they are. One is taken away by `drop index` of the table, which is quick.
- * - A column has no default that is worked out row by row, and a constraint is added `not valid`
- *   and validated by the next migration.
- * - Rows are changed in portions by the worker, not here.
+ * Filled tables are `activity` (every read adds a row), `event`, `delivery` and `delivery_attempt`.
+ * A migration must not block their writers for more than a moment, because a read fails after 5 s.
+ * The migrator stops waiting for a lock that is not free at once, and tries again later. How long a
+ * lock is held depends on the migration:
+ * - An index is built concurrently, by a migration that runs alone (`isTransactional` false) and
+ *   can be interrupted and repeated: of a partitioned table by `buildOnPartitions`
+ *   (concurrently.ts), and the next migration runs `create index` on the table, which uses the
+ *   finished parts. `drop index` on the table is fast.
+ * - A column has no default that is computed row by row, and a constraint is added `not valid` and
+ *   validated by the next migration.
+ * - The worker changes rows in batches, not a migration.
  */
 export const migrations = [
   { name: '0001-roles-and-functions', class: RolesAndFunctions },
@@ -41,5 +41,5 @@ export const migrations = [
   { name: '0011-rights', class: Rights },
 ];
 
-/** The migration that a database must have for this code to serve from it. */
+/** The migration that a database must have for this code to use it. */
 export const currentMigration = '0011-rights';

@@ -1,6 +1,6 @@
 /**
- * Appends about `$1` lines of the activity log to their hash chains; one row of `AppendedRow`. Only
- * the maintenance loop runs it, after the lines have committed.
+ * Appends about `$1` rows of the activity log to their hash chains; one row of `AppendedRow`. Only
+ * the maintenance loop runs it, after the rows have committed.
  */
 export const appendActivityChainSql = /* sql */ `
   select a.linked, a.is_all_done as "isAllDone" from append_activity_chain($1) a`;
@@ -15,11 +15,17 @@ export const listActivityAnchorsSql = /* sql */ `
   select a.organization_id as "organizationId", a.month, a.places::float8 as places, a.hash
   from list_activity_anchors($1) a`;
 
-/** Records that anchors were logged. `$1` organizations, `$2` months, `$3` places, of equal length. */
+/**
+ * Records that anchors were logged. `$1` organizations, `$2` months, `$3` positions, of equal
+ * length.
+ */
 export const recordActivityAnchorsSql = /* sql */ `
   select record_activity_anchors($1::uuid[], $2::text[], $3::bigint[])`;
 
-/** The end of a chain at a moment: so many places, with this hash (hexadecimal). `month`: `YYYY-MM`. */
+/**
+ * The end of a chain at some time: its number of links and the last hash (hexadecimal). `month`:
+ * `YYYY-MM`.
+ */
 export interface ActivityAnchor {
   organizationId: string;
   month: string;
@@ -37,16 +43,16 @@ export const listActivityChainsSql = /* sql */ `
   order by c.organization_id, c.month`;
 
 export interface ChainRow extends ActivityAnchor {
-  /** Places that retention dropped. */
+  /** The number of links that retention dropped. */
   droppedPlaces: number;
-  /** What the first place after them is linked to. */
+  /** The hash before the first remaining link. */
   firstHash: string;
 }
 
 /**
- * Checks a stretch of one chain: `$1` organization, `$2` month, `$3` the place before it, `$4` the
- * hash of that place (hexadecimal), `$5` at most so many links. One row of `CheckedRow`. The second
- * digest of a line that counts requests is compared with its last link alone, because each version
+ * Checks a part of one chain: `$1` organization, `$2` month, `$3` the position before it, `$4` the
+ * hash of that position (hexadecimal), `$5` the most links. One row of `CheckedRow`. The second
+ * digest of a row that counts requests is compared only with its last link, because each version
  * has a link.
  */
 export const checkActivityLinksSql = /* sql */ `
@@ -80,21 +86,21 @@ export const checkActivityLinksSql = /* sql */ `
 
 export interface CheckedRow {
   links: number;
-  /** Of the last link; null without one. */
+  /** The position of the last link; null without one. */
   place: number | null;
   hash: string | null;
   faults: { place: number; lineId: string; fault: ChainFault }[];
 }
 
 /**
- * `link_missing`: links before it were removed. `removed`, `changed`: its line was. `inserted`: a
- * line has no link, or two. `backdated`: a line was added more than an hour after newer ones.
- * `end`: the last links were removed or replaced. `anchor`: the chain disagrees with a logged anchor.
+ * `link_missing`: links before it were removed. `removed`, `changed`: its row was. `inserted`: a
+ * row has no link, or two. `backdated`: a row was added more than an hour after newer ones. `end`:
+ * the last links were removed or replaced. `anchor`: the chain differs from a logged anchor.
  */
 export type ChainFault = 'link_missing' | 'removed' | 'changed' | 'inserted' | 'backdated' | 'end' | 'anchor';
 
 /**
- * Lists lines of one chain's month that have no link although they must, and lines with a second
+ * Lists rows of one chain's month that have no link although they must, and rows with a second
  * link, at most 100. `$1` organization, `$2` month.
  */
 export const listUnlinkedActivitySql = /* sql */ `
@@ -112,8 +118,8 @@ export const listUnlinkedActivitySql = /* sql */ `
   (select l.line_id from link l where l.links > 1 and l.is_once limit 100)`;
 
 /**
- * Lists months of the log that have lines to link but no chain at all: `{organizationId, month}`,
- * `$1` organization or null.
+ * Lists months of the log that have rows to link but no chain: `{organizationId, month}`, `$1`
+ * organization or null.
  */
 export const listUnchainedActivitySql = /* sql */ `
   select a.organization_id as "organizationId", to_char(a.month, 'YYYY-MM') as month
@@ -124,7 +130,7 @@ export const listUnchainedActivitySql = /* sql */ `
     where c.organization_id = a.organization_id and c.month = a.month)
   order by 1, 2`;
 
-/** The hash of one link, `$1` organization, `$2` month, `$3` place; `{hash}`, hexadecimal. */
+/** The hash of one link, `$1` organization, `$2` month, `$3` position; `{hash}`, hexadecimal. */
 export const findActivityLinkSql = /* sql */ `
   select encode(l.hash, 'hex') as hash from activity_link l
   where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.place = $3`;

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 
 /**
- * What the filter of the activity log offers to choose from; the newest or first few hundred, and
- * always what is chosen already.
+ * The choices in the filter of the activity log: the newest or first few hundred, and always the
+ * current choice.
  */
 
 export interface KeyChoice {
@@ -12,8 +12,8 @@ export interface KeyChoice {
 }
 
 /**
- * `$1` organization, `$2` the key chosen, or null. Keys that have ended are offered too: their
- * lines remain.
+ * `$1` organization, `$2` the chosen key, or null. Ended keys are included, because their rows
+ * remain.
  */
 const keyChoicesSql = /* sql */ `
   select c.id, c.label, c.hint from (
@@ -35,7 +35,7 @@ export interface PersonChoice {
   name: string;
 }
 
-/** `$1` organization, `$2` the person chosen, or null. Members who have left are offered too. */
+/** `$1` organization, `$2` the chosen person, or null. Former members are included. */
 const peopleChoicesSql = /* sql */ `
   select c."personId", c.name from (
     (select m.person_id as "personId", m.name from membership m where m.organization_id = $1 order by m.name,

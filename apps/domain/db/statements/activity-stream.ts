@@ -1,16 +1,16 @@
 /**
- * Claims about `$1` lines of the activity log to stream, for `$2` seconds; rows of `StreamedLine`. No
- * row when there is nothing new or another worker has the claim.
+ * Claims about `$1` rows of the activity log to stream, for `$2` seconds; rows of `StreamedLine`.
+ * Returns no row when there is nothing new or another worker has the claim.
  */
 export const claimActivityStreamSql = /* sql */ `
   select c.up_to as "upTo", c.id, c.at, c.organization_id as "organizationId", c.person_id as "personId",
     c.key_id as "keyId", c.action, c.status, c.code, c.address, c.count, c.object_ids as "objectIds"
   from claim_activity_stream($1, $2) c`;
 
-/** Records that the log system accepted the lines of a claim. `$1` the `upTo` of its rows. */
+/** Records that the log system accepted the rows of a claim. `$1` the `upTo` of its rows. */
 export const recordActivityStreamedSql = /* sql */ `select record_activity_streamed($1)`;
 
-/** A line as it is streamed: ids, codes and addresses, no name. */
+/** A row as it is streamed: ids, codes and addresses, no name. */
 export interface StreamedLine {
   /** The transaction that the claim ends before, as text. */
   upTo: string;

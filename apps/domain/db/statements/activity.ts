@@ -1,12 +1,12 @@
 /**
- * One use of a key, as a line of the activity log; time, organization and person are the database's
- * to say. `status` and `code` are those of the answer, `code` null when it was none of refusal.
+ * One use of a key, as a row of the activity log. The database sets time, organization and person.
+ * `status` and `code` are those of the answer; `code` is null without a refusal.
  */
 export interface KeyUse {
   /** UUID version 7; also the answer's `Request-Id`. */
   id: string;
   keyId: string;
-  /** `api.` and the operation, or `api.none` for a request that reaches no read. */
+  /** `api.` and the operation, or `api.none` for a request to no read. */
   action: string;
   status: number;
   code: string | null;
@@ -16,21 +16,21 @@ export interface KeyUse {
 
 /**
  * Records many uses at once, all or none. `$1`…`$6` are arrays of equal length, one per column:
- * ids, keys, actions, statuses, codes, addresses. One statement for all that gathered while the
- * last one was under way costs about a tenth of a statement each.
+ * ids, keys, actions, statuses, codes, addresses. One statement for all uses that arrived during
+ * the last one costs about a tenth of a statement each.
  */
 export const recordKeyUsesSql = /* sql */ `
   select api.record_key_uses($1::uuid[], $2::uuid[], $3::text[], $4::smallint[], $5::text[], $6::inet[])`;
 
 /**
- * Adds requests that brought a key to the console to the key's line of this minute. `$1`
- * fingerprints, `$2` counts, `$3` addresses of the last request of each, arrays of equal length.
+ * Adds requests with a key to the console to the key's row of this minute. `$1` fingerprints, `$2`
+ * counts, `$3` addresses of the last request of each, arrays of equal length.
  */
 export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_console($1::bytea[], $2::integer[],
   $3::inet[])`;
 
 /**
- * Adds refused calls (429) to their key's line of this minute. `$1` fingerprints, `$2` counts,
+ * Adds refused calls (429) to their key's row of this minute. `$1` fingerprints, `$2` counts,
  * arrays of equal length.
  */
 export const recordRefusalsSql = /* sql */ `select api.record_refusals($1::bytea[], $2::integer[])`;

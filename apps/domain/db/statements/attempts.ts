@@ -1,26 +1,24 @@
 import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 import { isAdmittingSql } from './delivery-admission.ts';
 
-/** Which attempts hold a webhook's concurrency slots, and which deliveries wait for one. */
+/** The attempts that hold a webhook's concurrency slots, and the deliveries that wait for one. */
 export interface SlotQueue {
-  /** How many the webhook has. */
+  /** The number of the webhook's slots. */
   slots: number;
-  /**
-   * For how long the oldest of its attempts has been under way, in milliseconds; null when none is.
-   */
+  /** The age of the oldest of its attempts in progress, in milliseconds; null without one. */
   underWayMs: number | null;
-  /** How many of its deliveries have been due for longer, and wait too; 100 at most. */
+  /** How many of its deliveries have been due for longer and wait too; at most 100. */
   ahead: number;
 }
 
 /**
  * What an admitted attempt needs. `number` is null when every concurrency slot of the webhook is
- * held, or the round was to begin and has; no row at all when the delivery is not open to this
- * round.
+ * held, or the round should begin and has begun. There is no row when the delivery is not open to
+ * this round.
  */
 export interface AdmittedRow {
   number: number | null;
-  /** It was asked for as its round's first attempt, and the round has one already. */
+  /** Whether it was requested as its round's first attempt, and the round already has one. */
   isBegun: boolean;
   /** Null unless no slot was free. */
   queue: SlotQueue | null;
@@ -28,37 +26,36 @@ export interface AdmittedRow {
   type: string;
   /** The stored body; null when the event's row is missing. */
   body: string | null;
-  /** Null for what stands outside the webhook's count. */
+  /** Null for events that are not part of the webhook's sequence. */
   sequence: string | null;
-  /** Newest first; null when the webhook has none that is valid. */
+  /** Newest first; null when the webhook has no valid one. */
   secrets: { id: string; sealed: string }[] | null;
   /**
    * When the attempt was admitted, by PostgreSQL's clock to the microsecond, which identifies it;
-   * null like `number`.
+   * null when `number` is.
    */
   startedAt: string | null;
-  /** The same as Unix time in ms; signatures carry it. */
+  /** The same as Unix time in ms; part of signatures. */
   startedAtMs: number | null;
 }
 
 /**
- * Admits one attempt, in one statement: the row is there before anything is sent, and it is there
- * only if the delivery is open, the round is current, the webhook is active, and a concurrency slot
- * is free, which the attempt holds until its end is recorded: one of the webhook's, of its
+ * Admits one attempt in one statement. Its row exists before anything is sent, and only if the
+ * delivery is open, the round is current, the webhook is active, and a concurrency slot is free.
+ * The attempt holds its slots until its end is recorded: one of the webhook's, of its
  * organization's and of the organization's at this host.
  *
  * `$1` organization, `$2` webhook, `$3` event, `$4` round, `$5` whether it is the schedule's last,
  * `$6` whether it is admitted only as the first of its round, `$7` the admission's id. While it is
- * under way the delivery counts as due in 60 s: past that, the reconciler looks after it. An
- * attempt of the round proves that its workflow was started, which is recorded here: most
- * deliveries then need no statement of the relay for it. Two
- * workers may pick the same slot, or begin the same delivery: the unique indexes refuse the second
- * (23505), which then tries again. Numbers follow the rows and not the count alone: an outcome whose
- * row was gone is written again, after the delivery went on or was settled, and a number that exists
- * would be refused each time.
+ * in progress the delivery counts as due in 60 s; after that, the reconciler repairs it. An attempt
+ * of the round proves that its workflow was started, which is recorded here: most deliveries then
+ * need no statement of the relay for it. Two workers may choose the same slot, or begin the same
+ * delivery: the unique indexes refuse the second one (23505), which then tries again. Numbers follow
+ * the rows and not only the count: an outcome whose row was lost is inserted again, after the
+ * delivery continued or was settled, and a number that exists would be refused each time.
  *
  * While the region's deliveries are held, the delivery gets a new round that is not started. The
- * relay starts it when they are not held any more.
+ * relay starts it when they are no longer held.
  */
 export const admitAttemptSql = /* sql */ `
   with target as (
@@ -141,15 +138,15 @@ export const admitAttemptSql = /* sql */ `
   from target t left join admitted a on true`;
 
 /**
- * Waits for an admission of the delivery that is still under way on another connection, so that
+ * Waits for an admission of the delivery that is in progress on another connection, so that
  * `findAdmissionSql` sees it. `$1` organization, `$2` webhook, `$3` event.
  */
 export const awaitAdmissionSql = /* sql */ `
   select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 for no key update`;
 
 /**
- * Finds the attempt that an admission admitted, for the process whose reply was lost: an
- * `AdmittedRow` whose `number` is set, or no row. `$1`…`$3` the delivery, `$4` the admission's id.
+ * Finds the attempt of an admission whose reply was lost: an `AdmittedRow` whose `number` is set,
+ * or no row. `$1`…`$3` the delivery, `$4` the admission's id.
  */
 export const findAdmissionSql = /* sql */ `
   select c.number, false as "isBegun", null as queue, w.url, e.type, e.body, d.sequence::text as sequence,
@@ -168,8 +165,8 @@ export const findAdmissionSql = /* sql */ `
   where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.admission_id = $4`;
 
 /**
- * How late an attempt may be recorded and still count as part of a webhook's failing time: turns in
- * the slow queue.
+ * How late an attempt may be recorded and still count in a webhook's failing time: its turns in the
+ * slow queue.
  */
 const lateMargin = /* sql */ `interval '5 minutes'`;
 
@@ -178,10 +175,10 @@ const lateMargin = /* sql */ `interval '5 minutes'`;
  * its row.
  *
  * The time between two recorded failures counts up to `next_failure_by`, which the first of them
- * sets: the next due time of all the webhook's open deliveries, and a margin. What passes beyond it
- * is time in which the service made no attempt (an outage, internal errors), and time in which
- * nothing was open; neither counts. Rejected: the time since `failing_since`, which counts outages;
- * heartbeats of workers, which go on while Temporal or the network is away.
+ * sets: the next due time of all the webhook's open deliveries, and a margin. Time after it is time
+ * in which the service made no attempt (an outage, internal errors) or nothing was open, and does
+ * not count. Rejected: the time since `failing_since`, which counts outages; heartbeats of workers,
+ * which continue while Temporal or the network is away.
  */
 const failureColumns = /* sql */ `
       last_failed_at = case when $12 = 'delivered' then w.last_failed_at else clock_timestamp() end,
@@ -206,25 +203,24 @@ const failureColumns = /* sql */ `
         else w.failing_since is not null and (w.has_failed_twice or w.first_failed_event <> $3) end`;
 
 /**
- * Records how an attempt ended and what follows for its delivery and its webhook. One statement, so
- * that no reader sees half of it.
+ * Records how an attempt ended and what follows for its delivery and its webhook. It is one
+ * statement, so no reader sees a part of it.
  *
  * `$1`…`$3` the delivery, `$4` the attempt's number, `$5` the HTTP status or null, `$6` cause, `$7`
- * explanation, `$8` timings (json), `$9` peer address, `$10` kept bytes, `$11` the answer's
- * beginning, `$12` what follows: `delivered`, `exhausted`, or `waiting` for `$13` milliseconds,
- * `$14` whether the receiver failed (false: an internal error), `$15` the headers as they were sent
- * (json), null for none. `$16` when the attempt was admitted (`startedAt`), `$17` its round, `$18`
+ * explanation, `$8` timings (json), `$9` peer address, `$10` kept bytes, `$11` the beginning of the
+ * answer, `$12` what follows: `delivered`, `exhausted`, or `waiting` for `$13` milliseconds, `$14`
+ * whether the receiver failed (false: an internal error), `$15` the headers as they were sent
+ * (json), null for none, `$16` when the attempt was admitted (`startedAt`), `$17` its round, `$18`
  * whether it was the schedule's last, `$19` the secrets that signed it (ids).
  *
- * A 2xx settles the delivery whatever round it was of, and also one that was parked or exhausted
- * meanwhile; a failure moves only the round it belongs to. A PostgreSQL that lost its last commits
- * in a failover may have lost the attempt's row: then the row is inserted again with its outcome,
- * under the next number if its own was given to another attempt meanwhile. Repeating the statement
- * changes nothing.
+ * A 2xx settles the delivery in any round, also one that was parked or exhausted meanwhile; a
+ * failure changes only its own round. A PostgreSQL that lost its last commits in a failover may
+ * have lost the attempt's row: then the row is inserted again with its outcome, with the next
+ * number if another attempt has its own. Repeating the statement changes nothing.
  *
- * Returns `{recorded, hasDelivery}`. `recorded` is false when the attempt has an outcome already
- * (it was closed as lost, or this is a repetition), or when the delivery's row is gone too, which
- * `hasDelivery` tells.
+ * Returns `{recorded, hasDelivery}`. `recorded` is false when the attempt already has an outcome
+ * (it was closed as lost, or this is a repetition), or when the delivery's row is missing too,
+ * which `hasDelivery` shows.
  */
 export const recordOutcomeSql = /* sql */ `
   with attempt as (
@@ -280,17 +276,17 @@ export const recordOutcomeSql = /* sql */ `
   select exists (select from ended) as recorded, exists (
     select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3) as "hasDelivery"`;
 
-/** What `recordOutcomeSql` answers. */
+/** The result of `recordOutcomeSql`. */
 export interface RecordedRow {
   recorded: boolean;
   hasDelivery: boolean;
 }
 
 /**
- * Closes a delivery's attempt under way as lost: its worker died, so the receiver may or may not
- * have it. Same `$1`…`$3`, `$4` the round, `$5` what follows (`exhausted` or `waiting`), `$6`
- * milliseconds until the next, `$7` milliseconds for which it must have been under way. When none
- * was (it was never admitted, or its outcome is recorded already) the delivery stays as it is.
+ * Closes a delivery's attempt in progress as lost: its worker died, so the receiver may or may not
+ * have got it. Same `$1`…`$3`, `$4` the round, `$5` what follows (`exhausted` or `waiting`), `$6`
+ * milliseconds until the next, `$7` its least age in milliseconds. When there is none (it was never
+ * admitted, or its outcome is recorded) the delivery stays as it is.
  */
 export const recordLostSql = /* sql */ `
   with attempt as (
@@ -321,28 +317,25 @@ export const recordLostSql = /* sql */ `
   from delivery d left join attempt a on true where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3`;
 
 /**
- * What `recordLostSql` answers: whether it closed an attempt, and how the delivery stood before:
+ * The result of `recordLostSql`: whether it closed an attempt, and the delivery's state before:
  * open to this round, and due in so many milliseconds.
  */
 export interface LostRow {
   closed: boolean;
-  /**
-   * For how long the attempt has been under way that was too young to be closed; null when there is
-   * none.
-   */
+  /** The age of the attempt that was too young to be closed; null when there is none. */
   underWayMs: number | null;
   open: boolean;
   /** 0 when it is due; null when it is settled. */
   dueInMs: number | null;
-  /** Of the attempt that it closed, with when it began (Unix, ms); null when it closed none. */
+  /** The number of the closed attempt, and when it began (Unix, ms); null when it closed none. */
   number: number | null;
   startedAtMs: number | null;
 }
 
 /**
- * Closes abandoned attempts: under way for more than `$1` seconds. Returns a row per
- * attempt: `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are
- * overdue by then, which the reconciler repairs.
+ * Closes abandoned attempts: in progress for more than `$1` seconds. Returns a row per attempt:
+ * `{organizationId, webhookId, eventId, round, number, startedAtMs}`. Their deliveries are overdue
+ * by then, which the reconciler repairs.
  */
 export const closeAbandonedAttemptsSql = /* sql */ `
   with closed as (

@@ -1,8 +1,8 @@
 import type { Scope } from '../../contract/scopes.ts';
 
 /**
- * The result of a read's statement for its key. `malformed`: `$2` was null, so the request named no
- * possible organization. The first condition that holds, in this order, is the result.
+ * The result of a read's statement for its key: the first condition that holds, in this order.
+ * `malformed`: `$2` was null, because the request named no possible organization.
  */
 export type Decision =
   | 'ok'
@@ -26,19 +26,22 @@ export interface KeyRow {
 
 /**
  * The row of a read; there is none when no key has the fingerprint. `bytes` is the length of the
- * answer in UTF-8, null unless the decision is `ok`; `body` is null then too, and when the answer is
- * longer than the caller has room for.
+ * answer in UTF-8, null unless the decision is `ok`. `body` is null then too, and when the answer
+ * is longer than the caller has room for.
  */
 export interface AuthorizedRow extends KeyRow {
-  /** The read's place in the statement, from 0. */
+  /** The read's index in the statement, from 0. */
   place: number;
   bytes: number | null;
   body: string | null;
-  /** Milliseconds from the statement's start until this row was computed, after all before it. */
+  /**
+   * Milliseconds from the statement's start until this row was computed, including the rows before
+   * it.
+   */
   elapsedMs: number;
 }
 
-/** One read, as its statement takes it. */
+/** The values of one read in its statement. */
 export interface ReadValues {
   /** The key's fingerprints, one per pepper in use. At most one of them belongs to a key. */
   fingerprints: readonly Buffer[];
@@ -48,18 +51,18 @@ export interface ReadValues {
 
 /**
  * Wraps the SQL of one answer with the key's authorization, for several reads in one statement and
- * so one snapshot: a request that starts after a revocation, role change or removal has committed
- * sees it, and nothing is cached. `authorizedValues` makes its values.
+ * so in one snapshot: a request that starts after a revocation, role change or removal has
+ * committed sees it, and nothing is cached. `authorizedValues` returns its values.
  *
  * `$1` to `$3` are arrays of equal length, one element for each fingerprint of each read: the
- * read's place, the fingerprint, the organization of the path (uuid or null). `$4` is the most
- * bytes that an answer may have: a longer one stays in the database, so that a process never
- * receives what it has no memory for. Each read has a decision and a row of its own.
+ * read's index, the fingerprint, the organization of the path (uuid or null). `$4` is the most
+ * bytes of an answer: a longer one stays in the database, so that a process never receives what it
+ * has no memory for. Each read has a decision and a row of its own.
  *
- * `body` is a select of one JSON value, in which `$2` is the organization; `case` keeps it from
- * running for a refused key. `offset 0` keeps result and answer from being computed twice, and has
- * each key looked up by its index however few keys there are. Every step is a look-up by primary
- * key or unique index, so the cost does not grow with the region.
+ * `body` is a select of one JSON value, in which `$2` is the organization; `case` prevents it from
+ * running for a refused key. With `offset 0`, result and answer are computed once, and each key is
+ * looked up by its index however few keys there are. Every step is a look-up by primary key or
+ * unique index, so the cost does not grow with the region.
  */
 export function authorized(scope: Scope, body: string): string {
   return /* sql */ `
@@ -97,29 +100,30 @@ export function authorized(scope: Scope, body: string): string {
     ) a`;
 }
 
-/** Bytes of a chunk: what a socket is given at a time, and by which its progress is judged. */
+/** Bytes of a chunk: what is written to a socket at a time, and by which its progress is judged. */
 export const chunkBytes = 65_536;
 
 /**
- * A row of a read that is answered in chunks. Each row repeats what is known of the key. `number` and
- * `chunk` are null in the only row of a read without a body.
+ * A row of a read that is answered in chunks. Each row repeats what is known of the key. `number`
+ * and `chunk` are null in the only row of a read without a body.
  */
 export interface ChunkRow extends Omit<AuthorizedRow, 'body'> {
   /** The answer's entity tag; null when there is no answer, or when it is too long. */
   etag: string | null;
-  /** The chunk's place in the answer, from 0. */
+  /** The chunk's index in the answer, from 0. */
   number: number | null;
   chunk: Buffer | null;
 }
 
 /**
  * Wraps the SQL of one answer as `authorized` does, and divides it into chunks of `chunkBytes`. One
- * statement gives decision, entity tag and chunks, so they are of one snapshot. `$5` is the tags
- * (text[]) of answers that need no body, null for all: with one of these, no chunk is made.
+ * statement returns decision, entity tag and chunks, so they are of one snapshot. `$5` contains the
+ * tags (text[]) of answers that need no body, null for all: an answer with one of these gets no
+ * chunks.
  *
  * A chunk may end within a character. Its bytes therefore travel as characters of Latin-1, in a
- * column of a type that no other column has. `offset 0` has answer, bytes and tag computed once; an
- * order would write the answer to a file, so the reader sorts by `number`.
+ * column whose type no other column has. With `offset 0`, answer, bytes and tag are computed once;
+ * an order would write the answer to a file, so the reader sorts by `number`.
  */
 export function authorizedInChunks(scope: Scope, body: string): string {
   return /* sql */ `
@@ -155,9 +159,9 @@ export function authorizedValues(reads: readonly ReadValues[], room: number): un
 }
 
 /**
- * Identifies a key, for a request that reaches no read (another method, an unknown path): its use
- * is recorded all the same. `$1` is its fingerprints (bytea[]); the row is a `KeyRow` whose decision is
- * `revoked`, `expired` or `ok`.
+ * Identifies a key of a request to no read (another method, an unknown path), whose use is
+ * recorded. `$1` is its fingerprints (bytea[]); the row is a `KeyRow` whose decision is `revoked`,
+ * `expired` or `ok`.
  */
 export const identifiedKeySql = /* sql */ `
   select k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",

@@ -2,13 +2,12 @@ import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSq
 import { isAdmittingSql } from './delivery-admission.ts';
 
 /**
- * Lists the active webhooks that have deliveries no relay has claimed: `{webhookIds}`; none while
- * the region admits no delivery. A relay asks
- * this many times a second to find work, so it reads one index entry per webhook and nothing else;
- * 30 µs when there are none.
+ * Lists the active webhooks that have unclaimed deliveries: `{webhookIds}`; none while the region
+ * admits no delivery. A relay runs this many times a second to find work, so it reads one index
+ * entry per webhook and nothing else; 30 µs when there are none.
  *
- * It steps from webhook to webhook along the index of unstarted deliveries, as PostgreSQL before 18
- * does not skip within an index by itself.
+ * It steps from webhook to webhook along the index of unstarted deliveries, because PostgreSQL
+ * before 18 does not skip within an index.
  */
 export const listUnclaimedSql = /* sql */ `
   with recursive unclaimed as (
@@ -28,40 +27,40 @@ export const listUnclaimedSql = /* sql */ `
     and w.state = 'active'`;
 
 /**
- * Claims deliveries whose workflow is to be started, as many as there are concurrency slots for,
- * and numbers those that have no number yet. Claims none while the region admits no delivery.
+ * Claims deliveries whose workflow has to start, as many as there are concurrency slots for, and
+ * numbers those that have no number yet. Claims none while the region admits no delivery.
  *
- * `$1` and `$2`: at most so many deliveries of prompt and of slow webhooks; `$3` the lease in
- * seconds. Returns a row per delivery:
+ * `$1` and `$2`: the most deliveries of prompt and of slow webhooks; `$3` the lease in seconds.
+ * Returns a row per delivery:
  * `{organizationId, webhookId, eventId, round, slow, type, begunAtMs, isFull}`: the event's type,
- * when the round became due (of a first round: the event's own time; Unix time in ms), and whether
- * the webhook, its organization or its host has no slot left after this claim.
+ * when the round became due (a first round: the event's own time; Unix time in ms), and whether the
+ * webhook, its organization or its host has no slot left after this claim.
  *
- * A slot of a webhook is taken by an attempt under way, by a claim that has not come to its attempt
- * yet, and by a retry that is due, as what is older goes first. Without the retries a receiver that
- * hangs got ten more deliveries with each round of time limits, all of which then asked for slots
- * again and again. What has no slot stays in the table, unstarted, which keeps one slow receiver
- * from filling the queue. The same is counted for the organization and for the host, where retries
- * keep half of the slots at most: a webhook must not stand still because others of its organization
- * hang. Two relays may claim for two webhooks of one organization at once and so exceed its bound
- * by some; admission does not, and what it refuses waits.
+ * A slot of a webhook is taken by an attempt in progress, by a claim whose attempt has not begun,
+ * and by a retry that is due, because older deliveries go first. Without the retries a hanging
+ * receiver got ten more deliveries with each round of time limits, which then all asked for slots
+ * repeatedly. Deliveries without a slot stay in the table, unstarted, so that one slow receiver
+ * does not fill the queue. The same is counted for the organization and for the host, where retries
+ * hold at most half of the slots: a webhook must not stop because others of its organization hang.
+ * Two relays may claim for two webhooks of one organization at once and exceed its bound by some;
+ * admission does not, and what it refuses waits.
  *
  * Organizations alternate: the first delivery of each, then the second of each, so none waits
  * behind another's backlog. Within an organization the webhook that holds the fewest slots comes
- * first, then the one whose delivery is oldest: a backlog of some webhooks keeps no other from the
- * organization's or the host's slots.
+ * first, then the one whose delivery is oldest: a backlog of some webhooks leaves the
+ * organization's and the host's slots to others.
  *
- * What is chosen is locked, and passed over when another relay holds it, so relays neither wait for
- * each other nor give a number twice. A statement counts slots as they were when it began, but
- * locks a webhook as it is now: one that another relay claimed for in between is passed over too
- * (`seen`; every claim makes a new version of its webhook's row), or two relays together would take
- * twenty slots. The lease is for a relay that dies before the start.
+ * Chosen rows are locked, and skipped when another relay holds them, so relays neither wait for
+ * each other nor assign a number twice. A statement counts slots as of its start, but locks the
+ * webhook's current row: one that another relay claimed for meanwhile is skipped too (`seen`; every
+ * claim makes a new version of its webhook's row); otherwise two relays together would take twenty
+ * slots. The lease is for a relay that dies before the start.
  *
- * Its cost must not depend on the statistics: those of a moment without waiting deliveries promise
- * one row where thousands are queued a second later, and a cached plan keeps to them until the next
+ * Its cost must not depend on the statistics: those of a moment without waiting deliveries estimate
+ * one row where thousands are queued a second later, and a cached plan keeps them until the next
  * analyze. So it steps from webhook to webhook along the index of unstarted deliveries, and locks
- * each delivery by its key (`limit 1` keeps the planner from joining in another order: it read
- * 200,000 queued deliveries in each claim, 40 ms against 1 ms).
+ * each delivery by its key (`limit 1` prevents another join order, which read 200,000 queued
+ * deliveries in each claim, 40 ms against 1 ms).
  */
 export const claimDeliveriesSql = /* sql */ `
   with recursive unstarted as (
@@ -174,8 +173,8 @@ export const claimDeliveriesSql = /* sql */ `
     (extract(epoch from n.next_attempt_at) * 1000)::double precision as "begunAtMs"`;
 
 /**
- * Notes that the workflows of claimed deliveries run, unless their first attempts, which note it
- * too, were admitted. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal length.
+ * Records that the workflows of claimed deliveries run, unless the admission of their first attempts
+ * has recorded it. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal length.
  */
 export const recordStartedSql = /* sql */ `
   update delivery d set started = true, leased_until = null
@@ -184,10 +183,10 @@ export const recordStartedSql = /* sql */ `
     and d.round = s.round and not d.started`;
 
 /**
- * Gives claims back that come to no start, so that any relay may claim them at once. `$1`…`$4`:
- * organizations, webhooks, events, rounds, arrays of equal length. Their numbers stay. One that
- * another relay claimed meanwhile, because it was held for longer than its lease, is given back
- * too: at worst it is started twice, under one workflow id.
+ * Returns claims that were not started, so that any relay may claim them at once. `$1`…`$4`:
+ * organizations, webhooks, events, rounds, arrays of equal length. Their numbers stay. A claim that
+ * another relay has taken after its lease is returned too: at worst it is started twice, under one
+ * workflow id.
  */
 export const releaseClaimsSql = /* sql */ `
   update delivery d set claimed = false, leased_until = null
@@ -197,14 +196,14 @@ export const releaseClaimsSql = /* sql */ `
     and d.claimed and not d.started and d.leased_until is not null`;
 
 /**
- * Waiting deliveries that should have been attempted more than `$1` seconds ago, of active
- * webhooks, at most `$2`, after the one that `$3` (organization), `$4` (webhook), `$5` (its
+ * Lists waiting deliveries of active webhooks that should have been attempted more than `$1`
+ * seconds ago, at most `$2`, after the one that `$3` (organization), `$4` (webhook), `$5` (its
  * `dueAt`) and `$6` (event) name: webhook by webhook, oldest first in each. The reconciler asks
- * Temporal whether their workflows run; `dueAt` is text, as a Date would lose its microseconds,
- * `dueAtMs` the same as Unix time, and `nowMs` the time of the look.
+ * Temporal whether their workflows run. `dueAt` is text, because a Date would lose its
+ * microseconds, `dueAtMs` the same as Unix time, and `nowMs` the time of the statement.
  *
- * It steps from webhook to webhook, so that the deliveries of a parked webhook, all of which are
- * late, cost one step.
+ * It steps from webhook to webhook, so that the deliveries of a parked webhook, which are all late,
+ * cost one step.
  */
 export const listOverdueSql = /* sql */ `
   with recursive hook as (
@@ -242,17 +241,17 @@ const nextRoundSql = /* sql */ `update delivery d set round = d.round + 1, start
   where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'`;
 
 /**
- * Begins a new round of a waiting delivery, due now. `$1`…`$3` the delivery, `$4` the round it
- * replaces; no row when that is not current any more.
+ * Begins a new round of a waiting delivery, due now. `$1`…`$3` the delivery, `$4` the round that it
+ * replaces; returns no row when that is no longer current.
  */
 export const beginRoundSql = /* sql */ `
   ${nextRoundSql}
   returning d.round`;
 
 /**
- * Begins a new round of a delivery that was seen overdue (`$5`, its `dueAt`), unless an attempt of
- * it is under way: one that is admitted meanwhile makes the delivery due later, and so keeps this
- * from finding it. `$1`…`$4` as above.
+ * Begins a new round of an overdue delivery (`$5`, its `dueAt`), unless one of its attempts is in
+ * progress: an attempt that is admitted meanwhile makes the delivery due later, so this does not
+ * find it. `$1`…`$4` as above.
  */
 export const replaceRoundSql = /* sql */ `
   ${nextRoundSql} and d.next_attempt_at = $5::timestamptz and not exists (

@@ -1,6 +1,6 @@
 /** Webhooks that need attention, by state. */
 export interface FailingWebhooks {
-  /** Active, and nothing but failures came back lately. */
+  /** Active, and all recent deliveries failed. */
   failing: number;
   /** Suspended: nothing was accepted for `SUSPEND_AFTER`. */
   suspended: number;
@@ -9,8 +9,8 @@ export interface FailingWebhooks {
 }
 
 /**
- * Counts them, `FailingWebhooks` in one row; each by a partial index, so that the many that are well
- * cost nothing.
+ * Counts them, `FailingWebhooks` in one row; each by a partial index, so that webhooks in good
+ * state cost nothing.
  */
 export const countFailingWebhooksSql = /* sql */ `
   select (select count(*) from webhook w where w.state = 'active' and w.failing_since is not null)::integer as failing,

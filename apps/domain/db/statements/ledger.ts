@@ -2,14 +2,14 @@ import { concurrencySlotsSql, isSlowSql, organizationSlotsSql } from './concurre
 import { isAdmittingSql } from './delivery-admission.ts';
 
 /**
- * The ledger: what was to be delivered, counted by the trigger that made the events, against what
- * became of it, counted by proof.
+ * The ledger compares what was to be delivered, as the trigger that created the events counted it,
+ * with the results, as proof shows them.
  *
- * A settled delivery is proven
- * - `delivered` by an attempt that was answered with a 2xx, of whatever round;
- * - `exhausted` by an attempt of its last round that the schedule had no other after, and that has
- *   ended without a 2xx, `lost` included;
- * - `cancelled` by the line in the activity log that says that its webhook was deleted, or that a
+ * The proof of a settled delivery is
+ * - `delivered`: an attempt of any round that was answered with a 2xx;
+ * - `exhausted`: an attempt of its last round that was the schedule's last and ended without a 2xx,
+ *   including `lost`;
+ * - `cancelled`: the row in the activity log which says that its webhook was deleted, or that a
  *   person cancelled it.
  */
 const isProven = /* sql */ `
@@ -38,10 +38,9 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
  * organization: each concurrency slot of the webhook, or as many as its organization has, was used
  * within the last minute, or it is slow or fails and was tried within the last five.
  *
- * Places that are taken at this very moment would say less: a receiver that hangs leaves them empty
- * for seconds between two attempts, and a claim whose worker is dead takes them too. The index for
- * it asks for a number. Five minutes, because webhooks that fail share the slow queue and take
- * turns there.
+ * Slots that are held now would say less: a hanging receiver leaves them free for seconds between
+ * two attempts, and a claim of a dead worker holds them too. The index requires a number. Five
+ * minutes, because failing webhooks take turns in the slow queue.
  */
 const isHeldUp = /* sql */ `(
   (select count(*) from (
@@ -60,10 +59,10 @@ const isHeldUp = /* sql */ `(
       and a.started_at > clock_timestamp() - interval '5 minutes'))`;
 
 /**
- * What is counted of each organization and each webhook, in two ways: `changes` against `events` of
- * an organization (`webhook_id` null), and `given` sequence numbers against `numbered` deliveries
- * of a webhook. The first of each is counted apart from the rows of the second, which were deleted
- * or never made where the two differ.
+ * Two counts for each organization and each webhook: `changes` against `events` of an organization
+ * (`webhook_id` null), and `given` sequence numbers against `numbered` deliveries of a webhook. The
+ * first of each is independent of the rows of the second. Where the two differ, rows were deleted
+ * or never created.
  */
 const independentCounts = /* sql */ `
   select c.organization_id, c.webhook_id, sum(c.counted)::bigint as counted, sum(c.found)::bigint as found
@@ -84,7 +83,7 @@ const independentCounts = /* sql */ `
   having sum(c.counted) <> sum(c.found)`;
 
 /**
- * Lists where the independent counts differ, at most `$1`:
+ * Lists differences of the independent counts, at most `$1`:
  * `{organizationId, webhookId, counted, found}`, `webhookId` null for an organization's events.
  */
 export const listUnexplainedSql = /* sql */ `
@@ -94,21 +93,21 @@ export const listUnexplainedSql = /* sql */ `
   order by c.organization_id, c.webhook_id nulls first limit $1`;
 
 /**
- * Folds rows of the sums that are of one day, organization or webhook into one, at most 50,000 rows
- * of each table. No sum changes.
+ * Folds the rows of one day, organization or webhook in the sums into one, at most 50,000 rows of
+ * each table. No sum changes.
  */
 export const foldLedgerSql = /* sql */ `select fold_ledger()`;
 
 /**
- * The whole ledger in one row, `{ledger}`, in one statement and so of one moment.
+ * The whole ledger in one row, `{ledger}`, in one statement and so in one snapshot.
  *
- * What was rolled up is a sum; only open deliveries, and those settled or made since the last
- * rolling up, are counted, each by a partial index.
+ * Rolled-up deliveries are a sum; only open deliveries, and those settled or created since the last
+ * roll-up, are counted, each by a partial index.
  *
- * `missing` and `surplus` are what `difference` nets. A delivery that was deleted makes its event
- * one that is not rolled up, so what is missing is found among those and among the settled without
- * proof; what the sums lack besides is missing too, and the rest of the difference is surplus.
- * Looking for made-up rows directly would take every open delivery.
+ * `difference` is `missing` minus `surplus`. The event of a deleted delivery is not rolled up, so
+ * missing deliveries are found among such events and among settled deliveries without proof. What
+ * else the sums lack is missing too, and the rest of the difference is surplus. A direct search for
+ * invented rows would read every open delivery.
  */
 export const readLedgerSql = /* sql */ `
   with rolled as (
@@ -161,10 +160,10 @@ export const readLedgerSql = /* sql */ `
   from rolled r, made m, settled s, waiting w, compared c`;
 
 /**
- * Rolls up what has been settled, or made, for more than `$1` seconds, at most `$2` rows of each:
- * deliveries with their proof, and events that have as many deliveries as they counted. One row,
- * `{deliveries, events}`. Whatever is wrong is never rolled up, so it stays where faults are looked
- * for. Safe to run at once in several processes.
+ * Rolls up what was settled, or created, more than `$1` seconds ago, at most `$2` rows of each:
+ * deliveries with their proof, and events with as many deliveries as they counted. One row,
+ * `{deliveries, events}`. A row with a fault is never rolled up, so it stays where faults are
+ * searched. Several processes may run it at once.
  */
 export const rollUpLedgerSql = /* sql */ `
   with due_delivery as (
@@ -213,10 +212,10 @@ export const rollUpLedgerSql = /* sql */ `
     from event_now)::integer as events`;
 
 /**
- * What makes the difference, oldest event first, at most `$1`: a row per fault,
- * `{kind, organizationId, webhookId, eventId, state, counted, found}`. It looks at what is not
- * rolled up; `everything` looks at every row instead (minutes with many millions), for one who
- * suspects that the guards were switched off.
+ * Lists the causes of the difference, oldest event first, at most `$1`: a row per fault,
+ * `{kind, organizationId, webhookId, eventId, state, counted, found}`. It reads what is not rolled
+ * up; `everything` reads every row (minutes with many millions), for a suspicion that the triggers
+ * were disabled.
  */
 export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
   with candidate as (

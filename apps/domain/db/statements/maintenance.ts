@@ -1,7 +1,7 @@
 /**
- * Ends access whose end has passed, at most 500 grants a statement so that a backlog never holds
- * many rows at once; a row that someone else is changing waits for the next second. Ending a grant
- * ends its seat, by trigger. Returns a row per grant.
+ * Ends access whose end has passed, at most 500 grants a statement, so that a backlog never locks
+ * many rows; a row that another writer changes waits for the next second. A trigger ends the
+ * grant's seat. Returns a row per grant.
  */
 export const endDueGrantsSql = /* sql */ `
   update client_grant g set status = 'ended', end_reason = 'ended'
@@ -15,28 +15,30 @@ export const endDueGrantsSql = /* sql */ `
   where g.organization_id = due.organization_id and g.id = due.id
   returning g.id`;
 
-/** Makes the log's partitions three months ahead; one row, `{made}`. */
+/** Creates the log's partitions three months ahead; one row, `{made}`. */
 export const keepPartitionsSql = /* sql */ `select keep_activity_partitions() as made`;
 
 /**
- * Drops what is older than `$1` days from the activity log; one row, `{dropped}`, an array of
+ * Drops partitions older than `$1` days from the activity log; one row, `{dropped}`, an array of
  * months.
  */
 export const dropOldActivitySql = /* sql */ `select drop_old_activity(make_interval(days => $1)) as dropped`;
 
 /**
- * Purges deliveries that were settled more than `$1` days ago, with their attempts, and events as
- * old that have no delivery left, at most `$2` of each; one row, `{deliveries, events}`. What is
- * open or parked stays, and so does what the ledger has not found right; its sums stay as they are.
- * @throws with fewer than 31 days.
+ * Purges deliveries that were settled more than `$1` days ago, with their attempts, and events of
+ * that age without deliveries, at most `$2` of each; one row, `{deliveries, events}`. Open and
+ * parked deliveries stay, and so do those that the ledger has not found correct; its sums do not
+ * change.
+ *
+ * @throws an error of PostgreSQL with fewer than 31 days.
  */
 export const purgeDeliveriesSql = /* sql */ `
   select f.deliveries, f.events from purge_deliveries(make_interval(days => $1), $2) f`;
 
 /**
- * Deletes what has expired of signing in: sessions past their end or idle (with what they waited
- * for), links, challenges, known browsers, and attempts that no longer count. None of them can be
- * used any more; deleting them keeps personal data to what is needed. Hourly is enough.
+ * Deletes expired data of sign-ins: sessions past their end or idle (with their challenges), links,
+ * challenges, known browsers, and attempts that no longer count. None of them can be used any more;
+ * deleting them limits personal data to what is needed. Hourly is enough.
  */
 export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()`;
 

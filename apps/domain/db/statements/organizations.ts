@@ -13,7 +13,7 @@ export const listOrganizationsSql = /* sql */ `
   select o.id, o.name, o.slug, o.kind, o.status, api.utc(o.created_at) as "createdAt"
   from organization o order by o.name collate "C", o.id`;
 
-/** An organization with the counts of what it has now. */
+/** An organization with the current counts of its objects. */
 export interface OrganizationDetails extends OrganizationRow {
   activeMembers: number;
   activeGrants: number;

@@ -1,4 +1,4 @@
-/** A delivery's workflow by what its id says. */
+/** A delivery's workflow, by its id. */
 export interface RunningRound {
   webhookId: string;
   eventId: string;
@@ -9,9 +9,9 @@ export interface RunningRound {
  * Lists the orphaned ones among running workflows: their delivery is parked or settled, or another
  * round of it is current.
  *
- * `$1`…`$3`: webhooks, events, rounds, arrays of equal length. One whose attempt settled it within
- * the last minute is left out: its workflow is about to end by itself. A webhook that is not in
- * this database belongs to another installation, and so do its workflows.
+ * `$1`…`$3`: webhooks, events, rounds, arrays of equal length. A workflow whose attempt settled the
+ * delivery within the last minute is excluded: it is about to end by itself. A webhook that is not
+ * in this database belongs to another installation, and so do its workflows.
  */
 export const listOrphanedWorkflowsSql = /* sql */ `
   select r.webhook_id as "webhookId", r.event_id as "eventId", r.round,
@@ -24,14 +24,14 @@ export const listOrphanedWorkflowsSql = /* sql */ `
   order by r.webhook_id, r.event_id, r.round`;
 
 /**
- * Takes the sweep over what runs, if it is due: one row, `{placeMs}` (Unix time, null: it begins
- * with the newest), and no other worker gets one for `$1` seconds. No row while it is not due. It
- * is not given back: when a worker dies, the next one continues with its part.
+ * Claims the sweep over running workflows, if it is due: one row, `{placeMs}` (Unix time, null: it
+ * begins with the newest), and no other worker gets one for `$1` seconds. No row while it is not
+ * due. It is not returned: when a worker dies, the next one continues.
  */
 export const claimSweepSql = /* sql */ `
   update workflow_sweep s set due_at = clock_timestamp() + make_interval(secs => $1)
   where s.due_at <= clock_timestamp()
   returning (extract(epoch from s.place) * 1000)::double precision as "placeMs"`;
 
-/** Notes where the next sweep goes on. `$1`: Unix time in ms, null: from the newest. */
+/** Records where the next sweep continues. `$1`: Unix time in ms, null: from the newest. */
 export const recordSweepSql = /* sql */ `update workflow_sweep s set place = to_timestamp($1::double precision / 1000)`;

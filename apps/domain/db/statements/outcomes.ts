@@ -11,9 +11,9 @@ const metric = (count: string, of: string, families: string) => /* sql */ `
  * De-identified outcomes of an organization over its window, one JSON object. `$2` is the
  * organization.
  *
- * `api.outcomes` sums below the read role and withholds every sum over fewer than five families, so
- * that no statement of that role could see one family's counts; the conditions here only decide
- * between an object and null.
+ * `api.outcomes` sums with its owner's rights and withholds every sum over fewer than five
+ * families, so that no statement of the read role can see one family's counts. The conditions here
+ * only decide between an object and null.
  */
 export const outcomesSql = /* sql */ `
   select json_build_object(

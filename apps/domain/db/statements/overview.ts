@@ -6,7 +6,7 @@ export interface Overview {
   liveKeys: number;
   /**
    * Whether a key was created since the organization's first sign-in. This and the other three
-   * `has…` stay true once they are. Keys and webhooks from before, such as samples, do not count.
+   * `has…` stay true. Older keys and webhooks, such as samples, do not count.
    */
   hasCreatedKey: boolean;
   /** Whether a key was ever used for a successful read, within the activity log's retention. */
@@ -30,20 +30,21 @@ export interface Overview {
   seatsUsed: number;
 }
 
-/** The maximum count of waiting deliveries; it means this many or more. */
+/** The highest count of waiting deliveries; it means this many or more. */
 export const waitingCountedTo = 10_000;
 
 /**
  * How many of the newest keys and webhooks are checked for past use, and how many of the oldest and
- * newest entries or deliveries of each: at most 20,000 index entries.
+ * newest rows or deliveries of each: at most 20,000 index entries.
  */
 const thingsChecked = 50;
 const rowsChecked = 200;
 
 /**
- * `$1` organization. Each part starts at an index of the organization and is bounded; the questions
- * about the past end at the first row that answers them. A key that is only refused, or a webhook
- * whose receiver accepts nothing, has as many such rows as it likes: its first and its last are looked at.
+ * `$1` organization. Each part starts at an index of the organization and is bounded; a question
+ * about the past ends at the first row that answers it. A key that is only refused, or a webhook
+ * whose receiver accepts nothing, may have any number of such rows, so only its first and last ones
+ * are checked.
  */
 const overviewSql = /* sql */ `
   with first_sign_in as (

@@ -1,12 +1,12 @@
 /**
  * Suspends active webhooks that have failed for `$1` seconds without accepting anything, of which
- * at least two events failed, and that were tried within the last `$2` seconds, each with its
- * activity line. At most 100 a statement. Returns a row per webhook: `{organizationId, webhookId}`.
+ * at least two events failed, and that were tried within the last `$2` seconds, each with an
+ * activity row. At most 100 a statement. Returns a row per webhook: `{organizationId, webhookId}`.
  * Their deliveries are parked with them.
  *
- * `failing_seconds` counts what `recordOutcomeSql` explains, and it is never more than the time
- * since `failing_since`, which has the index. A webhook that was not tried lately has nothing open,
- * or the service cannot try it.
+ * `failing_seconds` counts what `recordOutcomeSql` explains. It is never more than the time since
+ * `failing_since`, which has the index. A webhook without a recent attempt has nothing open, or the
+ * service cannot try it.
  */
 export const suspendFailingWebhooksSql = /* sql */ `
   with failing as (
@@ -30,13 +30,13 @@ export const suspendFailingWebhooksSql = /* sql */ `
   select p.organization_id as "organizationId", p.id as "webhookId" from suspended p`;
 
 /**
- * Starts deliveries of resumed webhooks again, at most `$1` of each webhook: those that were
- * started before it was parked, in a new round that is due now. Returns a row per webhook:
+ * Restarts deliveries of resumed webhooks, at most `$1` of each webhook: those that were started
+ * before it was parked, in a new round that is due now. Returns a row per webhook:
  * `{organizationId, webhookId, deliveries}`.
  *
- * It keeps `$1` of them ahead of the relay and no more, so a million deliveries are each written
- * when they are about to be claimed. They go before what happened while the webhook was parked,
- * which was never started.
+ * It stays at most `$1` of them ahead of the relay, so each of a million deliveries is written just
+ * before it is claimed. They precede what occurred while the webhook was parked, which was never
+ * started.
  */
 export const restartDeliveriesSql = /* sql */ `
   with hook as (
@@ -78,12 +78,12 @@ export const restartDeliveriesSql = /* sql */ `
   from restarted r group by r.organization_id, r.webhook_id order by r.webhook_id`;
 
 /**
- * Cancels open deliveries of deleted webhooks, at most `$1` of each, with an activity line per
+ * Cancels open deliveries of deleted webhooks, at most `$1` of each, with an activity row per
  * webhook (`delivery.cancel`, by `$2`, null for no person). Returns a row per webhook:
  * `{organizationId, webhookId, deliveries}`.
  *
- * Rows that another process holds are passed over, so that it never waits for a delivery: its
- * holder may be about to take the webhook's row. An event is stored without a lock on its webhooks,
+ * Rows that another process has locked are skipped, so that it never waits for a delivery whose
+ * holder may be about to lock the webhook's row. An event is stored without a lock on its webhooks,
  * so one may be stored for a webhook that is being deleted; hence `follow_until`.
  */
 const cancelSql = (which: string, address = 'null') => /* sql */ `
@@ -124,7 +124,7 @@ const cancelSql = (which: string, address = 'null') => /* sql */ `
   select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.deliveries from moved m
     order by m.webhook_id`;
 
-/** The same for every webhook that was deleted and has deliveries left, or may get one. */
+/** The same for every deleted webhook that has deliveries left, or may get one. */
 export const cancelDeliveriesSql = cancelSql('w.follow_until is not null');
 
 /**
@@ -141,5 +141,5 @@ export const countOpenDeliveriesSql = /* sql */ `
   select count(*)::integer as deliveries from (
     select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.state = 'waiting' limit 10000) o`;
 
-/** Deletes rotated secrets whose overlap has ended; they sign nothing any more. */
+/** Deletes rotated secrets whose overlap has ended. */
 export const purgeExpiredSecretsSql = /* sql */ `select purge_expired_secrets()`;

@@ -1,15 +1,15 @@
 /**
- * Whether a delivery keeps its round when it is sent again: it waits, and no workflow was started
- * for it, or one of the webhook's current epoch. `$1`, `$2` as everywhere in this file.
+ * Whether a delivery keeps its round when it is sent again: it waits, and has no workflow or one of
+ * the webhook's current epoch. `$1`, `$2` as everywhere in this file.
  */
 const keepsRound = /* sql */ `(d.state = 'waiting' and (not d.started
   or d.epoch = (select w.epoch from webhook w where w.organization_id = $1 and w.id = $2)))`;
 
 /**
- * What sending a delivery again means, by its state: a settled one waits in a new round, due now.
- * One that waits is due now and keeps its round: when its workflow runs (`started`), the caller
- * notifies that workflow; when it does not, the relay starts it. Columns on the right are those of the
- * row as it is when it is changed.
+ * How a delivery is sent again, by its state. A settled one waits in a new round, due now. A
+ * waiting one is due now and keeps its round: when its workflow runs (`started`), the caller
+ * notifies that workflow; otherwise the relay starts one. Columns on the right are those of the row
+ * when it is changed.
  */
 const restarted = /* sql */ `
   state = 'waiting', settled_at = null, next_attempt_at = clock_timestamp(),
@@ -18,15 +18,15 @@ const restarted = /* sql */ `
   claimed = ${keepsRound} and d.claimed,
   leased_until = case when ${keepsRound} then d.leased_until end`;
 
-/** No retry is requested while an attempt is under way. `$1`, `$2` as everywhere in this file. */
+/** No retry is requested while an attempt is in progress. `$1`, `$2` as everywhere in this file. */
 const isAttempting = /* sql */ `exists (
   select from delivery_attempt a
   where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = d.event_id and a.finished_at is null)`;
 
 /**
  * Sends one delivery again. `$1` organization, `$2` webhook, `$3` event. Returns
- * `{round, started}`: started when a workflow of that round runs, which is to be notified; no row when
- * it is neither settled nor waiting.
+ * `{round, started}`: `started` when a workflow of that round runs and has to be notified; no row
+ * when the delivery is neither settled nor waiting.
  */
 export const redeliverOneSql = /* sql */ `
   update delivery d set ${restarted}
@@ -41,7 +41,7 @@ const hasFailed = /* sql */ `(s.state = 'exhausted' or s.state = 'waiting' and s
 export interface RedeliveredRow {
   eventId: string;
   round: number;
-  /** Its workflow of that round runs, and is to be notified. */
+  /** Whether its workflow of that round runs and has to be notified. */
   started: boolean;
 }
 
@@ -49,28 +49,28 @@ export interface RedeliveredRow {
 export interface RedeliveredPageRow {
   redelivered: RedeliveredRow[];
   /**
-   * How many deliveries it looked at, as integer; with `next` null to the end, otherwise up to
+   * How many deliveries it checked, as integer; to the end when `next` is null, otherwise up to
    * `next`.
    */
   seen: number;
-  /** How many of those the selection names. */
+  /** How many of those the selection includes. */
   matched: number;
-  /** The event to go on after; null when it has seen them all. */
+  /** The event after which the next page begins; null when all have been checked. */
   next: string | null;
 }
 
 /**
  * Sends a page of a webhook's deliveries again, in the order of their events.
  *
- * `$1` organization, `$2` webhook, `$3` the event after which it goes on and `$4` the one it stops
- * before, `$5` how many deliveries it looks at, `$6` how many it sends at most. Either a range:
- * events from `$7` to before `$8`, all but cancelled ones, or with `$11` those that failed; or, `$7`
- * null, all failed since `$9`: exhausted since, or failed before and waiting for another attempt.
- * `$10` events before this moment are too old.
+ * `$1` organization, `$2` webhook, `$3` the event after which it begins and `$4` the one before
+ * which it stops, `$5` how many deliveries it checks, `$6` how many it sends at most. Either a
+ * range: events from `$7` to before `$8`, all but cancelled ones, or with `$11` those that failed;
+ * or, `$7` null, all failed since `$9`: exhausted since, or failed before and waiting for another
+ * attempt. Events before `$10` are too old.
  *
- * Returns one row. It looks at a bounded number of rows, so that a page of a webhook with a million
- * deliveries, none of which match, is quick too. Rows are locked in the order of their events, so
- * that two that send the same again wait for each other instead of for ever.
+ * Returns one row. It checks a bounded number of rows, so that a page of a webhook with a million
+ * deliveries, none of which match, is fast too. Rows are locked in the order of their events, so
+ * that two calls for the same events wait for each other and do not deadlock.
  */
 export const redeliverPageSql = /* sql */ `
   with seen as (

@@ -1,4 +1,4 @@
-/** How a redelivery stands, as the one who carries it out sees it. */
+/** The progress of a redelivery, for the workflow that carries it out. */
 export interface RedeliveryPageRow {
   webhookId: string;
   state: 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
@@ -6,15 +6,15 @@ export interface RedeliveryPageRow {
   from: string | null;
   to: string | null;
   failedSince: string | null;
-  /** Of a range, whether only what has failed is sent again. */
+  /** For a range, whether only failed deliveries are sent again. */
   onlyFailed: boolean;
   requestedAt: string;
   isCancelAsked: boolean;
   pages: number;
-  /** The event after which the next page goes on; null before the first. */
+  /** The event after which the next page begins; null before the first. */
   reached: string | null;
   seenAll: boolean;
-  /** Events whose running workflows are still to be notified. */
+  /** Events whose running workflows have to be notified. */
   unnotified: string[];
   seen: number;
   queued: number;
@@ -29,10 +29,10 @@ const columns = /* sql */ `
   r.unnotified, r.seen, r.queued, r.retries_requested as "retriesRequested"`;
 
 /**
- * Claims redeliveries without a lease, at most `$1`, for `$2` seconds: those that were
- * asked for, and those whose workflow has done no page for as long as the lease of its last one.
- * Returns a row each: `{organizationId, redeliveryId, page, perSecond}`, `page` being how many are
- * done, and `perSecond` null for the worker's own rate.
+ * Claims redeliveries without a lease, at most `$1`, for `$2` seconds: requested ones, and those
+ * whose workflow has done no page since the lease of its last one. Returns a row each:
+ * `{organizationId, redeliveryId, page, perSecond}`, `page` being the number of pages done, and
+ * `perSecond` null for the worker's own rate.
  */
 export const claimRedeliveriesSql = /* sql */ `
   update redelivery r set leased_until = clock_timestamp() + make_interval(secs => $2)
@@ -52,10 +52,10 @@ export const lockRedeliverySql = /* sql */ `
   select ${columns} from redelivery r where r.organization_id = $1 and r.id = $2 for no key update`;
 
 /**
- * Notes that a page is done. `$1`, `$2` the redelivery, `$3` where the next one goes on (null:
- * there is none), `$4` the events whose workflows are to be notified, `$5` how many deliveries it saw,
- * `$6` how many it put into the queue, `$7` seconds after which another worker claims it, `$8` how
- * many the selection names.
+ * Records that a page is done. `$1`, `$2` the redelivery, `$3` where the next one begins (null:
+ * there is none), `$4` the events whose workflows have to be notified, `$5` how many deliveries it
+ * checked, `$6` how many it queued, `$7` seconds after which another worker claims it, `$8` how
+ * many the selection includes.
  */
 export const recordPageSql = /* sql */ `
   update redelivery r set state = 'running', pages = r.pages + 1, reached = coalesce($3, r.reached),
@@ -77,14 +77,14 @@ export const listUnnotifiedSql = /* sql */ `
     and d.next_attempt_at <= clock_timestamp()
   order by d.event_id`;
 
-/** Notes that the workflows of page `$3` were notified. `$1`, `$2` the redelivery. */
+/** Records that the workflows of page `$3` were notified. `$1`, `$2` the redelivery. */
 export const recordNotifiedSql = /* sql */ `
   update redelivery r set unnotified = '{}'
   where r.organization_id = $1 and r.id = $2 and r.pages = $3
   returning ${columns}`;
 
 /**
- * Ends an open redelivery, with its activity line. `$1`, `$2` the redelivery, `$3` `done`,
+ * Ends an open redelivery, with its activity row. `$1`, `$2` the redelivery, `$3` `done`,
  * `cancelled` or `ended`, `$4` why it ended early, or null. Returns its row; none when it had ended
  * before.
  */

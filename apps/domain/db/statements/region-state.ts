@@ -1,6 +1,6 @@
 import { isAdmittingSql } from './delivery-admission.ts';
 
-/** What the operator shows of a region's database. */
+/** The state of a region's database, as the operator shows it. */
 export interface RegionState {
   /** Names of the migrations that were applied, in order. */
   migrations: string[];
@@ -17,8 +17,8 @@ export interface RegionState {
 }
 
 /**
- * The state of a region in one row, `{state: RegionState}`; `readLedgerSql` gives the ledger. Open
- * deliveries and webhooks that are not well have partial indexes.
+ * The state of a region in one row, `{state: RegionState}`; `readLedgerSql` reads the ledger. Open
+ * deliveries and failing webhooks have partial indexes.
  */
 export const readRegionStateSql = /* sql */ `
   with late as (

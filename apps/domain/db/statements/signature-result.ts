@@ -1,15 +1,15 @@
 /**
- * Two statements of one transaction, because the second must see the secrets as they are once the
- * first has the webhook's row: a rotation that held it makes the result one on the past. `$1`
+ * Two statements of one transaction, because the second one must see the secrets after the first
+ * has locked the webhook's row: a rotation that held it makes the result outdated. `$1`
  * organization, `$2` webhook.
  */
 export const lockWebhookSql = /* sql */ `
   select from webhook w where w.organization_id = $1 and w.id = $2 for no key update`;
 
 /**
- * Writes a result, with its activity line, on a webhook that is what it was when it was checked:
- * `$3` its URL, `$4` the id of its newest secret. `$5` the result. One row, `{recorded}`: false
- * when it was changed or deleted meanwhile.
+ * Writes a result, with its activity row, on a webhook that has not changed since the check: `$3`
+ * its URL, `$4` the id of its newest secret, `$5` the result. One row, `{recorded}`: false when it
+ * was changed or deleted meanwhile.
  */
 export const recordSignatureResultSql = /* sql */ `
   with webhook_now as (

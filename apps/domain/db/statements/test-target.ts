@@ -1,6 +1,6 @@
 /**
- * Where a test event goes. `secrets` are sealed, base64, newest first, null for none;
- * `newestSecretId` names the first. `nowMs` is Unix time by PostgreSQL's clock.
+ * The target of a test event. `secrets` are sealed, base64, newest first, null for none;
+ * `newestSecretId` is the id of the first. `nowMs` is Unix time by PostgreSQL's clock.
  */
 export interface TestTarget {
   url: string;
@@ -10,8 +10,8 @@ export interface TestTarget {
 }
 
 /**
- * A webhook that is not deleted, with the secrets that sign now. `$1` organization, `$2` webhook;
- * no row when there is none.
+ * A webhook that is not deleted, with its valid secrets. `$1` organization, `$2` webhook; no row
+ * when there is none.
  */
 export const testTargetSql = /* sql */ `
   select w.url, s.secrets, s."newestSecretId",
