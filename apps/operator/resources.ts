@@ -104,6 +104,30 @@ export interface RegionSpec {
     namespace: string;
     /** Name of the Temporal worker deployment of this release's workers. */
     deployment?: string;
+    /**
+     * How long Temporal keeps the histories of closed workflows, such as `72h`. The operator sets
+     * it, and creates the namespace if it is missing. Without it, the operator does neither.
+     */
+    retention?: string;
+    /**
+     * `Managed`: the operator creates the search attributes of deliveries, and TemporalReady is
+     * false without them. `Unmanaged`: workers create them when they start, and deliver without
+     * them.
+     */
+    searchAttributes: 'Managed' | 'Unmanaged';
+    /**
+     * Limits of the task queue `deliver-slow`, which has retries, deliveries to failing webhooks
+     * and test events. A limit that is left out is removed. Without `queueLimits`, the operator
+     * changes none.
+     */
+    queueLimits?: {
+      /** Tasks a second of the region. */
+      retriesPerSecond?: number;
+      /**
+       * Tasks a second of each organization. Temporal applies it with `matching.enableFairness`.
+       */
+      retriesPerSecondPerOrganization?: number;
+    };
     /** Whether Temporal is reached by TLS. */
     tls: boolean;
     /** Name that Temporal's certificate is for. Default is the host of `address`. */
@@ -186,6 +210,17 @@ export interface RegionSpec {
       /** Key in the Secret. */
       key: string;
     };
+  };
+  /**
+   * The peppers of API keys, `KEY_PEPPERS`. The operator does not read them. The status has the
+   * active keys of each version in any case.
+   */
+  peppers?: {
+    /**
+     * Version of the first pepper. KeysFresh is false while an active API key needs another one.
+     * Set it when every pod creates keys with that pepper.
+     */
+    newest: number;
   };
   /**
    * Whether deliveries of the region are sent. Without it, the operator leaves that as it is, for

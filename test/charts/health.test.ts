@@ -74,6 +74,7 @@ const held = (state: string, isDrained: boolean) => ({
   database: { ...database, admission: { ...database.admission, state, isDrained } },
 });
 const sealing = { newest: 1, counts: [], unused: [], missing: [] };
+const temporal = { retentionSeconds: 86_400, attributes: null, limits: null };
 const workers = { currentBuild: 'b2', ramping: null, builds: [] };
 const region = {
   ...regionIn('us', { release: { version: '0.1.0', buildId: 'b2' } }),
@@ -83,11 +84,11 @@ const rollout = (state: string, counts: { replayed: number | null; failed: numbe
   isOpen: true,
   newest: { request: 'b2', isRunning: false, progress: { buildId: 'b2', state, reason: null, message: '', ...counts } },
 });
-type Change = Partial<{ database: object; workers: object | null; rollout: object }>;
+type Change = Partial<{ database: object; temporal: object | null; workers: object | null; rollout: object }>;
 const observe = (change: Change = {}) =>
   reportRegion(
     region,
-    { database, workers, sealing, rollout: null, ...change } as Parameters<typeof reportRegion>[1],
+    { database, temporal, workers, sealing, rollout: null, ...change } as Parameters<typeof reportRegion>[1],
     null,
   ).conditions;
 
@@ -109,6 +110,7 @@ const regions: [what: string, conditions: JudgedCondition[], health: string, rel
   ],
   ['Ready', observe(), 'Healthy', 'current'],
   ['not migrated', observe({ database: { reason: 'NotMigrated', message: '' } }), 'Progressing', 'waiting'],
+  ['without a namespace', observe({ temporal: null }), 'Progressing', 'waiting'],
   ['lacks migrations', observe({ database: { ...database, migrations: ['0001'] } }), 'Progressing', 'waiting'],
   ['without a current build', observe({ workers: { ...workers, currentBuild: null } }), 'Progressing', 'waiting'],
   [

@@ -6,6 +6,7 @@ import { planAdmission } from '../../apps/operator/region/admission.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { planSealing } from '../../apps/operator/region/sealing.ts';
+import type { ObservedNamespace } from '../../apps/operator/region/temporal-namespace.ts';
 import { kinds, type Region } from '../../apps/operator/resources.ts';
 
 const { group, version } = kinds.Region;
@@ -24,7 +25,13 @@ const region: Region = {
     region: 'us',
     release: { version: '0.1.0', buildId: 'b2' },
     database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } },
-    temporal: { address: 'temporal:7233', namespace: 'us', deployment: 'org-api-us', tls: false },
+    temporal: {
+      address: 'temporal:7233',
+      namespace: 'us',
+      deployment: 'org-api-us',
+      tls: false,
+      searchAttributes: 'Unmanaged',
+    },
   },
 };
 const database = {
@@ -44,7 +51,8 @@ const sealing: Sealing = {
   unused: [1],
   missing: [],
 };
-const healthy: ObservedRegion = { database, workers, sealing, rollout: null };
+const temporal: ObservedNamespace = { retentionSeconds: 86_400, attributes: null, limits: null };
+const healthy: ObservedRegion = { database, temporal, workers, sealing, rollout: null };
 
 /** Type, status and reason of each condition that is not true; Ready first. */
 const problemsOf = (observed: ObservedRegion | null) =>
@@ -140,7 +148,7 @@ describe('the status of a Region', () => {
 
   it('says Unknown of what could not be read, and still shows the rest', () => {
     const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
-    const observed = { ...healthy, workers: away, rollout: null };
+    const observed = { ...healthy, temporal: away, workers: away, rollout: null };
 
     expect(problemsOf(observed)).toEqual([
       'Ready Unknown TemporalUnreachable',
@@ -202,6 +210,9 @@ describe('the sealing keys of a Region', () => {
     spec: { ...region.spec, sealing: { resealWith, databaseSecretRef: { name: 'org-api', key: 'DATABASE_URL' } } },
   });
   const reseal = { kind: 'resealSecrets', version: 2 };
+  const newPepper = { version: 2, count: 9 };
+  const unknown = { reason: 'NoSecretKeys' as const, message: 'No keys.' };
+  const away = { reason: 'DatabaseUnreachable' as const, message: 'Away.' };
 
   it.each<[string, Sealing, string]>([
     ['the newest key seals everything', sealing, 'True NewestKeySeals'],
@@ -233,6 +244,33 @@ describe('the sealing keys of a Region', () => {
     expect(planSealing(withVersion(3), observed)).toEqual([]);
     expect(planSealing(withVersion(2), healthy)).toEqual([]);
     expect(planSealing(withVersion(2), { ...healthy, sealing: { ...old, missing: [1] } })).toEqual([]);
+  });
+
+  it.each<[string, Partial<ObservedRegion>, string]>([
+    ['active API keys need an older pepper', {}, 'False OldPepperVerifies'],
+    ['no active API key needs one', { database: { ...database, peppers: [newPepper] } }, 'True NewestKeySeals'],
+    ['there is no active API key', { database: { ...database, peppers: [] } }, 'True NewestKeySeals'],
+    ['an older key seals something too', { sealing: old }, 'False OldKeySeals'],
+    ['the sealing keys are unknown', { sealing: unknown }, 'False OldPepperVerifies'],
+    [
+      'the sealing keys are unknown, and no key needs an older pepper',
+      { sealing: unknown, database: { ...database, peppers: [newPepper] } },
+      'Unknown NoSecretKeys',
+    ],
+    ['the database cannot be read', { database: away }, 'Unknown DatabaseUnreachable'],
+  ])('are judged with the peppers that the spec declares when %s', (_, change, told) => {
+    const declared = { ...region, spec: { ...region.spec, peppers: { newest: 2 } } };
+    const { conditions } = reportRegion(declared, { ...healthy, ...change }, null);
+    const fresh = conditions.filter(({ type }) => type === 'KeysFresh');
+
+    expect(fresh.map(({ status, reason }) => `${status} ${reason}`)).toEqual([told]);
+  });
+
+  it('name the versions of the peppers that active API keys still need', () => {
+    const declared = { ...region, spec: { ...region.spec, peppers: { newest: 2 } } };
+    const { conditions } = reportRegion(declared, healthy, null);
+
+    expect(conditions.find(({ type }) => type === 'KeysFresh')?.message).toContain('version 1: 4.');
   });
 
   it('say why sealing again failed', () => {

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CustomObjectsApi } from '@kubernetes/client-node';
+import { Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { currentMigration } from '#domain/db/migrations/index.ts';
@@ -10,6 +12,8 @@ import { createLog } from '#runtime/log.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
+import { deliveryAttributes, keywordType } from '#workflows/deliver-event/search-attributes.ts';
+import { deliverSlowQueue } from '#workflows/deliver-event/types.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/resources.ts';
@@ -59,11 +63,14 @@ async function setup({ kubeConfig = server.kubeConfig, now = () => performance.n
   });
   const operator = await startOperator(config, createLog({ level: 'silent', name: 'operator', region: 'us' }), now);
   onTestFinished(() => operator.stop());
+  const temporal = await Connection.connect({ address: inject('temporalAddress') });
+  onTestFinished(() => temporal.close());
   const api = server.kubeConfig.makeApiClient(CustomObjectsApi);
   const { version, plural } = kinds.Region;
   return {
     statusOf: async (page: string) => (await fetch(new URL(page, operator.metricsUrl))).status,
     operator,
+    temporal,
     database,
     namespace,
     make,
@@ -181,6 +188,88 @@ describe('the operator', () => {
       `select organization_id as "organizationId", webhook_id as "webhookId", sealed from webhook_secret`,
     );
     expect(rows.map(({ sealed, ...owner }) => unsealSecret(sealed, owner, newerSealingKeys))).toEqual([secret]);
+  });
+
+  it('creates the namespace of Temporal as the Region declares it, and follows the Region', async () => {
+    const { applySecret, applyRegion, readStatus, temporal } = await setup();
+    const namespace = `org-api-test-${crypto.randomUUID()}`;
+    const { workflowService, operatorService } = temporal;
+    const readReason = async () =>
+      (await readStatus())?.conditions?.find(({ type }) => type === 'TemporalReady')?.reason;
+    const readRetention = async () =>
+      Number((await workflowService.describeNamespace({ namespace })).config?.workflowExecutionRetentionTtl?.seconds);
+    const readLimits = async () => {
+      const taskQueue = { name: deliverSlowQueue };
+      const request = { namespace, taskQueue, taskQueueType: 2, reportConfig: true };
+      const { config, effectiveRateLimit } = await workflowService.describeTaskQueue(request);
+      const each = config?.fairnessKeysRateLimitDefault?.rateLimit?.requestsPerSecond;
+      return { all: effectiveRateLimit?.requestsPerSecond, each };
+    };
+    await applySecret();
+
+    await applyRegion({ namespace });
+    await vi.waitFor(async () => expect(await readReason()).toBe('NamespaceMissing'), waiting);
+    const queueLimits = { retriesPerSecond: 50, retriesPerSecondPerOrganization: 5 };
+    await applyRegion({ namespace, retention: '48h', searchAttributes: 'Managed', queueLimits });
+    await vi.waitFor(async () => expect(await readReason()).toBe('NamespaceAnswers'), waiting);
+    expect(await readRetention()).toBe(48 * 3_600);
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+    expect(Object.keys(customAttributes ?? {})).toEqual(
+      expect.arrayContaining(deliveryAttributes.map(({ name }) => name)),
+    );
+    expect(await readLimits()).toEqual({ all: 50, each: 5 });
+
+    await workflowService.updateNamespace({ namespace, config: { workflowExecutionRetentionTtl: msToTs('3 days') } });
+    await applyRegion({ namespace, retention: '48h', queueLimits: { retriesPerSecond: 20 } });
+    await vi.waitFor(async () => expect(await readRetention()).toBe(48 * 3_600), waiting);
+    await vi.waitFor(async () => expect(await readLimits()).toEqual({ all: 20, each: undefined }), waiting);
+  });
+
+  it('says what Temporal refused, and that the region is not Ready', async () => {
+    const { applySecret, applyRegion, readStatus, temporal } = await setup();
+    const namespace = `org-api-test-${crypto.randomUUID()}`;
+    const workflowExecutionRetentionPeriod = msToTs('1 day');
+    await temporal.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
+    // A server keeps ten of a type, so it refuses the attributes of deliveries.
+    const searchAttributes = Object.fromEntries(
+      Array.from({ length: 10 }, (_, index) => [`Taken${index}`, keywordType]),
+    );
+    const fill = () => temporal.operatorService.addSearchAttributes({ namespace, searchAttributes });
+    await vi.waitFor(fill, waiting); // the server's nodes learn of a namespace within seconds
+    await applySecret();
+
+    await applyRegion({ namespace, searchAttributes: 'Managed' });
+
+    await vi.waitFor(async () => {
+      const conditions = (await readStatus())?.conditions ?? [];
+      const told = conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+      expect(told).toContain('TemporalReady False TemporalRefused');
+      expect(told).toContain('Ready False TemporalRefused');
+      expect(conditions.find(({ type }) => type === 'TemporalReady')?.message).toContain('AddSearchAttributes');
+    }, waiting);
+  });
+
+  it('counts the active API keys that still need an older pepper, until none does', async () => {
+    const { applySecret, applyRegion, readStatus, database, make } = await setup();
+    const owner = new pg.Client({ connectionString: database.ownerUrl });
+    await owner.connect();
+    onTestFinished(() => owner.end());
+    await make.apiKey();
+    await applySecret();
+    const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
+    const readFreshness = async () => {
+      const { conditions, secrets } = (await readStatus()) ?? {};
+      return { reason: conditions?.find(({ type }) => type === 'KeysFresh')?.reason, peppers: secrets?.peppers };
+    };
+
+    await applyRegion({}, { webhooks, peppers: { newest: 2 } });
+    const old = { reason: 'OldPepperVerifies', peppers: [{ version: 1, count: 1 }] };
+    await vi.waitFor(async () => expect(await readFreshness()).toEqual(old), waiting);
+    await owner.query('update api_key set revoked_at = now(), slot = null');
+    await vi.waitFor(
+      async () => expect(await readFreshness()).toEqual({ reason: 'NewestKeySeals', peppers: [] }),
+      waiting,
+    );
   });
 
   it('names the Secret that is missing, and shows what Temporal says meanwhile', async () => {

@@ -10,6 +10,9 @@ export const webhookAttribute = defineSearchAttributeKey('OrgApiWebhook', 'KEYWO
 export const eventAttribute = defineSearchAttributeKey('OrgApiEvent', 'KEYWORD');
 export const eventTypeAttribute = defineSearchAttributeKey('OrgApiEventType', 'KEYWORD');
 
+/** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */
+export const keywordType = 2;
+
 /** All search attributes that a namespace needs. */
 export const deliveryAttributes = [
   organizationAttribute,

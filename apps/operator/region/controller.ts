@@ -3,20 +3,22 @@ import type { Controller, JudgedCondition, Note } from '../controller/contract.t
 import { kinds, type Region } from '../resources.ts';
 import { type AdmissionAction, nameAdmission, planAdmission } from './admission.ts';
 import type { Connections } from './connections.ts';
-import { type ObservedRegion, observeRegion } from './observe.ts';
+import { type ObservedRegion, observeRegion, temporalDeadlineMs } from './observe.ts';
 import { reportRegion } from './report.ts';
 import { planRollout, type RolloutAction } from './rollout-plan.ts';
 import type { Rollouts } from './rollouts.ts';
 import { planSealing, resealSecrets, type SealingAction } from './sealing.ts';
+import { planTemporal } from './temporal.ts';
+import { changeNamespace, type TemporalAction } from './temporal-namespace.ts';
 
 /** How often a region is looked at: its state is not in Kubernetes, so no watch shows it. */
 const resyncMs = 15_000;
 
-type RegionAction = AdmissionAction | SealingAction | RolloutAction;
+type RegionAction = AdmissionAction | SealingAction | RolloutAction | TemporalAction;
 
 /**
- * Keeps the status of a Region true. Holds its deliveries, seals its secrets again and rolls its
- * workers out as the spec says.
+ * Keeps the status of a Region true. Holds its deliveries, seals its secrets again, rolls its workers
+ * out and sets up Temporal's namespace as the spec says.
  */
 export function createRegionController(options: {
   connections: Connections;
@@ -32,6 +34,7 @@ export function createRegionController(options: {
       ...planAdmission(region, observed),
       ...planSealing(region, observed),
       ...planRollout(region, observed),
+      ...planTemporal(region, observed),
     ],
     async execute(action, region, signal) {
       switch (action.kind) {
@@ -50,6 +53,15 @@ export function createRegionController(options: {
           return rollouts.endShare(region);
         case 'startRollout':
           return rollouts.start(region, action.input);
+        case 'createNamespace':
+        case 'setRetention':
+        case 'addSearchAttributes':
+        case 'setQueueLimits': {
+          const connection = await connections.openTemporal(region);
+          const { namespace } = region.spec.temporal;
+          const deadline = Date.now() + temporalDeadlineMs;
+          return connection.withDeadline(deadline, () => changeNamespace(connection, namespace, action));
+        }
       }
     },
     describe,
@@ -75,5 +87,13 @@ function describe(action: RegionAction): Note | null {
       return { reason: 'ShareEnded', message: 'The current build takes all traffic again.' };
     case 'startRollout':
       return { reason: 'RolloutStarted', message: 'The build of the release replays histories, then takes traffic.' };
+    case 'createNamespace':
+      return { reason: 'NamespaceCreated', message: 'Temporal has the namespace of this region.' };
+    case 'setRetention':
+      return { reason: 'RetentionSet', message: `Temporal keeps closed workflows for ${action.retentionSeconds} s.` };
+    case 'addSearchAttributes':
+      return { reason: 'SearchAttributesAdded', message: `The namespace has ${action.names.join(', ')}.` };
+    case 'setQueueLimits':
+      return { reason: 'QueueLimitsSet', message: 'The task queue of retries has the limits of the spec.' };
   }
 }

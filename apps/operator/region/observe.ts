@@ -10,6 +10,7 @@ import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
 import type { ObservedRollout, Rollouts } from './rollouts.ts';
 import { readSealing } from './sealing-keys.ts';
+import { type ObservedNamespace, readNamespace } from './temporal-namespace.ts';
 import { readWorkers, type Workers } from './workers.ts';
 
 /** Something that could not be read, and why. */
@@ -18,6 +19,8 @@ export type Unreadable = Failure;
 /** What was found of a region. A part that could not be read says why; the others are still shown. */
 export interface ObservedRegion {
   database: (RegionState & { ledgerDifference: number; admission: DeliveryAdmission }) | Unreadable;
+  /** Null: Temporal has no such namespace. */
+  temporal: ObservedNamespace | Unreadable | null;
   /** Null: the spec names no deployment, or Temporal knows none of that name. */
   workers: Workers | Unreadable | null;
   /** What is sealed with which key. */
@@ -28,7 +31,8 @@ export interface ObservedRegion {
 
 export const isUnreadable = (part: object | null): part is Unreadable => part !== null && 'reason' in part;
 
-const temporalDeadlineMs = 5_000;
+/** For the requests to Temporal of one step. */
+export const temporalDeadlineMs = 5_000;
 
 /** Reads the region's PostgreSQL and Temporal, each by itself. */
 export async function observeRegion(
@@ -36,23 +40,14 @@ export async function observeRegion(
   connections: Connections,
   rollouts: Pick<Rollouts, 'isOpen' | 'find'>,
 ): Promise<ObservedRegion> {
-  const { temporal, workers: workersSpec } = region.spec;
-  const [database, sealing, workers, rollout] = await Promise.all([
+  const { workers: workersSpec } = region.spec;
+  const [database, sealing, temporal, rollout] = await Promise.all([
     readPart('DatabaseUnreachable', 'PostgreSQL', async () => {
       const { pool } = await connections.openDatabase(region);
       return readMigrated(() => readDatabase(pool));
     }),
     readPart('DatabaseUnreachable', 'PostgreSQL', () => readMigrated(() => readSealing(region, connections))),
-    readPart('TemporalUnreachable', 'Temporal', async () => {
-      const connection = await connections.openTemporal(region);
-      const { namespace, deployment: deploymentName } = temporal;
-      return connection.withDeadline(Date.now() + temporalDeadlineMs, async () => {
-        await connection.workflowService.describeNamespace({ namespace });
-        return deploymentName === undefined
-          ? null
-          : readWorkers(connection.workflowService, { namespace, deploymentName });
-      });
-    }),
+    readPart('TemporalUnreachable', 'Temporal', () => readTemporal(region, connections)),
     workersSpec?.rollout?.mode !== 'Operator'
       ? null
       : readPart('TemporalUnreachable', 'Temporal', async () => ({
@@ -60,7 +55,22 @@ export async function observeRegion(
           newest: await rollouts.find(region),
         })),
   ]);
-  return { database, sealing, workers, rollout };
+  const parts = isUnreadable(temporal) ? { temporal, workers: temporal } : temporal;
+  return { database, sealing, ...parts, rollout };
+}
+
+async function readTemporal(
+  region: Region,
+  connections: Connections,
+): Promise<{ temporal: ObservedNamespace | null; workers: Workers | null }> {
+  const connection = await connections.openTemporal(region);
+  const { namespace, deployment: deploymentName } = region.spec.temporal;
+  return connection.withDeadline(Date.now() + temporalDeadlineMs, async () => {
+    const temporal = await readNamespace(connection, region);
+    const isPresent = temporal !== null && deploymentName !== undefined;
+    const workers = isPresent ? await readWorkers(connection.workflowService, { namespace, deploymentName }) : null;
+    return { temporal, workers };
+  });
 }
 
 async function readPart<T>(reason: Reason, server: string, read: () => Promise<T>): Promise<T | Unreadable> {

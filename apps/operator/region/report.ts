@@ -4,8 +4,10 @@ import { condition } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
 import { judgeAdmission, nameAdmission } from './admission.ts';
+import { judgeKeys } from './keys.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
-import { judgeSealing, showSealed } from './sealing.ts';
+import { showSealed } from './sealing.ts';
+import { judgeTemporal } from './temporal.ts';
 
 /**
  * Returns the status of a Region. What could not be read is left out of the fields and makes its
@@ -20,7 +22,7 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
   }
   const parts = [
     judgeSchema(observed),
-    judgeTemporal(observed),
+    judgeTemporal(region, observed, failure),
     ...judgeReplay(region, observed),
     judgeWorkers(region, observed),
     judgeLedger(observed),
@@ -35,7 +37,7 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
       ...judgeProgress(observed),
       ...parts,
       judgeAdmission(observed),
-      judgeSealing(region, observed, failure),
+      judgeKeys(region, observed, failure),
     ],
   };
 }
@@ -111,11 +113,6 @@ function judgeSchema({ database }: ObservedRegion): JudgedCondition {
       `The newest migration is ${newest}, which this operator does not know.`,
     );
   return condition(type, true, 'MigrationsApplied', `The newest migration is ${newest}.`);
-}
-
-function judgeTemporal({ workers }: ObservedRegion): JudgedCondition {
-  if (isUnreadable(workers)) return condition('TemporalReady', null, workers.reason, workers.message);
-  return condition('TemporalReady', true, 'NamespaceAnswers', 'Temporal answers for the namespace of this region.');
 }
 
 function judgeWorkers({ spec }: Region, { workers }: ObservedRegion): JudgedCondition {

@@ -17,10 +17,10 @@ export type RolloutAction =
  */
 export function planRollout(region: Region, observed: ObservedRegion): RolloutAction[] {
   const { workers: spec, release, temporal } = region.spec;
-  const { database, workers, rollout } = observed;
+  const { database, temporal: namespace, workers, rollout } = observed;
   const buildId = release.buildId;
   if (spec?.rollout?.mode !== 'Operator' || buildId === undefined || temporal.deployment === undefined) return [];
-  if (rollout === null || isUnreadable(rollout) || isUnreadable(workers)) return [];
+  if (rollout === null || isUnreadable(rollout) || isUnreadable(workers) || namespace === null) return [];
   if (!rollout.isOpen) return [{ kind: 'openRollouts' }];
   const { newest } = rollout;
   if (newest?.isRunning && newest.progress.buildId !== buildId) return [{ kind: 'cancelRollout' }];

@@ -4,13 +4,12 @@ import {
   deliveryAttributes,
   eventAttribute,
   eventTypeAttribute,
+  keywordType,
   organizationAttribute,
   webhookAttribute,
 } from '#workflows/deliver-event/search-attributes.ts';
 import type { ClaimedDelivery } from './claimed-delivery.ts';
 
-/** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */
-const keyword = 2;
 const askTimeoutMs = 5_000;
 /**
  * How long workflows start without attributes after the server refused them: its nodes learn of new
@@ -79,13 +78,13 @@ export async function openSearchAttributes(options: {
 async function makeMissing({ connection }: Client, namespace: string): Promise<string[]> {
   const findMissing = async (): Promise<string[]> => {
     const known = await within(() => connection.operatorService.listSearchAttributes({ namespace }));
-    return deliveryAttributes.map(({ name }) => name).filter((name) => known.customAttributes?.[name] !== keyword);
+    return deliveryAttributes.map(({ name }) => name).filter((name) => known.customAttributes?.[name] !== keywordType);
   };
   const within = <T>(ask: () => Promise<T>) => connection.withDeadline(Date.now() + askTimeoutMs, ask);
   const all = deliveryAttributes.map(({ name }) => name);
   const missing = await findMissing().catch(() => all);
   if (missing.length === 0) return [];
-  const searchAttributes = Object.fromEntries(missing.map((name) => [name, keyword]));
+  const searchAttributes = Object.fromEntries(missing.map((name) => [name, keywordType]));
   const added = await within(() =>
     connection.operatorService.addSearchAttributes({ namespace, searchAttributes }),
   ).then(

@@ -1,0 +1,71 @@
+import { condition } from '../controller/conditions.ts';
+import type { Failure, JudgedCondition } from '../controller/contract.ts';
+import { readSeconds } from '../duration.ts';
+import type { Region } from '../resources.ts';
+import { isUnreadable, type ObservedRegion } from './observe.ts';
+import type { ObservedNamespace, QueueLimits, TemporalAction } from './temporal-namespace.ts';
+
+/**
+ * Returns what is left to do so that Temporal's namespace has what the spec declares. A field that
+ * the spec leaves out is not touched.
+ */
+export function planTemporal(region: Region, { temporal }: ObservedRegion): TemporalAction[] {
+  const { retention } = region.spec.temporal;
+  if (isUnreadable(temporal)) return [];
+  if (temporal !== null) return planSettings(region, temporal);
+  return retention === undefined ? [] : [{ kind: 'createNamespace', retentionSeconds: readSeconds(retention) }];
+}
+
+function planSettings({ spec }: Region, found: ObservedNamespace): TemporalAction[] {
+  const { retention, queueLimits } = spec.temporal;
+  const actions: TemporalAction[] = [];
+  if (retention !== undefined && readSeconds(retention) !== found.retentionSeconds)
+    actions.push({ kind: 'setRetention', retentionSeconds: readSeconds(retention) });
+  if (found.attributes !== null && found.attributes.missing.length > 0)
+    actions.push({ kind: 'addSearchAttributes', names: found.attributes.missing });
+  if (queueLimits !== undefined && found.limits !== null && !isSame(queueLimits, found.limits))
+    actions.push({ kind: 'setQueueLimits', limits: queueLimits });
+  return actions;
+}
+
+const isSame = (a: QueueLimits, b: QueueLimits): boolean =>
+  a.retriesPerSecond === b.retriesPerSecond && a.retriesPerSecondPerOrganization === b.retriesPerSecondPerOrganization;
+
+/** Judges whether Temporal answers for the namespace, which has what the spec declares. */
+export function judgeTemporal(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
+  const type = 'TemporalReady';
+  const { temporal } = observed;
+  const { namespace } = region.spec.temporal;
+  if (isUnreadable(temporal)) return condition(type, null, temporal.reason, temporal.message);
+  if (failure?.reason === 'TemporalRefused') return condition(type, false, failure.reason, failure.message);
+  if (temporal === null) return condition(type, false, 'NamespaceMissing', `Temporal has no namespace ${namespace}.`);
+  const conflicting = temporal.attributes?.conflicting ?? [];
+  if (conflicting.length > 0)
+    return condition(
+      type,
+      false,
+      'SearchAttributeConflict',
+      `Search attributes of the namespace have another type than Keyword: ${conflicting.join(', ')}.`,
+    );
+  const [first] = planSettings(region, temporal);
+  if (first !== undefined)
+    return condition(
+      type,
+      false,
+      'TemporalDiffers',
+      `The namespace differs from the spec: ${differences[first.kind]}.`,
+    );
+  return condition(
+    type,
+    true,
+    'NamespaceAnswers',
+    'Temporal answers for the namespace, which is as the spec declares.',
+  );
+}
+
+const differences: Record<TemporalAction['kind'], string> = {
+  createNamespace: 'it is missing',
+  setRetention: 'its retention',
+  addSearchAttributes: 'search attributes are missing',
+  setQueueLimits: 'its queue limits',
+};
