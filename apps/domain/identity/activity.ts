@@ -4,12 +4,12 @@ import { runStatement, sql } from '../db/statement.ts';
 import type { Visitor } from './types.ts';
 
 /**
- * Records what was done with a person's sign-in in the log of every organization that has confirmed
- * it, since each of them trusts it. Other organizations record nothing: any address can be invited.
+ * Records an action on a person's sign-in in the log of every organization that has confirmed it,
+ * because each of them trusts it. Other organizations record nothing: any address can be invited.
  *
- * `by`: the person, or an operator, for whom the entry names no person; `detail.memberId` then says whose
- * sign-in it is. `detail` holds kinds, names of factors and ids, never a password, code, token or
- * address that was tried.
+ * `by`: the person, or an operator, for whom the row names no person; `detail.memberId` then
+ * identifies the person. `detail` contains kinds, names of factors and ids, and never a password,
+ * code, token or address that was tried.
  */
 export async function recordPersonActivity(
   tx: EntityManager,

@@ -14,50 +14,50 @@ import { hashOf } from './token.ts';
 import { findAdmission } from './wait.ts';
 
 /**
- * Attempts to sign in, counted in PostgreSQL so that every pod counts the same ones (ASVS 6.3.1).
+ * Attempts to sign in, counted in PostgreSQL so that every pod uses the same counts (ASVS 6.3.1).
  *
- * An attempt counts as a failure from the moment it is admitted, before anything is verified: a
- * hundred at once are a hundred, and one whose process died counts too. A complete sign-in removes
- * the failures of its person from its network; a right password alone removes nothing, so a
- * password that got out cannot be tried without bound. Above a limit each attempt waits for the one before it,
- * 30 s, then twice as long each time, 15 minutes at most; attempts refused while waiting do not
- * count, so waiting always ends.
+ * An attempt counts as a failure from its admission on, before anything is verified. So a hundred
+ * concurrent attempts count as a hundred, and one whose process died counts too. A complete sign-in
+ * removes its person's failures from its network. A correct password alone removes nothing, so a
+ * stolen password cannot be tried without a bound. Above a limit each attempt waits for the one
+ * before it, 30 s, then twice as long each time, at most 15 minutes. Attempts that are refused
+ * while waiting do not count, so waiting always ends.
  *
- * The count of a network applies to strangers only. A session, a browser that its person has signed
- * in with lately (known-browsers.ts) and the holder of a one-time link prove themselves by a secret
- * that no outsider has: each counts by itself, from whatever network, and counts for none. So
- * failing on purpose blocks none of them. From all other browsers together, a person with too many
- * failures has one attempt in 15 minutes for as long as the failing goes on.
+ * The count of a network applies to strangers only. A session, a browser with which its person has
+ * recently signed in (known-browsers.ts) and the holder of a one-time link have a secret that no
+ * outsider has. Each has a count of its own, from any network, and adds to no other. So failures on
+ * purpose block none of them. From all other browsers together, a person with too many failures has
+ * one attempt in 15 minutes while the failures continue.
  */
 
 /** An attempt that may be made. It stays a failure unless `deleteFailures` follows. */
 export interface Attempt {
   subject: Buffer;
   /**
-   * The address whose network's count applies, for a stranger; null when the subject counts by
-   * itself.
+   * The address whose network's count applies, for a stranger; null when the subject has a count of
+   * its own.
    */
   address: string | null;
 }
 
 /**
- * Whose attempts are counted together: a password's by the address that was typed, known or not, in
- * the form that it is looked up by (`foldAddress`).
+ * The subject of password attempts: the address that was typed, known or not, in the form in which
+ * it is looked up (`foldAddress`).
  */
 export const passwordSubject = (folded: string) => hashOf(`password\0${folded}`);
-/** Second factors at the door, for a person whose password was right. */
+/** The subject of second factors at sign-in, after a correct password. */
 export const factorSubject = (personId: string) => hashOf(`factor\0${personId}`);
-/** Passwords and second factors at the door from a browser that the person has signed in with. */
+/** The subject of passwords and second factors at sign-in from a known browser. */
 export const browserSubject = (step: 'password' | 'factor', tokenHash: Buffer) =>
   hashOf(`browser\0${step}\0${tokenHash.toString('hex')}`);
-/** Passwords and second factors asked for inside a session. */
+/** The subject of passwords and second factors within a session. */
 export const stepUpSubject = (sessionId: string) => hashOf(`step_up\0${sessionId}`);
-/** A one-time link's second factor. */
+/** The subject of a one-time link's second factor. */
 export const enrolmentSubject = (tokenHash: Buffer) => hashOf(`enrolment\0${tokenHash.toString('hex')}`);
 
 /**
- * Admits an attempt, or says from when one is. Attempts of one network, and of one subject, are
- * admitted one after the other.
+ * Admits an attempt, or says when one is admitted. Attempts of one network, and of one subject, are
+ * admitted one after another.
  *
  * @throws TooManyAttempts
  */
@@ -66,8 +66,8 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
     if (attempt.address !== null) await lock(tx, `network.${networkOf(attempt.address)}`);
     await lock(tx, `subject.${attempt.subject.toString('hex')}`);
     const admissions = findAdmissions(await listFailures(tx, attempt, now), now);
-    // Once a limit admits an attempt it goes on doing so: all of them do from the last of these
-    // moments on.
+    // A limit that admits an attempt continues to admit it: all of them do from the last of these
+    // times on.
     const retryAt = new Date(Math.max(...Object.values(admissions).map((at) => at.getTime())));
     if (retryAt > now) return new TooManyAttempts(retryAt, now, admissions);
     await runStatement(
@@ -82,8 +82,8 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
 }
 
 /**
- * After a success: what failed for the same person from the same network no longer counts.
- * Elsewhere an attacker's failures go on counting.
+ * Deletes the failures of the same person from the same network, after a success. An attacker's
+ * failures elsewhere still count.
  */
 export async function deleteFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
   await runStatement(
@@ -95,8 +95,8 @@ export async function deleteFailures(tx: EntityManager, attempt: Attempt): Promi
 }
 
 /**
- * Deletes what the first step of a session counted, once its second step completes it: the attempts
- * of its password, from the network where it was entered or from the known browser.
+ * Deletes the attempts of a session's password when its second step completes: from the network
+ * where it was entered, or from the known browser.
  */
 export async function deletePasswordFailures(
   tx: EntityManager,
@@ -114,7 +114,7 @@ export async function deletePasswordFailures(
     await deleteFailures(tx, { subject: browserSubject('password', browserHash), address: null });
 }
 
-/** The IPv4 address, or the /64 of an IPv6 one. */
+/** Returns the IPv4 address, or the /64 of an IPv6 address. */
 const networkSql = ({ address }: Attempt) =>
   sql`(select case family(a) when 6 then network(set_masklen(a, 64)) else network(a) end
     from (select ${address}::inet) as given (a))`;
@@ -123,7 +123,7 @@ async function lock(tx: EntityManager, name: string): Promise<void> {
   await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.sign_in.' || ${name}::text, 0))`);
 }
 
-/** Moments (ms) of the failures that count for an attempt, oldest first, by limit. */
+/** Times (ms) of the failures that count for an attempt, oldest first, by limit. */
 interface Failures {
   ofSubject: number[];
   ofPair: number[];

@@ -2,15 +2,15 @@ import pLimit from 'p-limit';
 import { busyRetrySeconds } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
-/** Runs work a few at a time; the rest waits, up to a number. */
+/** Runs a few pieces of work at a time; a bounded number of others wait. */
 export interface BoundedQueue {
   /**
-   * Runs `work` as soon as its turn comes.
+   * Runs `work` when its turn comes.
    *
-   * @throws IdentityRefused `busy` at once, when too much waits already; nothing was begun.
+   * @throws IdentityRefused `busy` at once, when too many wait; nothing was begun.
    */
   run<T>(work: () => Promise<T>): Promise<T>;
-  /** How much runs and how much waits now. */
+  /** Returns how many run and how many wait. */
   load(): { running: number; waiting: number };
 }
 

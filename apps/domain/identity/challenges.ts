@@ -4,15 +4,15 @@ import { challengeMinutes, challengesPerSession } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
 /**
- * What a session waits for an answer to: kept here and not in the browser, so that each is answered
- * once, and in its time.
+ * The challenges of sessions. They are stored here and not in the browser, so that each is answered
+ * only once, and in time.
  */
 
 export type PasskeyPurpose = 'passkey_setup' | 'passkey_use';
 
 /**
- * Stores what a session's passkeys are asked. The last five for a purpose wait at once, since each
- * tab asks for itself: a second question must not void the first.
+ * Stores the challenge of a session's passkeys. The last five for a purpose stay valid, because
+ * each tab asks for its own, and a second one must not void the first.
  */
 export async function storeChallenge(
   tx: EntityManager,
@@ -29,7 +29,7 @@ export async function storeChallenge(
 
 /**
  * Deletes the challenge that an answer names, and returns it. Returns null when it was answered
- * before, has expired, or is none of the session's.
+ * before, has expired, or belongs to another session.
  */
 export async function consumeChallenge(
   tx: EntityManager,
@@ -44,7 +44,8 @@ export async function consumeChallenge(
 }
 
 /**
- * Stores the sealed secret of an authenticator app that a session sets up; an older one is gone.
+ * Stores the sealed secret of an authenticator app that a session sets up, and replaces an older
+ * one.
  */
 export async function storeTotpSetup(
   em: EntityManager,
@@ -56,8 +57,8 @@ export async function storeTotpSetup(
 }
 
 /**
- * Returns the secret of an authenticator app that is being set up; it stays for another try when the
- * code was mistyped. Null when there is none.
+ * Returns the secret of an authenticator app that is being set up, or null. It stays for another
+ * try after a wrong code.
  */
 export async function findTotpSetup(em: EntityManager, sessionId: string, now: Date): Promise<Buffer | null> {
   const setup = await em.findOne(FactorChallenge, { ...totpSetupOf(sessionId), expiresAt: { $gt: now } });
@@ -65,7 +66,7 @@ export async function findTotpSetup(em: EntityManager, sessionId: string, now: D
 }
 
 /**
- * Deletes the secret that was set up. Returns false when it is gone already, or was replaced
+ * Deletes the secret that was set up. Returns false when it is deleted already, or was replaced
  * meanwhile.
  */
 export const consumeTotpSetup = async (tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> =>

@@ -12,11 +12,11 @@ import { generateToken, hashOf } from './token.ts';
 import type { Session, Visitor } from './types.ts';
 
 /**
- * Changes the person's password: the old one is asked for (ASVS 6.2.3), their other sessions end
+ * Changes the person's password. The old one is required (ASVS 6.2.3), their other sessions end
  * (ASVS 7.4.3), and this one gets a new token, which is returned.
  *
  * @throws IdentityRefused `wrong_credentials`, `too_many_attempts`, `step_up_needed`,
- * `session_expired`, or why the new password is none.
+ * `session_expired`, or why the new password is not allowed.
  */
 export async function changePassword(
   em: EntityManager,
@@ -46,7 +46,7 @@ export async function changePassword(
     throw new IdentityRefused('password_unchanged', 'The new password is the current one. Enter another password.');
   const newHash = await hashPassword(newPassword, 'change');
   return em.fork().transactional(async (tx) => {
-    // Of two changes at once one is first, and the other's old password is then wrong.
+    // Of two concurrent changes one comes first, and the other's old password is then wrong.
     const signIn = await tx.findOne(SignIn, { personId, passwordHash: oldHash }, writeLock);
     const own = await tx.findOne(ConsoleSession, { id: session.id, personId }, writeLock);
     if (signIn === null || own === null) throw sessionExpired();
@@ -62,7 +62,7 @@ export async function changePassword(
   });
 }
 
-/** What a password may not be made of: the person's names, addresses and organizations. */
+/** Returns what a password may not contain: the person's names, addresses and organizations. */
 function contextOf(session: Session): string[] {
   return [
     session.email,

@@ -1,25 +1,24 @@
 /**
- * Passwords that are guessed first: those made of no more than three pieces, each a listed common
- * password, a word of the person's own (their name, address or organization, and ours), up to four
- * digits (a year, a day), a few characters repeated, or a single character. `Password2026!`,
- * `qwertyuiop12`, `sunshinebutterfly` and `abcabcabcabc` are; four words chosen freely are not.
+ * Passwords that attackers guess first: those made of at most three pieces. A piece is a listed
+ * common password, a word of the person's (name, address, organization) or the product's, up to
+ * four digits (a year, a day), a few repeated characters, or a single character. `Password2026!`,
+ * `qwertyuiop12`, `sunshinebutterfly` and `abcabcabcabc` are such passwords; four freely chosen
+ * words are not.
  *
- * The list (49,233 passwords of breaches, `@zxcvbn-ts/language-common`) has few of twelve
- * characters and more, as people lengthen short ones: taken as pieces it covers all that are made
- * so, millions of them, which a list of the long ones alone would not (ASVS 6.2.4 asks for 3,000).
+ * The list (49,233 leaked passwords, `@zxcvbn-ts/language-common`) has few of twelve and more
+ * characters, because people lengthen short ones. Used as pieces it covers the millions that are
+ * made so, which a list of long passwords would not (ASVS 6.2.4 requires 3,000).
  */
 
-/** Pieces at most of a password that is refused. */
+/** The most pieces of a password that is refused. */
 const guessablePieces = 3;
 /** No listed entry is longer. */
 const longestListed = 30;
 /** So many characters, repeated, are one piece. */
 const longestUnit = 7;
-/** Words of the person shorter than this are no words to look for. */
+/** Shorter words of the person are not searched for. */
 const shortestWord = 3;
-/**
- * What everyone here may think of. Source: ASVS 6.2.11, which asks for the list to be written down.
- */
+/** Words that everyone here may think of. Source: ASVS 6.2.11, which requires a written list. */
 const ownWords = ['orgapi', 'org-api', 'organization', 'organisation', 'console', 'webhook', 'password'];
 
 let listed: Promise<ReadonlySet<string>> | undefined;
@@ -33,8 +32,8 @@ function getListed(): Promise<ReadonlySet<string>> {
 }
 
 /**
- * Whether a password is one that is guessed first. `context` are texts about its person: name,
- * address, organization.
+ * Returns whether a password is one that attackers guess first. `context` are texts about its
+ * person: name, address, organization.
  */
 export async function isCommonPassword(password: string, context: readonly string[]): Promise<boolean> {
   const own = new Set([...ownWords, ...context.flatMap(splitWords)]);
@@ -43,26 +42,32 @@ export async function isCommonPassword(password: string, context: readonly strin
   const isKnown = (piece: string) =>
     list.has(piece) || own.has(piece) || /^\d{2,4}$/.test(piece) || isRepetition(piece);
   const text = password.toLowerCase();
-  // What stands between words makes them no harder to guess.
+  // Separators between words do not make them harder to guess.
   const variants = [text, text.replace(/[\s._-]+/g, '')];
   return variants.some((variant) => fewestPieces(variant, longestPiece, isKnown) <= guessablePieces);
 }
 
-/** A text as a whole, its words, and these joined: "Ada Rivers" gives itself, rivers, adarivers. */
+/**
+ * Returns a text as a whole, its words, and these joined: "Ada Rivers" gives itself, rivers,
+ * adarivers.
+ */
 function splitWords(text: string): string[] {
   const whole = text.trim().toLowerCase();
   const words = whole.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
   return [whole, ...words, words.join('')].filter((word) => word.length >= shortestWord);
 }
 
-/** Whether a text is a few characters again and again; the last time they may be cut short. */
+/** Returns whether a text repeats a few characters; the last repetition may be cut short. */
 function isRepetition(text: string): boolean {
   for (let unit = 1; unit <= Math.min(longestUnit, text.length / 2); unit += 1)
     if (text.slice(unit) === text.slice(0, -unit)) return true;
   return false;
 }
 
-/** How few pieces make up a text, where a piece is a known one or a single character. */
+/**
+ * Returns the smallest number of pieces that make up a text, where a piece is a known one or a
+ * single character.
+ */
 function fewestPieces(text: string, longestPiece: number, isKnown: (piece: string) => boolean): number {
   const fewest = [0];
   for (let end = 1; end <= text.length; end += 1) {

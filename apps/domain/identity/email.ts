@@ -1,6 +1,9 @@
 import { IdentityRefused } from './refused.ts';
 
-/** A local part and a domain of at least two labels; the last is no number. Any script is allowed. */
+/**
+ * A local part and a domain of at least two labels, of which the last is not a number. Any script
+ * is allowed.
+ */
 const emailForm =
   /^[^\s@]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?\.)+[\p{L}\p{M}][\p{L}\p{M}\p{N}-]+$/u;
 

@@ -24,36 +24,37 @@ import { enrolmentRow, findTotpStep, generateTotpSecret, sealTotp, totpUri, unse
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
- * Enrolling by a one-time link: password, then second factor, then it is done at once: the link is
- * used up, the membership active, the recovery codes shown and the person signed in. Until then
- * nothing of the person has changed but what the link's own row remembers.
+ * Enrolment by a one-time link: password, then second factor. Then the link is used up, the
+ * membership active, the recovery codes shown and the person signed in, all at once. Until then
+ * only the link's own row changes.
  */
 
 /**
- * The factor that completes an enrolment: a right code of the app begun with, or the answer of the
- * passkey asked.
+ * The factor that completes an enrolment: a code of the authenticator app, or the answer of the
+ * passkey.
  */
 export type FirstFactor =
   | { kind: 'totp'; code: string; name?: string }
   | { kind: 'passkey'; response: unknown; name?: string };
 
 /**
- * Enrolled and signed in. `token` is the session's, `browser` the one to know this browser by;
- * `recoveryCodes` are shown once.
+ * The result of an enrolment. `token` is the session's, and `browser` identifies this browser
+ * later; `recoveryCodes` are shown once.
  */
 export interface Enrolled {
   token: string;
   browser: string;
   personId: string;
-  /** The address the person signs in with. */
+  /** The address with which the person signs in. */
   email: string;
   organizationId: string;
   recoveryCodes: string[];
 }
 
 /**
- * Chooses the password; another choice replaces it until the enrolment is complete. @throws
- * IdentityRefused `link_expired`, `sign_in_first`, or why the password is none
+ * Sets the password; another one replaces it until the enrolment is complete.
+ *
+ * @throws IdentityRefused `link_expired`, `sign_in_first`, or why the password is not allowed
  */
 export async function setEnrolmentPassword(
   em: EntityManager,
@@ -67,8 +68,9 @@ export async function setEnrolmentPassword(
 }
 
 /**
- * Begins with an authenticator app: its secret, to type, and the text of the QR code. @throws
- * IdentityRefused `password_first` and as above
+ * Starts the setup of an authenticator app: returns its secret, and the text of the QR code.
+ *
+ * @throws IdentityRefused `password_first` and as above
  */
 export async function startEnrolmentTotp(
   em: EntityManager,
@@ -84,8 +86,9 @@ export async function startEnrolmentTotp(
 }
 
 /**
- * Begins with a passkey: options for `navigator.credentials.create`. @throws IdentityRefused
- * `password_first` and as above
+ * Starts the setup of a passkey: returns options for `navigator.credentials.create`.
+ *
+ * @throws IdentityRefused `password_first` and as above
  */
 export async function startEnrolmentPasskey(
   em: EntityManager,
@@ -101,11 +104,12 @@ export async function startEnrolmentPasskey(
 }
 
 /**
- * Completes an enrolment with its second factor, in one transaction. Of two who use a link at once,
+ * Completes an enrolment with its second factor, in one transaction. When two use a link at once,
  * one enrols.
  *
- * @throws IdentityRefused `link_expired`, `sign_in_first`, `password_first`, `setup_expired` (no factor
- * was begun), `wrong_code`, `wrong_passkey`, `factor_known`, `email_taken`, `too_many_attempts`.
+ * @throws IdentityRefused `link_expired`, `sign_in_first`, `password_first`, `setup_expired` (no
+ * factor was begun), `wrong_code`, `wrong_passkey`, `factor_known`, `email_taken`,
+ * `too_many_attempts`.
  */
 export async function completeEnrolment(
   em: EntityManager,
@@ -162,8 +166,8 @@ export async function completeEnrolment(
 }
 
 /**
- * Joins one more organization with its link, as the person who is signed in; of an organization
- * whose active member they are already, confirms that they sign in so.
+ * Joins one more organization with its link, as the person who is signed in. An active member of
+ * the organization confirms their sign-in for it.
  *
  * @throws IdentityRefused `link_expired`, `link_of_another`, `second_factor_needed`
  */
@@ -193,7 +197,8 @@ export async function acceptEnrolment(
 }
 
 /**
- * @throws IdentityRefused `link_expired`; `sign_in_first` for who signs in already and joins by that.
+ * @throws IdentityRefused `link_expired`; `sign_in_first` for a person who can already sign in, and
+ * who joins instead.
  */
 async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<EnrolmentRow> {
   const found = await findEnrolmentRow(em.fork(), token, at);
@@ -207,7 +212,7 @@ function assertHasPassword(enrolment: EnrolmentRow): asserts enrolment is Enrolm
   throw new IdentityRefused('password_first', 'Choose a password first.');
 }
 
-/** Verifies the factor; what it returns inserts it. */
+/** Verifies the factor. Returns a function that inserts it. */
 async function judge(
   em: EntityManager,
   enrolment: EnrolmentRow,
@@ -231,7 +236,7 @@ async function judge(
   return (tx) => insertPasskey(tx, { ...common, passkey }, now());
 }
 
-/** Each challenge is answered once, right or wrong. */
+/** Each challenge is answered once, correctly or not. */
 async function consumeEnrolmentChallenge(
   em: EntityManager,
   { tokenHash, challenge }: EnrolmentRow,
@@ -240,7 +245,7 @@ async function consumeEnrolmentChallenge(
   return consumed === 0 ? null : challenge;
 }
 
-/** Keeps what the link's person has chosen so far, in the link's own row. */
+/** Stores what the link's person has entered so far, in the link's own row. */
 async function choose(
   em: EntityManager,
   { tokenHash }: EnrolmentRow,
@@ -250,9 +255,9 @@ async function choose(
 }
 
 /**
- * Uses a link up if it could still be created: changes of members and roles wait until this
- * transaction has ended. The password is the one it was verified with: one chosen meanwhile, in
- * another window, is another enrolment.
+ * Uses up a link if it could still be created: changes of members and roles wait until this
+ * transaction has ended. The password must be the verified one: a password that was set meanwhile,
+ * in another window, belongs to another enrolment.
  */
 async function consume(
   tx: EntityManager,
@@ -275,15 +280,17 @@ async function consume(
 }
 
 /**
- * Makes the invited member active. A member who has been suspended or removed meanwhile does not
- * come back by an old link.
+ * Makes the invited member active. An old link does not reinstate a member who has been suspended
+ * or removed meanwhile.
  */
 async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentRow): Promise<void> {
   const member = { organizationId, personId, status: { $in: ['invited' as const, 'active' as const] } };
   if ((await tx.nativeUpdate(Membership, member, { status: 'active' })) === 0) throw linkExpired();
 }
 
-/** Ends all that signed the person in before a recovery: sessions, browsers and factors. */
+/**
+ * Deletes everything that signed the person in before a recovery: sessions, browsers and factors.
+ */
 async function deleteSignIn(tx: EntityManager, personId: string): Promise<void> {
   await endSessions(tx, personId);
   await deleteKnownBrowsers(tx, personId, null);

@@ -24,15 +24,15 @@ import { findTokenHash, generateToken, hashOf } from './token.ts';
 import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
 
 /**
- * One-time links: how people come to sign in, and into one more organization. No mail is sent; the
- * person who creates a link hands it over.
+ * One-time links, by which people enrol and join further organizations. The service sends no mail;
+ * the creator of a link hands it over.
  *
- * The holder of a link can become the person it is for, so creating one is bound to what its
- * creator could do anyway. It needs all that the member's roles give, and an owner for an owner. A
- * person who signs in already keeps password and factors, and confirms with them that they are this
- * member (`join`). Only an operator can enrol a person who is in other organizations too, and only
- * an operator can let a person in again who has lost password or factors (`recover`). `isLinkValid`
- * asks all of it again when the link is used.
+ * The holder of a link can become its person, so creating one requires what its creator could do
+ * anyway: all permissions of the member's roles, and an owner for an owner. A person who can
+ * already sign in keeps password and factors, and confirms with them that they are this member
+ * (`join`). Only an operator can enrol a person who is also in other organizations, and only an
+ * operator can let a person in again who has lost password or factors (`recover`). `isLinkValid`
+ * checks all of it again when the link is used.
  */
 
 export interface CreateEnrolment {
@@ -40,17 +40,20 @@ export interface CreateEnrolment {
   /** The address of a member of the organization, or of a new person. */
   email: string;
   /**
-   * What the organization calls the person. Left out: a new person gets the part of the address
-   * before the `@`, and a member keeps their name. The same holds for the title.
+   * The person's name in the organization. When it is absent, a new person gets the part of the
+   * address before the `@`, and a member keeps their name. The same applies to the title.
    */
   name?: string;
   title?: string | null;
-  /** Roles to give them, by key; a new person is a `member` when left out, others keep theirs. */
+  /**
+   * Keys of roles to assign. When they are absent, a new person is a `member`, and others keep
+   * their roles.
+   */
   roleKeys?: readonly string[];
   by: Authority;
 }
 
-/** `token` belongs into the link; show it once. */
+/** `token` is part of the link; show it once. */
 export interface CreatedEnrolment {
   token: string;
   expiresAt: Date;
@@ -64,23 +67,22 @@ interface Invitee {
   member: MemberAccess | null;
   signsIn: boolean;
   /**
-   * Whether the organization is open to them in the console: they have enrolled or joined by a link
-   * of it.
+   * Whether the organization is open to them in the console: they have enrolled or joined by one of
+   * its links.
    */
   isOpen: boolean;
-  /** Whether they are in another organization too, as anything but someone who left. */
+  /** Whether they are in another organization too, in any state but left. */
   isElsewhere: boolean;
 }
 
 /**
- * Creates a one-time link for a person, good for 72 hours (a recovery link: one hour); an older one
- * of theirs in this organization becomes void. A new member, and one who had left, is `invited`
- * until the link is used. Asks for `org.members.manage`.
+ * Creates a one-time link for a person, valid for 72 hours (a recovery link: one hour). An older
+ * link of theirs in this organization becomes void. A new member, and one who had left, is
+ * `invited` until the link is used. Requires `org.members.manage`.
  *
  * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; IdentityRefused
- * `email_malformed`,
- * `email_taken`, `email_ambiguous`, `no_such_organization`, `no_such_role`, `member_suspended`,
- * `operator_needed`.
+ * `email_malformed`, `email_taken`, `email_ambiguous`, `no_such_organization`, `no_such_role`,
+ * `member_suspended`, `operator_needed`.
  */
 export async function createEnrolment(
   em: EntityManager,
@@ -118,8 +120,8 @@ export async function createEnrolment(
       organizationId,
       ...askerOf(by),
       action: 'member.invite',
-      // The organization reads it, and must not learn by an invitation whether the person signs in
-      // here already.
+      // The organization reads it, and must not learn from an invitation whether the person can
+      // already sign in.
       detail: {
         memberId: invitee.personId,
         roleKeys: roles.map(({ key }) => key),
@@ -132,8 +134,8 @@ export async function createEnrolment(
 }
 
 /**
- * Returns what a link is for; null when it was used, replaced, has expired or never was, or could
- * not be created any more.
+ * Returns the person and organization of a link, or null when it was used, replaced, has expired,
+ * never existed, or could no longer be created.
  */
 export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<EnrolmentDetails | null> {
   const found = await findEnrolmentRow(em, token, now);
@@ -142,13 +144,13 @@ export async function findEnrolment(em: EntityManager, token: string, now: Date)
   return { personId, email, organizationId, organizationName, kind, hasPassword: passwordHash !== null, expiresAt };
 }
 
-/** A link's row, with what its person has chosen so far. */
+/** A link's row, with what its person has entered so far. */
 export interface EnrolmentRow {
   tokenHash: Buffer;
   organizationId: string;
   organizationName: string;
   personId: string;
-  /** What the organization calls them. */
+  /** The person's name in the organization. */
   name: string;
   email: string;
   kind: EnrolmentKind;
@@ -159,8 +161,8 @@ export interface EnrolmentRow {
 }
 
 /**
- * The same for those who go on with it. Who has enrolled meanwhile, by another organization's link,
- * joins with this one.
+ * Returns the same for the next steps of the enrolment. A person who has enrolled meanwhile, by
+ * another organization's link, joins with this one.
  */
 export async function findEnrolmentRow(em: EntityManager, token: string, now: Date): Promise<EnrolmentRow | null> {
   const hash = findTokenHash(token);
@@ -187,7 +189,7 @@ async function assertOrganization(tx: EntityManager, organizationId: string): Pr
 }
 
 /**
- * Finds the member with the address, else the person who signs in with it, else makes up a new
+ * Finds the member with the address, else the person who signs in with it, else returns a new
  * person. Members who left count only when no other person has the address.
  */
 async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
@@ -233,7 +235,11 @@ const unknown = { signsIn: false, isOpen: false, isElsewhere: false };
 const rolesOf = ({ member }: Invitee): Pick<Role, 'isOwner' | 'permissions'>[] =>
   member === null ? [] : [{ isOwner: member.isOwner, permissions: member.permissions }];
 
-/** All roles, or why not. */
+/**
+ * Returns all roles.
+ *
+ * @throws when one may not be assigned.
+ */
 async function getRoles(tx: EntityManager, organizationId: string, keys: readonly string[]): Promise<Role[]> {
   const roles = await tx.find(
     Role,
@@ -272,13 +278,13 @@ function assertMayInvite(
     );
 }
 
-/** A link for a person to whom the organization is open already is an operator's, to recover. */
+/** A link for a person to whom the organization is open already is an operator's, for recovery. */
 const kindOf = ({ signsIn, isOpen }: Invitee): EnrolmentKind => (signsIn ? (isOpen ? 'recover' : 'join') : 'enrol');
 
 /**
- * Inserts a new person, invites a member who had left with these roles alone, and gives others the
- * roles beside theirs. A member gets the name and title that the inviter typed. Returns which of
- * the two changed.
+ * Inserts a new person, invites a member who had left with these roles only, and adds the roles to
+ * those of others. A member gets the name and title that the inviter typed. Returns which of the
+ * two changed.
  */
 async function writeMember(
   tx: EntityManager,

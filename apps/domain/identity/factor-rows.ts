@@ -12,7 +12,7 @@ export interface PasskeyRow extends StoredPasskey {
 
 const oldestFirst = { createdAt: 'asc', id: 'asc' } as const;
 
-/** Loads the authenticator apps of a person, oldest first, for a code that uses one of them. */
+/** Loads the authenticator apps of a person, oldest first, to use a code of one of them. */
 export const lockTotpFactors = (tx: EntityManager, personId: string): Promise<SecondFactor[]> =>
   tx.find(SecondFactor, { personId, kind: 'totp' }, { orderBy: oldestFirst, ...writeLock });
 
@@ -65,7 +65,8 @@ export async function insertPasskey(
 ): Promise<void> {
   await assertRoom(tx, personId);
   const factor = { id, personId, kind: 'passkey' as const, name: nameOf(name, 'Passkey'), createdAt: now, ...passkey };
-  // Another person may register the same passkey at this moment; a constraint would end the transaction.
+  // Another person may register the same passkey at the same time; a constraint would end the
+  // transaction.
   const stored = await tx.upsert(SecondFactor, factor, {
     onConflictFields: ['credentialId'],
     onConflictAction: 'ignore',
@@ -73,7 +74,10 @@ export async function insertPasskey(
   if (stored.id !== id) throw new IdentityRefused('factor_known', 'This passkey is already registered.');
 }
 
-/** Under the lock of the person's row, so that two at once do not both take the last place. */
+/**
+ * Refuses a factor beyond the maximum. Runs under the lock of the person's row, so that two calls
+ * do not both take the last slot.
+ */
 async function assertRoom(tx: EntityManager, personId: string): Promise<void> {
   await tx.findOne(SignIn, { personId }, writeLock);
   if ((await tx.count(SecondFactor, { personId })) < factorsPerPerson) return;
@@ -83,7 +87,7 @@ async function assertRoom(tx: EntityManager, personId: string): Promise<void> {
   );
 }
 
-/** Returns the name that its person gave it, cut to 100 characters. */
+/** Returns the name that the person gave it, cut to 100 characters. */
 function nameOf(name: string, otherwise: string): string {
   return [...name.trim()].slice(0, 100).join('') || otherwise;
 }

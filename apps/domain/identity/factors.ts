@@ -23,11 +23,11 @@ import { findTotpStep, generateTotpSecret, sealTotp, totpUri, unsealTotp } from 
 import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
- * A person's second factors: adding, removing and renewing them asks for a fresh second factor each
- * time (ASVS 7.5.1), and each leaves its line.
+ * A person's second factors. Adding, removing and renewing them requires a fresh second factor each
+ * time (ASVS 7.5.1), and each is recorded in the activity log.
  */
 
-/** The person's factors, oldest first, and how many recovery codes are left. */
+/** Lists the person's factors, oldest first, with the number of unused recovery codes. */
 export async function listFactors(
   em: EntityManager,
   session: Session,
@@ -46,8 +46,8 @@ export async function listFactors(
 }
 
 /**
- * Begins with another authenticator app: its secret, to type, and the text of the QR code. Nothing
- * changes before `addTotp`.
+ * Starts the setup of another authenticator app: returns its secret, and the text of the QR code.
+ * Nothing changes before `addTotp`.
  */
 export async function startTotp(
   em: EntityManager,
@@ -62,8 +62,9 @@ export async function startTotp(
 }
 
 /**
- * Adds the app that was begun with, once it shows a right code. Returns its id. @throws
- * IdentityRefused `wrong_code`, `setup_expired`, `step_up_needed`, `too_many_attempts`
+ * Adds the app whose setup was started, after a correct code. Returns its id.
+ *
+ * @throws IdentityRefused `wrong_code`, `setup_expired`, `step_up_needed`, `too_many_attempts`
  */
 export async function addTotp(
   em: EntityManager,
@@ -93,8 +94,8 @@ export async function addTotp(
 }
 
 /**
- * Begins with another passkey: options for `navigator.credentials.create`, whose answer
- * `addPasskey` takes.
+ * Starts the setup of another passkey: returns options for `navigator.credentials.create`, whose
+ * answer `addPasskey` takes.
  */
 export async function startPasskey(
   em: EntityManager,
@@ -115,8 +116,9 @@ export async function startPasskey(
 }
 
 /**
- * Adds the passkey that answers. Returns its id. @throws IdentityRefused `wrong_passkey`,
- * `setup_expired`, `factor_known`, `step_up_needed`
+ * Adds the passkey that answers. Returns its id.
+ *
+ * @throws IdentityRefused `wrong_passkey`, `setup_expired`, `factor_known`, `step_up_needed`
  */
 export async function addPasskey(
   em: EntityManager,
@@ -141,8 +143,8 @@ export async function addPasskey(
 }
 
 /**
- * Removes a factor; the person's other sessions end, since a thief of it may be in one. The last
- * one stays, however many are removed at once.
+ * Removes a factor. The person's other sessions end, because a thief of the factor may use one. The
+ * last factor stays, also when several are removed at once.
  *
  * @throws IdentityRefused `no_such_factor`, `last_factor`, `step_up_needed`.
  */
@@ -155,8 +157,8 @@ export async function removeFactor(
   assertSteppedUp(session, now());
   await em.fork().transactional(async (tx) => {
     const { personId } = session;
-    // The database refuses the last one's removal by itself; the lock makes two at once get a
-    // sentence instead.
+    // The database itself refuses to remove the last one; with the lock, concurrent calls get a
+    // sentence.
     await tx.findOne(SignIn, { personId }, writeLock);
     const factors = await tx.find(SecondFactor, { personId });
     const found = factors.find(({ id }) => id === factorId.toLowerCase());
@@ -176,8 +178,9 @@ export async function removeFactor(
 }
 
 /**
- * Ten new recovery codes instead of all the person had; shown once. @throws IdentityRefused
- * `step_up_needed`
+ * Creates ten recovery codes that replace all earlier ones; they are shown once.
+ *
+ * @throws IdentityRefused `step_up_needed`
  */
 export async function renewRecoveryCodes(
   em: EntityManager,

@@ -4,15 +4,15 @@ import { browsersPerPerson, knownBrowserDays } from './limits.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
 
 /**
- * Browsers that a person has signed in with, both factors (OWASP's device cookies). What fails in
- * one is counted on its own, so failing on purpose elsewhere does not lock its person out. A
- * browser's token opens nothing: a thief still needs password and second factor, and has the
- * attempts of one browser for them.
+ * Browsers with which a person has signed in with both factors (OWASP's device cookies). Failures
+ * in one have a count of their own, so failures elsewhere do not lock its person out. A browser's
+ * token does not sign in: a thief still needs password and second factor, and has the attempts of
+ * one browser for them.
  */
 
 /**
- * Remembers the browser of a person who has just given both factors, in the transaction that saw
- * it, for 30 days; `known` is the token it had until now. Returns its new token.
+ * Remembers the browser of a person who has just used both factors, in the same transaction, for 30
+ * days; `known` is its previous token. Returns its new token.
  */
 export async function rememberBrowser(
   tx: EntityManager,
@@ -22,7 +22,7 @@ export async function rememberBrowser(
   const knownHash = known === null ? null : findTokenHash(known);
   if (knownHash !== null) await tx.nativeDelete(KnownBrowser, { personId, tokenHash: knownHash });
   const browsers = await tx.find(KnownBrowser, { personId }, { orderBy: { createdAt: 'desc', tokenHash: 'asc' } });
-  // The oldest go, so that a person's browsers stay a short list.
+  // The oldest ones are deleted, so that a person has few.
   for (const oldest of browsers.slice(browsersPerPerson - 1)) tx.remove(oldest);
   const token = generateToken();
   tx.create(KnownBrowser, {
@@ -36,8 +36,8 @@ export async function rememberBrowser(
 }
 
 /**
- * Returns the hash by which a browser's attempts are counted; null when the person has not signed in
- * with it.
+ * Returns the hash by which a browser's attempts are counted, or null when the person has not
+ * signed in with it.
  */
 export async function findKnownBrowser(
   em: EntityManager,
@@ -52,8 +52,8 @@ export async function findKnownBrowser(
 }
 
 /**
- * Deletes a person's known browsers, but for the one with the token `except`: with the sessions that
- * end when what they sign in with changes.
+ * Deletes a person's known browsers except the one with the token `except`, together with the
+ * sessions that end when password or factors change.
  */
 export async function deleteKnownBrowsers(tx: EntityManager, personId: string, except: string | null): Promise<void> {
   const kept = except === null ? null : findTokenHash(except);

@@ -2,20 +2,19 @@ import { isConfirmed } from '../access/console-access.ts';
 import { type SqlPart, sql } from '../db/statement.ts';
 
 /**
- * Returns an SQL condition on a link's row `e`: whether the link could be created now as it was. It
- * holds everything that `createEnrolment` checks, except that no other person signs in with the address
- * of an `enrol` or `recover` link, which the unique index of `sign_in` checks when the link writes
- * it.
+ * Returns an SQL condition on a link's row `e`: whether the link could still be created. It checks
+ * what `createEnrolment` checks, except that no other person signs in with the address of an
+ * `enrol` or `recover` link, which the unique index of `sign_in` checks when the link is used.
  *
- * A link gives what its member is when it is used, and not what they were when it was created. Else
- * an administrator who kept the link of a plain member could enrol as the owner that this member
- * has become, and one organization's link could set the password of a person who has become another
- * organization's owner. Ask under `lockOrganization` where the answer must hold.
+ * A link grants what its member is when it is used, not when it was created. Otherwise an
+ * administrator who kept the link of a plain member could enrol as the owner that this member has
+ * become, and one organization's link could set the password of a person who has become another
+ * organization's owner. Use it under `lockOrganization` where the answer must stay true.
  */
 export const isLinkValid = (now: Date): SqlPart => sql`(
   e.expires_at > ${now.toISOString()}::timestamptz and ${isLinkForPerson} and ${isForPerson} and ${isInviterValid})`;
 
-/** The address leads to this member of the organization, and to no other one. */
+/** The address identifies this member of the organization, and no other one. */
 const isLinkForPerson = sql`exists (
   select from membership m left join sign_in i on i.person_id = m.person_id
   where m.organization_id = e.organization_id and m.person_id = e.person_id and m.status in ('invited', 'active')
@@ -27,7 +26,7 @@ const isLinkForPerson = sql`exists (
 
 /**
  * A person who has not enrolled enrols, by a link of a member only while no other organization has
- * them. A person who signs in joins, unless the organization is open to them already; then an
+ * them. A person who can sign in joins, unless the organization is open to them already; then an
  * operator's link recovers.
  */
 const isForPerson = sql`exists (
@@ -44,9 +43,8 @@ const isForPerson = sql`exists (
     end)`;
 
 /**
- * Its creator is an active member who holds `org.members.manage` and every permission of the
- * member's roles, and an owner where the member is one. A link of an operator has no such
- * condition.
+ * Its creator is an active member with `org.members.manage` and every permission of the member's
+ * roles, and an owner if the member is one. A link of an operator has no such condition.
  */
 const isInviterValid = sql`(e.invited_by is null or exists (
   select from membership i

@@ -12,14 +12,14 @@ import { IdentityRefused } from './refused.ts';
 import { endSessions } from './sessions.ts';
 
 /**
- * What operators do about a person's sign-in, at the command line. A sign-in is of the whole
- * region, so no organization may do any of it. Each action is recorded in the activity log of every
- * organization whose member the person is, as an operator's.
+ * What operators do with a person's sign-in, at the command line. A sign-in is valid for the whole
+ * region, so no organization may do any of it. Each action is recorded, as an operator's, in the
+ * activity log of every organization whose member the person is.
  */
 
 /**
- * Who signs in with an address. `memberships`: all but those they have left, by organization name.
- * `sessions` counts those that have not ended.
+ * The person who signs in with an address. `memberships`: all that they have not left, by
+ * organization name. `sessions`: the number of those that have not ended.
  */
 export interface SignInDetails {
   personId: string;
@@ -30,8 +30,8 @@ export interface SignInDetails {
 }
 
 /**
- * `confirmed`: whether the organization has confirmed that its member signs in so; an active member
- * enters it only then.
+ * `confirmed`: whether the organization has confirmed the sign-in; an active member can enter it
+ * only then.
  */
 export interface SignInMembership {
   organizationId: string;
@@ -67,8 +67,8 @@ export async function getSignIn(
 
 /**
  * Confirms for an organization that its active member signs in with an address. `confirmed` is
- * false when it was confirmed before. For a sign-in that another organization let enrol; who has
- * none yet is invited instead.
+ * false when it was confirmed before. It is for a sign-in that was enrolled by another
+ * organization; a person without one is invited instead.
  *
  * @throws IdentityRefused `no_such_sign_in`, `not_an_active_member`.
  */
@@ -92,8 +92,10 @@ export async function confirmSignInOf(
 }
 
 /**
- * Ends every session of a person at once (ASVS 7.4.5) and deletes their known browsers; password and
- * factors stay. `ended`: how many sessions there were. @throws IdentityRefused `no_such_sign_in`
+ * Ends every session of a person at once (ASVS 7.4.5) and deletes their known browsers; password
+ * and factors stay. `ended`: the number of ended sessions.
+ *
+ * @throws IdentityRefused `no_such_sign_in`
  */
 export async function endSessionsOf(em: EntityManager, email: string): Promise<{ personId: string; ended: number }> {
   return em.fork().transactional(async (tx) => {
@@ -112,8 +114,8 @@ export async function endSessionsOf(em: EntityManager, email: string): Promise<{
 }
 
 /**
- * Gives a person another address to sign in with; all else stays, also what their organizations
- * write for them.
+ * Gives a person another address to sign in with. Everything else stays, including the address in
+ * their organizations.
  *
  * @throws IdentityRefused `no_such_sign_in`, `email_malformed`, `email_taken`.
  */
@@ -137,10 +139,11 @@ export async function changeAddress(
 }
 
 /**
- * Takes an address back from who signs in with it and cannot prove that it is theirs: their
- * password, factors, recovery codes, sessions, open links and the organizations' confirmations are
- * gone, and the address is free. They stay a member where they are one, and can be enrolled again.
- * It takes the rights of the database's owner: no login of an app can remove how a person signs in.
+ * Takes an address back from a person who signs in with it and cannot prove that it is theirs.
+ * Their password, factors, recovery codes, sessions, open links and the organizations'
+ * confirmations are deleted, and the address is free. They stay a member, and can be enrolled
+ * again. It requires the rights of the database's owner: no login of an app can delete how a person
+ * signs in.
  *
  * @throws IdentityRefused `no_such_sign_in`.
  */
@@ -148,7 +151,8 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
   return em.fork().transactional(async (tx) => {
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
-    // Before the organizations' confirmations go with the sign-in: they say whose log records it.
+    // Before the organizations' confirmations are deleted with the sign-in: they determine whose
+    // log records it.
     await recordPersonActivity(tx, { personId, action: 'sign_in.release', visitor: null, by: 'operator' });
     for (const entity of [Enrolment, RecoveryCode, SecondFactor, KnownBrowser, SignIn])
       await tx.nativeDelete(entity as typeof SignIn, { personId });
@@ -156,7 +160,7 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
   });
 }
 
-/** The address is folded by PostgreSQL, whose lower case differs from JavaScript's. */
+/** PostgreSQL folds the address, because its lower case differs from JavaScript's. */
 async function lockSignIn(tx: EntityManager, email: string): Promise<string> {
   const found = await tx.findOne(SignIn, { [sql.lower('email')]: sql`lower(${email.trim()})` }, writeLock);
   if (found === null) throw noSuchSignIn();

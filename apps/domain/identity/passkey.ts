@@ -13,8 +13,8 @@ import { IdentityRefused } from './refused.ts';
 import type { RelyingParty } from './types.ts';
 
 /**
- * Passkeys (WebAuthn). The authenticator always verifies its user, by finger, face or PIN; which
- * make it is, is not asked for: no attestation.
+ * Passkeys (WebAuthn). The authenticator always verifies its user, by finger, face or PIN. Its make
+ * is not requested: no attestation.
  */
 
 /** A passkey as it is stored. */
@@ -27,14 +27,14 @@ export interface StoredPasskey {
 
 const timeout = challengeMinutes * 60_000;
 /**
- * COSE numbers of EdDSA, ES256 and RS256. Said here, because the library's own choice asks the
- * runtime for what it still calls experimental.
+ * COSE numbers of EdDSA, ES256 and RS256. Given explicitly, because the library's own choice uses
+ * an experimental part of the runtime.
  */
 const algorithms = [-8, -7, -257];
 
 /**
- * What `navigator.credentials.create` takes, as JSON. `known` are ids of the person's passkeys,
- * which their devices then do not offer again.
+ * Returns what `navigator.credentials.create` takes, as JSON. `known` are ids of the person's
+ * passkeys, which their devices then do not offer again.
  */
 export function passkeySetupOptions(
   person: { personId: string; email: string; name: string },
@@ -47,7 +47,7 @@ export function passkeySetupOptions(
     userName: person.email,
     userDisplayName: person.name,
     timeout,
-    // At most 64 bytes, and no internal id on a stranger's device.
+    // At most 64 bytes, and no internal id on another's device.
     userID: new Uint8Array(createHash('sha256').update(`passkey\0${person.personId}`).digest()),
     attestationType: 'none',
     supportedAlgorithmIDs: algorithms,
@@ -56,7 +56,7 @@ export function passkeySetupOptions(
   });
 }
 
-/** What `navigator.credentials.get` takes, as JSON, for one of these passkeys. */
+/** Returns what `navigator.credentials.get` takes, as JSON, for one of these passkeys. */
 export function passkeyUseOptions(known: readonly StoredPasskey[], party: RelyingParty) {
   return generateAuthenticationOptions({
     rpID: party.id,
@@ -85,8 +85,9 @@ export async function getNewPasskey(response: unknown, challenge: string, party:
 }
 
 /**
- * The counter of a passkey that has answered a challenge rightly; it never goes back. @throws
- * IdentityRefused `wrong_passkey`
+ * Returns the counter of a passkey that has answered a challenge correctly; it never decreases.
+ *
+ * @throws IdentityRefused `wrong_passkey`
  */
 export async function getNewCounter(
   response: unknown,
@@ -108,16 +109,15 @@ export async function getNewCounter(
   return result.authenticationInfo.newCounter;
 }
 
-/** The id of the passkey that says it answers; null when the answer is no such thing. */
+/** Returns the id of the passkey in an answer, or null for anything else. */
 export function findCredentialId(response: unknown): string | null {
   const id = memberOf(response, 'id');
   return typeof id === 'string' ? id : null;
 }
 
 /**
- * The challenge that an answer says it answers, from what the authenticator has signed
- * (`clientDataJSON`); null when the answer holds none. It only says which stored one to compare it
- * with: the signature is verified over it.
+ * Returns the challenge in an answer, from what the authenticator has signed (`clientDataJSON`), or
+ * null. It only selects the stored challenge to compare with: the signature is verified over it.
  */
 export function findAnsweredChallenge(response: unknown): string | null {
   const inner = memberOf(response, 'response');
@@ -140,10 +140,7 @@ const expected = (challenge: string, { id, origin }: RelyingParty) => ({
   expectedRPID: id,
 });
 
-/**
- * The library throws for whatever is wrong with an answer: to us each is the same, an answer that
- * does not count.
- */
+/** The library throws for every fault of an answer; each means that the answer is not accepted. */
 async function judged<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();

@@ -15,34 +15,33 @@ import {
 import { IdentityRefused } from './refused.ts';
 
 /**
- * Passwords at rest: argon2id by Node itself, in PHC string form, for example
+ * Stored passwords: argon2id by Node, in PHC string form, for example
  * `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`.
  */
 
 const argon2 = promisify(argon2Callback);
 
-/** OWASP's password storage cheat sheet: 19 MiB, two passes, parallelism 1 (25 ms on one core here). */
+/** OWASP's password storage cheat sheet: 19 MiB, two passes, parallelism 1 (25 ms on one core). */
 const current = { memoryKib: 19_456, passes: 2, parallelism: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
 const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{16,171})$/;
 
 /**
- * What a password is checked against when the address is unknown: the same work, and never right.
- * Made with `current`, so it costs the same.
+ * The hash for an unknown address: it takes the same work and never matches. It has the costs of
+ * `current`.
  */
 const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.parallelism}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
 
 /**
- * What passwords are hashed for. Each purpose has a queue of its own, so that none keeps the others
- * waiting: sign-ins are bounded before they come here (sign-in-limiter.ts), the other two have one
- * hash at a time.
+ * What passwords are hashed for. Each purpose has a queue of its own, so that none delays the
+ * others: sign-ins are bounded before (sign-in-limiter.ts), the other two run one hash at a time.
  */
 export type HashPurpose = 'sign_in' | 'change' | 'enrolment';
 
 /**
- * Hashes at a time in this process, for all purposes: one core stays free for pages, and one
- * of the four threads on which Node also reads files and looks names up.
+ * Concurrent hashes of this process, for all purposes: one core stays free for pages, and one of
+ * the four threads on which Node also reads files and resolves names.
  */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
 const hashing = pLimit(hashesAtOnce);
@@ -53,14 +52,18 @@ const purposes: Record<HashPurpose, BoundedQueue> = {
 };
 let hashed = 0;
 
-/** Hashes of this process: `running` and `waiting` now, `done` since its start. */
+/** Returns the hashes of this process: `running` and `waiting` now, `done` since its start. */
 export const hashLoad = () => ({
   running: hashing.activeCount,
   waiting: hashing.pendingCount + Object.values(purposes).reduce((sum, queue) => sum + queue.load().waiting, 0),
   done: hashed,
 });
 
-/** Hashes a password with a salt of its own. @throws IdentityRefused `busy` */
+/**
+ * Hashes a password with a new salt.
+ *
+ * @throws IdentityRefused `busy`
+ */
 export async function hashPassword(password: string, purpose: HashPurpose): Promise<string> {
   const salt = randomBytes(saltBytes);
   const hash = await derive(password, salt, current, hashBytes, purpose);
@@ -68,11 +71,13 @@ export async function hashPassword(password: string, purpose: HashPurpose): Prom
 }
 
 /**
- * Whether a password is the one that was hashed. `hash` null, for an unknown person: false,
- * after as much work. @throws IdentityRefused `busy`
+ * Returns whether a password matches a hash. `hash` null, for an unknown person: false, after the
+ * same work.
+ *
+ * @throws IdentityRefused `busy`
  */
 export async function isPassword(password: string, hash: string | null, purpose: HashPurpose): Promise<boolean> {
-  // Longer than any password can be: not worth more work than another, and not truncated either.
+  // A text longer than any password is hashed in its place at the same cost, and is not truncated.
   const isPossible = lengthOf(password) <= passwordMaxLength;
   const parsed = parse(hash ?? unknownPerson);
   const derived = await derive(isPossible ? password : '', parsed.salt, parsed, parsed.hash.length, purpose);
@@ -80,8 +85,8 @@ export async function isPassword(password: string, hash: string | null, purpose:
 }
 
 /**
- * Whether a hash was made with other costs than today's, and is to be replaced while the password
- * is available.
+ * Returns whether a hash has other costs than the current ones and should be replaced while the
+ * password is available.
  */
 export function isOutdated(hash: string): boolean {
   const { memoryKib, passes, parallelism } = parse(hash);
@@ -89,8 +94,8 @@ export function isOutdated(hash: string): boolean {
 }
 
 /**
- * Judges a new password: its length in code points and whether it is guessed first. Any characters
- * will do (ASVS 6.2.5).
+ * Checks a new password: its length in code points, and whether attackers guess it first. Any
+ * characters are allowed (ASVS 6.2.5).
  *
  * @param context - texts about its person: name, address, organization.
  * @throws IdentityRefused
@@ -152,7 +157,7 @@ function parse(phc: string) {
   };
 }
 
-/** PHC strings leave the padding out. */
+/** PHC strings omit the padding. */
 function base64(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '');
 }

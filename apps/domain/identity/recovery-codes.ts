@@ -7,15 +7,15 @@ import { hashOf } from './token.ts';
 
 /**
  * Recovery codes: 24 characters, `ABCD-EFGH-IJKL-MNOP-QRST-UVWX`, of an alphabet of 32, so 120
- * random bits. Codes of 112 bits or more may be stored as a plain hash (ASVS 6.5.2), and so are
- * found by an index; shorter ones would need an argon2 for each of the ten.
+ * random bits. Codes of 112 bits or more may be stored as a plain hash (ASVS 6.5.2), and so an
+ * index finds them; shorter ones would need an argon2 hash for each of the ten.
  */
 
-/** Without I and O, 0 and 1, which are mistaken for each other. */
+/** Without I and O, 0 and 1, which are easily confused. */
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const codeLength = 24;
 
-/** Replaces all codes of a person and returns the new ones. Show them once. */
+/** Replaces all codes of a person and returns the new ones, which are shown once. */
 export async function replaceRecoveryCodes(tx: EntityManager, personId: string, now: Date): Promise<string[]> {
   const codes = Array.from({ length: recoveryCodes }, generateRecoveryCode);
   await tx.nativeDelete(RecoveryCode, { personId });
@@ -26,8 +26,8 @@ export async function replaceRecoveryCodes(tx: EntityManager, personId: string, 
 }
 
 /**
- * Uses a code up. Returns false when the person has no such code or it was used; of two who use it
- * at once, the lock lets one.
+ * Uses up a code. Returns false when the person has no such code or it was used; the lock lets only
+ * one of two concurrent calls use it.
  */
 export async function consumeRecoveryCode(
   tx: EntityManager,
@@ -42,7 +42,7 @@ export async function consumeRecoveryCode(
   return true;
 }
 
-/** Returns how many codes a person has left. */
+/** Returns how many unused codes a person has. */
 export const countRecoveryCodes = (em: EntityManager, personId: string): Promise<number> =>
   em.count(RecoveryCode, { personId, usedAt: null });
 
@@ -52,7 +52,7 @@ function generateRecoveryCode(): string {
   return characters.replace(/(.{4})(?=.)/g, '$1-');
 }
 
-/** Returns a code without its dashes and spaces, in upper case, however it was typed. */
+/** Returns a code in upper case, without its dashes and spaces. */
 function plain(code: string): string {
   return code.toUpperCase().replace(/[\s-]/g, '').slice(0, 100);
 }

@@ -36,9 +36,9 @@ export type IdentityRefusal =
   | 'operator_needed';
 
 /**
- * A refusal of the domain: `reason` for the program, `message` a sentence for the person who asked.
- * Neither holds a secret, nor shows whether an address is known. `retryAt` says from when an
- * attempt is taken again, null when that is at once or never.
+ * A refusal: `reason` for programs, `message` a sentence for the caller. Neither contains a secret,
+ * or shows whether an address is known. `retryAt` is when the next attempt is accepted; null when
+ * that is at once or never.
  */
 export class IdentityRefused extends Refused<IdentityRefusal> {
   readonly retryAt: Date | null;
@@ -50,14 +50,14 @@ export class IdentityRefused extends Refused<IdentityRefusal> {
 }
 
 /**
- * From when each limit admits an attempt: of its person, of its person from its network, of its
- * network.
+ * When each limit admits an attempt: that of the person, of the person from this network, and of
+ * the network.
  */
 export type Admissions = Readonly<Record<'subject' | 'pair' | 'network', Date>>;
 
-/** Refused because too many attempts have failed, until `retryAt`. */
+/** Refused until `retryAt`, because too many attempts have failed. */
 export class TooManyAttempts extends IdentityRefused {
-  /** What PostgreSQL said; null for a refusal that was remembered. */
+  /** The result of PostgreSQL; null for a remembered refusal. */
   readonly admissions: Admissions | null;
   declare readonly retryAt: Date;
 

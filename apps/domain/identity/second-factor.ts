@@ -22,14 +22,14 @@ import { findTotpStep, resealTotp, unsealTotp } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
- * Giving the second factor: the second step of signing in, and the step-up of a session that is in.
- * Each success gives the session a new token and leaves its line; each failure counts and leaves
- * its line.
+ * Verifying the second factor: the second step of signing in, and the step-up of a full session.
+ * Each success gives the session a new token; each failure counts. Both are recorded in the
+ * activity log.
  */
 
 /**
- * A second factor was accepted: the session's new token. `browser`: the token to know this browser
- * by, when it has signed in; null for a step-up.
+ * A second factor was accepted. `token`: the session's new one. `browser`: the token that
+ * identifies this browser later, after a sign-in; null for a step-up.
  */
 export interface SecondFactorStep {
   token: string;
@@ -39,8 +39,8 @@ export interface SecondFactorStep {
 type Step = 'totp' | 'passkey' | 'recovery_code';
 
 /**
- * Accepts the code of an authenticator app. A code is accepted once, of its time step and no
- * earlier one, also of two at the same moment.
+ * Accepts the code of an authenticator app. Each time step is accepted once, and no earlier one
+ * after it, also for concurrent calls.
  *
  * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`.
  */
@@ -59,7 +59,7 @@ export async function verifyTotp(
   return pass(em, { session, visitor, step: 'totp', take }, now);
 }
 
-/** Uses up the code when it is this app's; a secret under an older sealing key is sealed again. */
+/** Uses up the code when it is this app's. A secret under an older sealing key is sealed again. */
 function consumeTotpCode(
   factor: SecondFactor,
   code: string,
@@ -74,8 +74,10 @@ function consumeTotpCode(
 }
 
 /**
- * Asks the person's passkeys: options for `navigator.credentials.get`, whose answer `verifyPasskey`
- * takes. @throws IdentityRefused `no_such_factor`
+ * Starts the use of the person's passkeys: returns options for `navigator.credentials.get`, whose
+ * answer `verifyPasskey` takes.
+ *
+ * @throws IdentityRefused `no_such_factor`
  */
 export async function startPasskeyUse(
   em: EntityManager,
@@ -91,11 +93,11 @@ export async function startPasskeyUse(
 }
 
 /**
- * Accepts the answer of a passkey to one of the session's last challenges, which is used up by it,
- * right or wrong.
+ * Accepts the answer of a passkey to one of the session's last challenges, and uses up the
+ * challenge in any case.
  *
- * @throws IdentityRefused `wrong_passkey`, also for a late answer, another's passkey, or a counter
- * that went back; `too_many_attempts`, `session_expired`.
+ * @throws IdentityRefused `wrong_passkey`, also for a late answer, another person's passkey, or a
+ * counter that decreased; `too_many_attempts`, `session_expired`.
  */
 export async function verifyPasskey(
   em: EntityManager,
@@ -104,7 +106,7 @@ export async function verifyPasskey(
   party: RelyingParty,
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep> {
-  // A transaction of its own, so that a wrong answer uses the challenge up too.
+  // A separate transaction, so that a wrong answer uses up the challenge too.
   const purpose = { sessionId: session.id, purpose: 'passkey_use' } as const;
   const asked = await consumeChallenge(em.fork(), purpose, findAnsweredChallenge(response), now());
   const take = async (tx: EntityManager) => {
@@ -120,8 +122,9 @@ export async function verifyPasskey(
 }
 
 /**
- * Accepts a recovery code, which is used up. `left` says how many the person still has. @throws
- * IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`
+ * Accepts a recovery code, which is then used up. `left`: how many the person still has.
+ *
+ * @throws IdentityRefused `wrong_code`, `too_many_attempts`, `session_expired`
  */
 export async function redeemRecoveryCode(
   em: EntityManager,
@@ -135,8 +138,8 @@ export async function redeemRecoveryCode(
 }
 
 /**
- * What the three have in common. `take` says whether the factor is accepted, and uses it up in the
- * transaction given.
+ * The common part of the three. `take` returns whether the factor is accepted, and uses it up in
+ * the given transaction.
  */
 async function pass(
   em: EntityManager,
@@ -173,13 +176,11 @@ async function pass(
   throw step === 'passkey' ? wrongPasskey() : wrongCode();
 }
 
-/**
- * Inside, the attempts of each session count by themselves, so that no outsider can use them up.
- */
+/** Attempts within a session have a count of their own, so that no outsider can use them up. */
 export const stepUpAttempt = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
 
 /**
- * Before the session is complete a person's attempts count together, but for those of each known
+ * Before the session is complete, a person's attempts count together, except those of each known
  * browser.
  */
 const signInAttempt = ({ personId }: Session, visitor: Visitor, browserHash: Buffer | null): Attempt =>

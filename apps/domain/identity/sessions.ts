@@ -21,16 +21,14 @@ import type { Session, SessionRow, Visitor } from './types.ts';
 /** Sessions of the console, by OWASP ASVS 5.0, V7. */
 
 /**
- * Returns the living session that a token belongs to; null when there is none: it never was, has
- * ended, was idle too long, or no membership gives its person access to the console any more. One
- * statement: the session, its person, what they may do where now; and, once a minute, that it was
- * seen.
+ * Returns the live session of a token, or null: it never existed, has ended, was idle too long, or
+ * its person's memberships no longer give access to the console. One statement returns the session,
+ * its person and their permissions, and records once a minute that it was used.
  *
- * @param now - the clock: sessions end by it, 12 hours after they began and 30 minutes after their
- * last use.
- * @param isUse - false for what a page asks by itself without a person's action: it finds the session
- * and keeps it alive
- *   no longer.
+ * @param now - the clock: sessions end 12 hours after they began and 30 minutes after their last
+ * use.
+ * @param isUse - false for requests that a page sends without a person's action: these do not
+ * extend the session.
  */
 export async function findSession(em: EntityManager, token: string, now: Date, isUse = true): Promise<Session | null> {
   const hash = findTokenHash(token);
@@ -93,10 +91,7 @@ export async function findSessionEnd(em: EntityManager, token: string): Promise<
   return found.hasAccess ? 'timed_out' : 'access_lost';
 }
 
-/**
- * Begins a session that has passed the password alone, in the transaction that saw it pass. Returns
- * its token.
- */
+/** Starts a session after a correct password, in the same transaction. Returns its token. */
 export async function startSession(
   tx: EntityManager,
   { personId, visitor }: { personId: string; visitor: Visitor },
@@ -120,8 +115,8 @@ export async function startSession(
 }
 
 /**
- * Records that a session gave a second factor now, in the transaction that saw it: it is `full`,
- * its step-up is fresh, and it has a new token; the old one is dead.
+ * Records a second factor of a session, in the same transaction: the session is `full`, its step-up
+ * is fresh, and it has a new token; the old one is void.
  *
  * @throws IdentityRefused `session_expired` when it has ended meanwhile.
  */
@@ -136,9 +131,7 @@ export async function recordSecondFactor(tx: EntityManager, sessionId: string, n
 
 const minutesAfter = (now: Date, minutes: number) => new Date(now.getTime() + minutes * 60_000);
 
-/**
- * Whether the second factor is to be given again before an action that asks for a fresh one.
- */
+/** Returns whether the second factor is required again before an action that needs a fresh one. */
 export function needsStepUp(session: Pick<Session, 'state' | 'secondFactorAt'>, now: Date): boolean {
   if (session.state !== 'full' || session.secondFactorAt === null) return true;
   return now.getTime() - session.secondFactorAt.getTime() > stepUpMinutes * 60_000;
@@ -150,7 +143,7 @@ export function assertFull(session: Pick<Session, 'state'>): void {
   throw new IdentityRefused('second_factor_needed', 'Finish signing in with your second factor first.');
 }
 
-/** @throws IdentityRefused when the second factor is to be given again first. */
+/** @throws IdentityRefused when the second factor is required again first. */
 export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt'>, now: Date): void {
   assertFull(session);
   if (!needsStepUp(session, now)) return;
@@ -160,7 +153,7 @@ export function assertSteppedUp(session: Pick<Session, 'state' | 'secondFactorAt
   );
 }
 
-/** The living sessions of the person, the last used first. */
+/** Lists the live sessions of the person, the last used first. */
 export async function listSessions(em: EntityManager, session: Session, now: Date): Promise<SessionRow[]> {
   assertFull(session);
   const rows = await em.fork().find(
@@ -185,11 +178,11 @@ export async function listSessions(em: EntityManager, session: Session, now: Dat
 }
 
 /**
- * Ends one of the person's sessions at once; their own by its id is signing out, also of a session
+ * Ends one of the person's sessions at once. Their own by its id is a sign-out, also for a session
  * that is not `full` yet.
  *
- * @throws IdentityRefused `no_such_session` when the person has none of that id,
- * `second_factor_needed` for another than their own before it is full.
+ * @throws IdentityRefused `no_such_session` when the person has none with that id,
+ * `second_factor_needed` for another session than their own before it is full.
  */
 export async function endSession(
   em: EntityManager,
@@ -213,7 +206,7 @@ export async function endSession(
   });
 }
 
-/** Ends every session of the person but this one, at once. Returns how many lived. */
+/** Ends every session of the person but this one. Returns how many there were. */
 export async function endOtherSessions(em: EntityManager, session: Session, visitor: Visitor): Promise<number> {
   assertFull(session);
   return em.fork().transactional(async (tx) => {
@@ -230,8 +223,8 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
 }
 
 /**
- * Ends the sessions of a person, but for `exceptId`, in the transaction of the change that asks for
- * it. Returns how many there were.
+ * Ends the sessions of a person except `exceptId`, in the caller's transaction. Returns how many
+ * there were.
  */
 export const endSessions = (tx: EntityManager, personId: string, exceptId: string | null = null): Promise<number> =>
   tx.nativeDelete(ConsoleSession, { personId, ...(exceptId !== null && { id: { $ne: exceptId } }) });
@@ -251,7 +244,7 @@ export async function endSessionsWithoutAccess(tx: EntityManager, personId: stri
   );
 }
 
-/** Moments come from the entity manager's connections as text. */
+/** Times come from the entity manager's connections as text. */
 const datesOf = ({ createdAt, lastSeenAt, expiresAt }: Record<'createdAt' | 'lastSeenAt' | 'expiresAt', Date>) => ({
   createdAt: new Date(createdAt),
   lastSeenAt: new Date(lastSeenAt),

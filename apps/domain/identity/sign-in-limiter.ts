@@ -5,28 +5,26 @@ import { networkOf } from './network.ts';
 import { type Admissions, TooManyAttempts } from './refused.ts';
 
 /**
- * Makes refused sign-ins cheap for this process: what PostgreSQL refused until a moment is refused
- * here until exactly that moment, without I/O, and sign-ins run a few at a time.
+ * Makes refused sign-ins cheap for this process: what PostgreSQL refused until some time is refused
+ * here until exactly that time, without I/O, and a few sign-ins run at once.
  *
- * The memory holds nothing but answers of `admitAttempt`, so losing an entry costs one look-up and
- * never admits more. A known browser has entries and a queue of its own, which strangers
- * cannot fill.
+ * The memory contains only results of `admitAttempt`, so losing an entry costs one look-up and
+ * never admits more. Known browsers have entries and a queue of their own, which strangers cannot
+ * fill.
  */
 
-/** A sign-in as far as it can be judged without I/O. */
+/** The parts of a sign-in that can be judged without I/O. */
 export interface SignInRequest {
   /** The address as typed. */
   email: string;
   /** The client's IP address, or null when it is not known. */
   address: string | null;
-  /**
-   * Token of a browser that provably was given it when this address signed in; null for a stranger.
-   */
+  /** The token of a browser that verifiably belongs to this address; null for a stranger. */
   browser: string | null;
 }
 
 /**
- * Entries at most, about 200 B each; the oldest is deleted first. Each takes an attempt that
+ * The most entries, about 200 B each; the oldest is deleted first. Each needs an attempt that
  * PostgreSQL refused.
  */
 const maxRefusals = 20_000;
@@ -62,7 +60,7 @@ export function createSignInLimiter({ now = () => new Date() }: { now?: () => Da
   }
 
   async function begin<T>(request: SignInRequest, signIn: () => Promise<T>): Promise<T> {
-    // Once more: while it waited, another of its kind may have been refused.
+    // Checked again: while it waited, another attempt of its kind may have been refused.
     assertAdmitted(request);
     try {
       return await signIn();
@@ -78,7 +76,7 @@ export function createSignInLimiter({ now = () => new Date() }: { now?: () => Da
     /**
      * Runs a sign-in when its turn comes.
      *
-     * @throws TooManyAttempts, its own or one that is remembered.
+     * @throws TooManyAttempts, its own or a remembered one.
      * @throws IdentityRefused `busy` when too many wait already; nothing was counted.
      */
     async run<T>(request: SignInRequest, signIn: () => Promise<T>): Promise<T> {
@@ -87,7 +85,7 @@ export function createSignInLimiter({ now = () => new Date() }: { now?: () => Da
       return queue.run(() => begin(request, signIn));
     },
 
-    /** How many refusals are remembered, for metrics. */
+    /** Returns how many refusals are remembered, for metrics. */
     size: () => refusals.size,
   };
 }
@@ -101,9 +99,9 @@ interface RefusalKey {
 }
 
 /**
- * What a refusal is remembered by. Only ASCII letters are folded, as every locale of PostgreSQL
- * does: an address that is another one to the database is never refused for this one, and another
- * spelling of it costs one look-up.
+ * Returns the keys under which refusals are remembered. Only ASCII letters are folded, as in every
+ * locale of PostgreSQL: an address that the database treats as another one is never refused for
+ * this one, and another spelling of it costs one look-up.
  */
 function keysOf({ email, address, browser }: SignInRequest): RefusalKey[] {
   if (browser !== null) return [{ key: keyOf('browser', browser), limit: 'any' }];
@@ -116,5 +114,5 @@ function keysOf({ email, address, browser }: SignInRequest): RefusalKey[] {
   return address === null ? keys : [...keys, { key: keyOf('network', network), limit: 'network' }];
 }
 
-/** One length, however long the parts are. */
+/** One length for parts of any length. */
 const keyOf = (...parts: string[]) => hash('sha256', parts.join('\0'), 'base64url').slice(0, 22);

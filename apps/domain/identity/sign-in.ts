@@ -12,8 +12,8 @@ import { findTokenHash } from './token.ts';
 import type { FactorKind, Visitor } from './types.ts';
 
 /**
- * The first step is done: the session can do nothing but give a second factor. `factors` are the
- * kinds the person has.
+ * The result of the first step: the session can only verify a second factor. `factors` are the
+ * kinds that the person has.
  */
 export interface PasswordStep {
   token: string;
@@ -31,8 +31,8 @@ interface Known {
 
 /**
  * Signs in with address and password, the first of two steps. For a known and an unknown address a
- * wrong attempt takes the same work, leaves the same counts and gets the same sentence
- * (ASVS 6.3.8). Each of a known person leaves its line in the log of their organizations. A right
+ * wrong attempt takes the same work, changes the same counts and gets the same sentence (ASVS
+ * 6.3.8). Each attempt of a known person is recorded in the log of their organizations. A correct
  * password counts as an attempt too, until the second factor completes the sign-in.
  *
  * @throws IdentityRefused `wrong_credentials`, also for a person whom every organization has
@@ -65,8 +65,7 @@ export async function signIn(
   const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password, 'sign_in') : null;
   return em.fork().transactional(async (tx) => {
     const { personId, factors, passwordHash } = known;
-    // The password may have been changed while this one was verified; then it is no longer the
-    // right one.
+    // The password may have changed while this one was verified.
     const found = await tx.findOne(SignIn, { personId, passwordHash }, writeLock);
     if (found === null) throw wrongCredentials();
     if (rehashed !== null) found.rehash(rehashed);
@@ -80,18 +79,19 @@ const wrongCredentials = () => new IdentityRefused('wrong_credentials', 'The e-m
 
 interface LookedUp {
   /**
-   * The address as all its spellings are counted: the form that PostgreSQL finds its person by.
-   * JavaScript's lower case is another for some letters, by which one person had many counts.
+   * The form in which all spellings of the address are counted, by which PostgreSQL finds its
+   * person. JavaScript's lower case differs for some letters, which would give one person many
+   * counts.
    */
   folded: string;
-  /** Of the browser, when it is one that this person has signed in with. */
+  /** The hash of the browser, if this person has signed in with it. */
   browserHash: Buffer | null;
   known: Known | null;
 }
 
 /**
- * Who signs in with an address, and from a browser of theirs or not: one statement, so that an
- * unknown address takes as long.
+ * Finds the person who signs in with an address, and whether the browser is known. One statement,
+ * so that an unknown address takes as long.
  */
 async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);

@@ -7,20 +7,21 @@ import { createHash, randomBytes } from 'node:crypto';
 
 const form = /^[A-Za-z0-9_-]{43}$/;
 
-/** A new token. Hand it out once, store its hash. */
+/** Returns a new token, which is handed out once; its hash is stored. */
 export function generateToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
 /**
- * The stored form, 32 bytes; null for a text that is no token, so that it need not be looked up.
+ * Returns the stored form, 32 bytes, or null for a text that is not a token and need not be looked
+ * up.
  */
 export function findTokenHash(token: string): Buffer | null {
   return form.test(token) ? hashOf(token) : null;
 }
 
 /**
- * SHA-256: enough for what is random, and has 112 bits or more (ASVS 6.5.2, 11.4). Never for a
+ * SHA-256, which is enough for random values of 112 bits or more (ASVS 6.5.2, 11.4). Never for a
  * password.
  */
 export function hashOf(text: string): Buffer {

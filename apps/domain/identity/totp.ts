@@ -3,8 +3,8 @@ import { type SealingKeys, seal, sealedVersion, unseal } from '../seal/envelope.
 
 /**
  * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30
- * seconds. The code of the current step and of the one before are accepted, since typing takes time
- * (5.2); a code of a later step never is.
+ * seconds. The codes of the current step and of the one before are accepted, because typing takes
+ * time (5.2); the code of a later step never is.
  */
 
 const stepSeconds = 30;
@@ -15,16 +15,16 @@ export function generateTotpSecret(): string {
 }
 
 /**
- * What the QR code holds. `label` is the person's address; `issuer` what the app lists the entry
- * under.
+ * Returns the content of the QR code. `label` is the person's address; `issuer` is the name in the
+ * app's list.
  */
 export function totpUri(secret: string, label: string, issuer: string): string {
   return generateURI({ issuer, label, secret, period: stepSeconds, digits: 6 });
 }
 
 /**
- * Returns the time step whose code this is, the current one or the one before; null when it is
- * neither's. Spaces, which apps show in the middle, are ignored.
+ * Returns the time step of a code, the current one or the one before, or null. Spaces, which apps
+ * show in the middle, are ignored.
  */
 export function findTotpStep(secret: string, code: string, now: Date): number | null {
   const digits = code.replace(/\s/g, '');
@@ -36,8 +36,8 @@ export function findTotpStep(secret: string, code: string, now: Date): number | 
 }
 
 /**
- * An enrolment as the row that a secret is sealed for; a factor and a session's challenge are their
- * ids.
+ * The name of an enrolment's row, for which a secret is sealed; a factor and a session's challenge
+ * are their ids.
  */
 export const enrolmentRow = ({ organizationId, personId }: { organizationId: string; personId: string }): string =>
   `enrolment/${organizationId}/${personId}`;
@@ -48,16 +48,17 @@ export function sealTotp(secret: string, row: string, keys: SealingKeys): Buffer
 }
 
 /**
- * Opens it. @throws UnsealError, a fault of the installation: its key is missing or the row was
- * moved.
+ * Unseals it.
+ *
+ * @throws UnsealError, an internal error: its key is missing or the row was moved.
  */
 export function unsealTotp(sealed: Buffer, row: string, keys: SealingKeys): string {
   return unseal(sealed, `totp/${row}`, keys);
 }
 
 /**
- * The same secret under the newest key; null when it is sealed so already. A factor in use is
- * resealed as it is used.
+ * Returns the same secret under the newest key, or null when it is already. A factor is resealed
+ * when it is used.
  */
 export function resealTotp(sealed: Buffer, row: string, keys: SealingKeys): Buffer | null {
   return sealedVersion(sealed) === keys[0].version ? null : sealTotp(unsealTotp(sealed, row, keys), row, keys);

@@ -2,24 +2,20 @@ import type { Permission } from '../contract/scopes.ts';
 import type { SealingKeys } from '../seal/envelope.ts';
 
 /**
- * Where a request of a person came from; shown to them in the list of their sessions and in the
- * activity log.
+ * Where a person's request came from; shown in the list of their sessions and in the activity log.
  */
 export interface Visitor {
   /** The IP address, as the trusted proxies report it; null when unknown. */
   address: string | null;
-  /** As the browser says; cut to 300 characters when stored. */
+  /** As the browser sent it; cut to 300 characters when stored. */
   userAgent: string;
-  /**
-   * The token by which it is a browser that its person has signed in with (known-browsers.ts); null
-   * or left out: it has none.
-   */
+  /** The token of a known browser (known-browsers.ts); null or absent: it has none. */
   browser?: string | null;
 }
 
 /**
- * Who the console is to a passkey: `id` is its host name, `origin` its scheme, host and port,
- * `name` what the browser shows.
+ * The console as passkeys see it: `id` is its host name, `origin` its scheme, host and port, `name`
+ * what the browser shows.
  */
 export interface RelyingParty {
   id: string;
@@ -28,7 +24,7 @@ export interface RelyingParty {
 }
 
 /**
- * What the second factor needs beside the database. `sealingKeys` seal the secrets of authenticator
+ * What second factors need beside the database. `sealingKeys` seal the secrets of authenticator
  * apps.
  */
 export interface FactorSettings {
@@ -36,41 +32,41 @@ export interface FactorSettings {
   relyingParty: RelyingParty;
 }
 
-/** `password_passed` may do nothing but pass, with a second factor, to `full`. */
+/** `password_passed` may only become `full`, with a second factor. */
 export type SessionState = 'password_passed' | 'full';
 
-/** An organization that is open to the person of a session now. */
+/** An organization that is open to the person of a session. */
 export interface SessionMembership {
   organizationId: string;
   organizationName: string;
-  /** What the organization calls the person. */
+  /** The person's name in the organization. */
   name: string;
   email: string;
   title: string | null;
-  /** Keys of the roles they hold, by key. */
+  /** Keys of their roles, in order. */
   roleKeys: string[];
-  /** What these roles allow. */
+  /** The permissions of these roles. */
   permissions: Permission[];
 }
 
 /**
- * A living session. `secondFactorAt` is null until a second factor was given; `memberships` are by
+ * A live session. `secondFactorAt` is null before a second factor; `memberships` are by
  * organization name.
  */
 export interface Session {
   id: string;
   personId: string;
-  /** The address the person signs in with. */
+  /** The address with which the person signs in. */
   email: string;
   state: SessionState;
   createdAt: Date;
   lastSeenAt: Date;
-  /** When it ends however much it is used. */
+  /** When it ends, even in use. */
   expiresAt: Date;
   secondFactorAt: Date | null;
   memberships: SessionMembership[];
   /**
-   * Ids of the organizations whose active member the person is, and that have not confirmed their
+   * Ids of organizations whose active member the person is, and which have not confirmed the
    * sign-in.
    */
   unconfirmed: string[];
@@ -85,7 +81,7 @@ export interface SessionRow {
   expiresAt: Date;
   address: string | null;
   userAgent: string;
-  /** Whether it is the session that asks. */
+  /** Whether it is the caller's own session. */
   isThis: boolean;
 }
 
@@ -101,20 +97,20 @@ export interface FactorRow {
 }
 
 /**
- * What a one-time link is for: `enrol` sets the first password and second factor; `join` leads a
- * person who signs in already into one more organization, by signing in; `recover`, an operator's,
- * replaces password and factors of a person who lost them.
+ * The purpose of a one-time link: `enrol` sets the first password and second factor; `join` adds a
+ * person who can sign in to one more organization; `recover`, an operator's, replaces password and
+ * factors of a person who lost them.
  */
 export type EnrolmentKind = 'enrol' | 'join' | 'recover';
 
-/** A link that is still good. `email` is what the person will sign in with. */
+/** A valid link. `email` is the address with which the person will sign in. */
 export interface EnrolmentDetails {
   personId: string;
   email: string;
   organizationId: string;
   organizationName: string;
   kind: EnrolmentKind;
-  /** Whether the password of this enrolment has been chosen; then the second factor is next. */
+  /** Whether the password of this enrolment is set; the second factor is next. */
   hasPassword: boolean;
   expiresAt: Date;
 }

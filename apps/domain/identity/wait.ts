@@ -2,21 +2,21 @@ import { firstWaitSeconds, longestWaitSeconds } from './limits.ts';
 
 /** A limit of failures, with the failures that count towards it. */
 export interface FailureLimit {
-  /** Failures from which on each attempt waits for the one before it. */
+  /** Failures from which each attempt waits for the one before it. */
   limit: number;
   /** How long a failure counts. */
   windowMs: number;
-  /** Moments (ms) of the failures within the window, oldest first. */
+  /** Times (ms) of the failures within the window, oldest first. */
   failuresMs: readonly number[];
 }
 
 /**
- * Returns the first moment (ms) from `nowMs` on at which a limit admits an attempt, as long as
- * nothing else fails.
+ * Returns the first time (ms) from `nowMs` on at which a limit admits an attempt, if nothing else
+ * fails.
  *
- * That is when the wait since the last failure has ended, or before, when failures have left the
- * window: then the wait is shorter or the limit no longer reached. From that moment on the limit
- * goes on admitting.
+ * That is when the wait since the last failure has ended, or earlier, when failures have left the
+ * window: then the wait is shorter or the limit no longer reached. From then on the limit continues
+ * to admit.
  */
 export function findAdmission({ limit, windowMs, failuresMs }: FailureLimit, nowMs: number): number {
   const last = failuresMs.at(-1) ?? 0;

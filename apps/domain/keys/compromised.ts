@@ -11,15 +11,14 @@ import { assertMayManageKeys } from './revoke.ts';
 const keysInText = /aln_[a-z]{2}_[0-9A-Za-z]{40}(?![0-9A-Za-z])/g;
 
 /**
- * Finds the key of an organization that has leaked, by its fingerprint under every pepper in use,
- * and records who reported it. Returns null for any other text, without saying whether it is a key
- * of another organization, of another region or none. The text is not stored.
+ * Finds a leaked key of an organization, by its fingerprint under every pepper in use, and records
+ * who reported it. Returns null for any other text, without saying whether it is a key of another
+ * organization, of another region or none. The text is not stored.
  *
- * A key cannot be guessed (178 random bits). Misses are limited all the same, like attempts to sign
- * in, so that they cannot load the database.
+ * A key cannot be guessed (178 random bits). Misses are still limited, like attempts to sign in, so
+ * that they cannot load the database.
  *
- * @throws KeyRefused when the person may not manage keys, or the text holds no key, or several.
- *
+ * @throws KeyRefused when the person may not manage keys, or the text contains no key, or several.
  * @throws IdentityRefused `too_many_attempts` after ten misses, with the time of the next attempt.
  */
 export async function findCompromisedKey(
