@@ -1,11 +1,11 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 /**
- * Secrets at rest that must be read again: AES-256-GCM under a key that lives outside the database.
+ * Stored secrets that must be read again: AES-256-GCM with a key that is outside the database.
  *
  * The sealed form:
  *
- * | bytes | what |
+ * | bytes | content |
  * | --- | --- |
  * | 1 | the format, 1 |
  * | 2 | the version of the key, big-endian |
@@ -13,12 +13,12 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
  * | n | the encrypted secret, as long as the secret |
  * | 16 | the tag |
  *
- * The tag also covers the first three bytes and the ids of the row that holds it, so a row copied
- * elsewhere does not open there.
+ * The tag also covers the first three bytes and the ids of the secret's row, so a row that is
+ * copied elsewhere cannot be unsealed there.
  *
- * Rotation: put a new key in front of the old ones, reseal every row whose {@link sealedVersion} is
- * not the newest (`orgctl secrets reseal`), then drop the old key. Random nonces are safe for 2³² secrets under
- * one key (NIST SP 800-38D, section 8.3).
+ * Rotation: put a new key before the old ones, reseal every row whose {@link sealedVersion} is not
+ * the newest (`orgctl secrets reseal`), then remove the old key. Random nonces are safe for 2³²
+ * secrets under one key (NIST SP 800-38D, section 8.3).
  */
 
 /** A sealing key, with the version that each sealed secret stores. */
@@ -107,7 +107,7 @@ export function sealedVersion(sealed: Buffer): number {
 
 /**
  * Returns what the tag covers beside the text. PostgreSQL writes UUIDs in lower case; another
- * spelling names the same row.
+ * spelling identifies the same row.
  */
 function boundData(head: Buffer, boundTo: string): Buffer {
   return Buffer.concat([head, Buffer.from(boundTo.toLowerCase())]);

@@ -3,8 +3,8 @@ import type { SealingKeys } from '../seal/envelope.ts';
 import { type SealedTable, sealedKinds } from './kinds.ts';
 
 /**
- * How many rows of a table are sealed with one version of the keys; null: in no form that this
- * release reads.
+ * How many rows of a table are sealed with one version of the keys; null: a form that this release
+ * cannot read.
  */
 export interface SealedCount {
   table: SealedTable;
@@ -12,23 +12,23 @@ export interface SealedCount {
   rows: number;
 }
 
-/** What the keys of WEBHOOK_SECRET_KEYS hold now. Versions are ascending. */
+/** What the keys of WEBHOOK_SECRET_KEYS seal. Versions are ascending. */
 export interface Sealing {
   /** The version that seals. */
   newest: number;
   counts: SealedCount[];
   /**
-   * Versions behind it that no row needs: older ones that may go, or one that is being added and
+   * Other versions that no row needs: old ones that may be removed, or one that is being added and
    * comes first next.
    */
   unused: number[];
-  /** Versions that rows need and that the keys lack. */
+  /** Versions that rows need and that are not among the keys. */
   missing: number[];
 }
 
 /**
- * Counts what is sealed, by version, and compares it with the keys. Rows that are over and only
- * wait to be erased count no more.
+ * Counts sealed rows by version, and compares them with the keys. Expired rows, which are only
+ * waiting to be deleted, do not count.
  */
 export async function countSealed(pool: Pool, keys: SealingKeys): Promise<Sealing> {
   const { rows } = await pool.query<SealedCount>(

@@ -5,22 +5,22 @@ import { resealSecret, unsealSecret } from '../webhooks/seal.ts';
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
 export type SealedTable = 'webhook_secret' | 'second_factor' | 'factor_challenge' | 'enrolment';
 
-/** What names a sealed row, for programs and people. */
+/** The ids of a sealed row, for programs and people. */
 export type SealedIds = Readonly<Record<string, string>>;
 
 /** One such column, and how its texts are bound to their rows. */
 export interface SealedKind<Ids extends SealedIds = SealedIds> {
   table: SealedTable;
   column: string;
-  /** Which column each id is. */
+  /** The column of each id. */
   ids: Readonly<Record<keyof Ids & string, string>>;
   /** The ids that are unique together and have an index, in its order. */
   key: readonly (keyof Ids & string)[];
-  /** SQL: whether a row may still be opened; one that may not only waits to be erased. */
+  /** SQL: whether a row may still be unsealed; others are only waiting to be deleted. */
   living: string;
   /** Throws UnsealError or SecretNotUnsealed, as `reseal` does. */
   open(ids: Ids, sealed: Buffer, keys: SealingKeys): string;
-  /** Null when it is sealed with the newest key already. */
+  /** Returns null when it is already sealed with the newest key. */
   reseal(ids: Ids, sealed: Buffer, keys: SealingKeys): Buffer | null;
 }
 
@@ -45,7 +45,8 @@ const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
 };
 
 /**
- * Of a session's challenges only that of `totp_setup` has a secret, so the session names the row.
+ * Of a session's challenges only that of `totp_setup` has a secret, so the session identifies the
+ * row.
  */
 const appsBeingAdded: SealedKind<{ sessionId: string }> = {
   table: 'factor_challenge',
@@ -70,5 +71,5 @@ const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }>
 /** All of them; a test compares the list with the schema. */
 export const sealedKinds: readonly SealedKind[] = [webhookSecrets, authenticatorApps, appsBeingAdded, appsOfEnrolments];
 
-/** SQL: the rows of a kind that hold a sealed text which may still be opened. */
+/** SQL: the rows of a kind with a sealed text that may still be unsealed. */
 export const isSealedSql = ({ column, living }: SealedKind): string => `${column} is not null and ${living}`;

@@ -91,8 +91,8 @@ async function resealRow(
 }
 
 /**
- * Returns the new text of a row. A row under the newest version is unsealed all the same: this
- * shows a key that was replaced under its own version.
+ * Returns the new text of a row. A row under the newest version is unsealed as well: this finds a
+ * key that was replaced under its own version.
  */
 function judge(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys): Buffer | 'current' | UnopenedRow {
   try {

@@ -15,7 +15,7 @@ export interface WebhookRequest {
 }
 
 /**
- * Lets an operator pass, a cluster object, and an active member who holds `org.webhooks.manage`.
+ * Allows an operator, a cluster object, and an active member with `org.webhooks.manage`.
  *
  * @throws WebhookRefused `may_not_manage_webhooks`
  */
@@ -34,8 +34,8 @@ export async function assertMayManageWebhooks(
 }
 
 /**
- * Refuses what a member asks of a webhook that a cluster object manages, and what an object asks of
- * a webhook that is not its own. An operator at the command line can act on both.
+ * Refuses a member's change of a webhook that a cluster object manages, and an object's change of a
+ * webhook that it does not manage. An operator at the command line may change both.
  *
  * @throws WebhookRefused `webhook_managed` or `webhook_not_managed`
  */
@@ -53,11 +53,11 @@ function assertManager(webhook: Pick<Webhook, 'managedBy' | 'managedUid'>, by: W
 }
 
 /**
- * Returns the webhook for a change of it. Its row is locked until the transaction ends, so changes
- * come one after the other; claims of the relay skip it meanwhile.
+ * Returns the webhook in order to change it. Its row is locked until the transaction ends, so
+ * changes come one after another; claims of the relay skip it meanwhile.
  *
- * Never wait for a delivery's row while holding it: the record of an attempt holds its delivery and
- * then takes the webhook, and the two would block each other.
+ * Never wait for a delivery's row while holding this lock: recording an attempt locks its delivery
+ * and then the webhook, and the two would deadlock.
  *
  * @throws WebhookRefused when the caller may not, there is no such webhook, or it is managed by
  * another.
@@ -72,7 +72,7 @@ export async function lockWebhook(tx: EntityManager, request: WebhookRequest): P
 }
 
 /**
- * Returns the webhook as `lockWebhook` does, for changes that make no sense once it is deleted.
+ * Returns the webhook as `lockWebhook` does, for changes that need one that is not deleted.
  *
  * @throws WebhookRefused also when it is deleted.
  */
@@ -99,7 +99,7 @@ export async function assertMayUse(
 }
 
 /**
- * Returns the organization of a webhook, for operators, who name webhooks by id alone; null when
+ * Returns the organization of a webhook, for operators, who name webhooks by id only; null when
  * there is none.
  */
 export async function findWebhookOrganization(em: EntityManager, webhookId: string): Promise<string | null> {

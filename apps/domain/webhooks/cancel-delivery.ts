@@ -8,17 +8,17 @@ import { WebhookRefused } from './refused.ts';
 
 /** A cancelled delivery. */
 export interface CancelledDelivery {
-  /** The current round: when `started`, its workflow may run, and is to be ended. */
+  /** The current round: when `started`, its workflow may run and has to end. */
   round: number;
   started: boolean;
 }
 
 /**
  * Cancels one open delivery, in one transaction with its activity row, which the ledger compares
- * with. An attempt under way ends by itself and is recorded; its response changes nothing.
+ * with. An attempt in progress ends by itself and is recorded; its response changes nothing.
  *
- * The caller notifies the workflow. A workflow that is not notified finds out at its next attempt,
- * which is not admitted.
+ * The caller notifies the workflow. A workflow that is not notified ends at its next attempt, which
+ * is not admitted.
  *
  * @throws WebhookRefused when the caller may not, the webhook is managed by another, it has no such
  * delivery, or that is settled already.

@@ -8,7 +8,7 @@
  */
 export type CapturedHeaders = Record<string, string | readonly string[] | undefined>;
 
-/** What was read of a header, or what is wrong with it. */
+/** The content of a header, or what is wrong with it. */
 export type Read<T> = { value: T } | { problem: string };
 
 /** `Service-Signature`. */
@@ -24,8 +24,8 @@ export interface StandardSignature extends ServiceSignature {
 }
 
 /**
- * Reads `Service-Signature: t=<unix>,v1=<hex>[,v1=<hex>]`. Parts of other schemes are left alone,
- * as libraries do.
+ * Reads `Service-Signature: t=<unix>,v1=<hex>[,v1=<hex>]`. Parts of other schemes are ignored, as
+ * in libraries.
  */
 export function readServiceSignature(headers: CapturedHeaders): Read<ServiceSignature> {
   const header = readHeader(headers, 'Service-Signature');
@@ -44,7 +44,7 @@ export function readServiceSignature(headers: CapturedHeaders): Read<ServiceSign
 
 /**
  * Reads `webhook-id`, `webhook-timestamp` and `webhook-signature: v1,<base64>[ v1,<base64>]`. Parts
- * of other versions are left alone.
+ * of other versions are ignored.
  */
 export function readStandardSignature(headers: CapturedHeaders): Read<StandardSignature> {
   const id = readHeader(headers, 'webhook-id');
@@ -68,7 +68,7 @@ export function readStandardSignature(headers: CapturedHeaders): Read<StandardSi
   };
 }
 
-/** The one value of a header, whatever the case of its name. */
+/** Returns the one value of a header, in any case of its name. */
 export function readHeader(headers: CapturedHeaders, name: string): Read<string> {
   const values = Object.entries(headers)
     .filter(([candidate]) => candidate.toLowerCase() === name.toLowerCase())

@@ -6,7 +6,7 @@ import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
 import { WebhookRefused } from './refused.ts';
 
-/** A field that is left out stays. */
+/** A field that is absent does not change. */
 export interface ChangeWebhook extends WebhookRequest {
   url?: string;
   eventTypes?: readonly string[];
@@ -44,7 +44,7 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
   });
 }
 
-/** Returns the checked fields; null for one that stays. */
+/** Returns the checked fields; null for one that does not change. */
 function readChange(input: ChangeWebhook, allow: AllowList) {
   const changed = (['url', 'eventTypes', 'description'] as const).filter((field) => input[field] !== undefined);
   if (changed.length === 0)

@@ -20,7 +20,7 @@ export interface CreateWebhook {
   url: string;
   eventTypes: readonly string[];
   description: string;
-  /** The signing secret; a new one when it is left out. */
+  /** The signing secret; a new one when it is absent. */
   secret?: string;
 }
 
@@ -103,9 +103,8 @@ const managerOf = (by: WebhookAuthority) =>
     : { managedBy: null, managedUid: null };
 
 /**
- * Returns the lowest free of the organization's 20 slots. The unique index on slots keeps a 21st
- * webhook out for every writer; the lock gives concurrent callers different slots instead of an
- * error.
+ * Returns the lowest free of the organization's 20 slots. The unique index on slots refuses a 21st
+ * webhook of every writer; with the lock, concurrent callers get different slots and no error.
  */
 async function findFreeSlot(tx: EntityManager, organizationId: string): Promise<number> {
   await runStatement(

@@ -6,8 +6,8 @@ import { WebhookRefused } from './refused.ts';
 
 export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'parked'] as const;
 /**
- * What a delivery is at. `parked`: it waits for a webhook that is paused or suspended; the table
- * says `waiting`.
+ * The state of a delivery. `parked`: it waits for a webhook that is paused or suspended; the table
+ * has `waiting`.
  */
 export type DeliveryState = (typeof deliveryStates)[number];
 
@@ -31,8 +31,8 @@ export interface DeliveryRow {
 }
 
 /**
- * One attempt, without what the receiver answered. `finishedAt` and `cause` null: under way.
- * `status` is the HTTP status or null.
+ * One attempt, without the receiver's answer. `finishedAt` and `cause` null: in progress. `status`
+ * is the HTTP status or null.
  */
 export interface AttemptSummary {
   number: number;
@@ -60,7 +60,7 @@ const deliveryState = sql`case when ${isParked} then 'parked' else d.state end`;
 /** When the next attempt of a delivery `d` is due; null unless it is waiting. */
 export const nextAttemptAt = sql`case when not ${isParked} then d.next_attempt_at end`;
 
-/** What is listed of a delivery `d` with its event `e`. */
+/** The columns of a delivery `d` with its event `e` in lists. */
 export const deliveryColumns = sql`
   d.webhook_id as "webhookId", d.event_id as "eventId", e.type,
   ${deliveryState} as state, d.round, d.attempts, d.sequence::float8 as sequence,
@@ -68,8 +68,8 @@ export const deliveryColumns = sql`
     api.utc(d.settled_at) as "settledAt"`;
 
 /**
- * The condition that a delivery `d` is in a state, true for null. The table's own state is a
- * literal, so that the partial indexes serve the states that they hold.
+ * Returns the condition that a delivery `d` is in a state, true for null. The table's own state is
+ * a literal, so that partial indexes apply.
  */
 export function isInState(state: DeliveryState | null): SqlPart {
   if (state === null) return sql`true`;
@@ -84,8 +84,8 @@ export const noSuchDelivery = () =>
   );
 
 /**
- * @throws WebhookRefused when the caller may not look at the webhook, or the organization has no
- * such webhook.
+ * @throws WebhookRefused when the caller may not see the webhook, or the organization has no such
+ * webhook.
  */
 export async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
   await assertMayManageWebhooks(em, organizationId, by);

@@ -6,7 +6,7 @@ import {
   setAdmissionStateSql,
 } from '../db/statements/delivery-admission.ts';
 
-/** Reads whether deliveries of the region are admitted, and what is under way. */
+/** Reads whether deliveries of the region are admitted, and how many attempts are in progress. */
 export async function readDeliveryAdmission(pool: Pool): Promise<DeliveryAdmission> {
   const { rows } = await pool.query<DeliveryAdmission>(readAdmissionSql);
   if (rows[0] === undefined) throw new Error('delivery_admission has no row');
@@ -15,7 +15,7 @@ export async function readDeliveryAdmission(pool: Pool): Promise<DeliveryAdmissi
 
 /**
  * Sets whether deliveries of the region are admitted. While the state is not `running`, no attempt
- * begins; attempts under way end and are recorded. Every open delivery waits, and goes on after
+ * begins; attempts in progress end and are recorded. Every open delivery waits, and continues after
  * `running`.
  *
  * @returns whether the state changed.

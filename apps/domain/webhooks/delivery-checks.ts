@@ -6,7 +6,7 @@ import { isSecret } from './secret.ts';
  * developer. See verify.ts.
  */
 
-/** What is checked, in this order. */
+/** The checks, in this order. */
 export type CheckName =
   /** Each given secret is `whsec_` and 32 base64 characters. */
   | 'secret_form'
@@ -14,25 +14,25 @@ export type CheckName =
   | 'service_signature_header'
   /** `webhook-id`, `webhook-timestamp` and `webhook-signature` are there and well formed. */
   | 'standard_headers'
-  /** Both forms name the same time. */
+  /** Both forms have the same time. */
   | 'timestamps_agree'
-  /** The time is near now: a replayed delivery is refused by its age. */
+  /** The time is near the current one: a replayed delivery is refused by its age. */
   | 'timestamp_within_tolerance'
   /** The body is the JSON of an event whose `id` is `webhook-id`. */
   | 'id_matches_body'
-  /** A given secret made a signature of `Service-Signature` for this time and body. */
+  /** A given secret gives a signature of `Service-Signature` for this time and body. */
   | 'service_signature'
-  /** A given secret made a signature of `webhook-signature` for this id, time and body. */
+  /** A given secret gives a signature of `webhook-signature` for this id, time and body. */
   | 'standard_signature';
 
-/** One check's outcome; `explanation` is a sentence for a developer and holds no secret. */
+/** The result of one check; `explanation` is a sentence for a developer and contains no secret. */
 export interface Check {
   name: CheckName;
   ok: boolean;
   explanation: string;
 }
 
-/** Whether each secret has the service's form. */
+/** Checks that each secret has the service's form. */
 export function checkSecrets(secrets: readonly string[]): Check {
   const name = 'secret_form';
   if (secrets.length === 0)
@@ -59,7 +59,7 @@ function whatIsWrong(secret: string): string {
   return `has ${tail.length} characters after whsec_ instead of 32`;
 }
 
-/** Whether one form's headers could be read, and how many signatures they carry. */
+/** Checks that one form's headers can be read, and counts their signatures. */
 export function checkHeader(name: CheckName, read: Read<{ macs: Buffer[] }>): Check {
   if ('problem' in read) {
     const explanation =
@@ -72,7 +72,7 @@ export function checkHeader(name: CheckName, read: Read<{ macs: Buffer[] }>): Ch
   return { name, ok: true, explanation: `Well formed, with ${countOf(count, 'signature')}${rotation}.` };
 }
 
-/** Whether both forms name the same time. */
+/** Checks that both forms have the same time. */
 export function checkTimesAgree([service, standard]: number[]): Check {
   const ok = service === standard;
   const explanation = ok
@@ -82,7 +82,7 @@ export function checkTimesAgree([service, standard]: number[]): Check {
   return { name: 'timestamps_agree', ok, explanation };
 }
 
-/** Whether the time is near `now`. */
+/** Checks that the time is near `now`. */
 export function checkAge(timestampSeconds: number, now: Date, toleranceSeconds: number): Check {
   const ageSeconds = Math.floor(now.getTime() / 1000) - timestampSeconds;
   const ok = Math.abs(ageSeconds) <= toleranceSeconds;
@@ -98,7 +98,7 @@ export function checkAge(timestampSeconds: number, now: Date, toleranceSeconds: 
   return { name: 'timestamp_within_tolerance', ok, explanation };
 }
 
-/** Whether `webhook-id` is the body's own id, which alone the Stripe form covers. */
+/** Checks that `webhook-id` is the body's own id; the Stripe form covers only the body. */
 export function checkId(id: string, body: Buffer): Check {
   const name = 'id_matches_body';
   const inBody = findBodyId(body);

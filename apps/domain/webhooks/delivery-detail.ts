@@ -9,22 +9,19 @@ export interface DeliveryDetail extends FoundDelivery {
   /** As it is posted, UTF-8. */
   body: string;
   newestAttempts: (AttemptSummary & { answer: Buffer | null })[];
-  /** Go on below this number; null when those were all. */
+  /** The number below which older attempts begin; null when there are none. */
   olderAttempts: number | null;
 }
 
-/** One attempt with all that is on record of it. */
+/** One attempt with everything that is recorded of it. */
 export interface AttemptDetail extends AttemptSummary {
-  /** Of its delivery. */
+  /** The type of its event. */
   type: string;
   /** The bytes that were posted, UTF-8. */
   body: string;
-  /**
-   * As they were sent, but for Host, Content-Length and Connection; null when it was lost, or made
-   * by an older version.
-   */
+  /** As they were sent, except Host, Content-Length and Connection; null when it was lost. */
   headers: Record<string, string> | null;
-  /** The first 16 KiB of the answer at most; null while there is none. */
+  /** At most the first 16 KiB of the answer; null without one. */
   answer: Buffer | null;
 }
 
@@ -34,8 +31,8 @@ const attemptColumns = sql`
   a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith"`;
 
 /**
- * One delivery as it is now. A delivery that was sent again many times has many attempts, so they
- * come in pages.
+ * Returns one delivery as it is now. A delivery that was sent again many times has many attempts,
+ * so these come in pages.
  *
  * @param page - `before`: attempts below this number; null begins with the newest. `atMost` null:
  * all of them. `withAnswers`: with the first 16 KiB of each answer, which are null otherwise.
@@ -76,8 +73,9 @@ export async function getDeliveryDetail(
 }
 
 /**
- * One attempt; null when the delivery has none of this number. @throws WebhookRefused when the
- * caller may not, or the organization has no such webhook.
+ * Returns one attempt, or null when the delivery has none with this number.
+ *
+ * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
 export async function findAttempt(
   em: EntityManager,

@@ -1,8 +1,8 @@
 /**
- * The least id that an event of this moment or later can have. Ids of events are UUIDs of version
- * 7, made by the database just before the event's time is taken, so their order is the order of
- * time and the key of deliveries serves as their index by time. A second is given away for clocks
- * that were set back a little.
+ * Returns the least id of an event at or after a time. Ids of events are UUIDs of version 7,
+ * created by the database just before the event's time is taken, so their order is the order of
+ * time, and the key of deliveries is also their index by time. The id is a second earlier, for
+ * clocks that were set back a little.
  */
 export function firstEventIdAt(moment: Date): string {
   const milliseconds = Math.max(0, moment.getTime() - 1_000);

@@ -6,7 +6,7 @@ import { firstEventIdAt } from './event-id.ts';
 
 /** The outcomes of the events of one period, as of now. */
 export interface HealthCounts {
-  /** Delivered by the first attempt, whatever a later redelivery did. */
+  /** Delivered by the first attempt, also when it was redelivered later. */
   atOnce: number;
   /** Delivered by a later attempt. */
   afterRetries: number;
@@ -80,8 +80,8 @@ export async function listHealth(
 }
 
 /**
- * Returns the bars of a chart, oldest first. `source` gives the ids between which the events of each
- * lie: `b (from_id, until_id, place)`.
+ * Returns the bars of a chart, oldest first. `source` has the ids between which the events of each
+ * bar are: `b (from_id, until_id, place)`.
  */
 export function bucketsOf(span: HealthSpan, now: Date) {
   const { count, lengthMs } = healthSpans[span];
@@ -97,8 +97,8 @@ export function bucketsOf(span: HealthSpan, now: Date) {
 }
 
 /**
- * Matches a delivered delivery `d` whose first attempt was accepted. Only one that a redelivery
- * sent again is looked up in its attempts.
+ * Matches a delivered delivery `d` whose first attempt was accepted. Only the attempts of one that
+ * was sent again are read.
  */
 const isFirstAccepted = sql`(d.attempts <= 1 or d.round > 1 and exists (
   select from delivery_attempt a

@@ -9,7 +9,7 @@ import {
 
 /** The ledger of one installation, in deliveries. */
 export interface Ledger {
-  /** How many deliveries the events were to have, as the trigger that made them counted. */
+  /** How many deliveries the events were to have, as the trigger that created them counted. */
   obligations: number;
   delivered: number;
   /** Open, with a time for the next attempt. */
@@ -18,27 +18,27 @@ export interface Ledger {
   exhausted: number;
   cancelled: number;
   /**
-   * Required deliveries less those settled with proof and those open: 0, or something was lost, made up or
-   * changed by hand.
+   * Required deliveries minus those settled with proof and those open. Unless it is 0, something
+   * was lost, invented or changed by hand.
    */
   difference: number;
   /**
-   * What `difference` is made of: deliveries that are missing or without proof, less what is
-   * there and was not owed. Both are 0, or it needs looking at, also when they are equal.
+   * The parts of `difference`: deliveries that are missing or without proof, and deliveries that
+   * were not required. Each must be 0, also when they are equal.
    */
   missing: number;
   surplus: number;
   /** Waiting for an active webhook, and more than a minute late. */
   overdue: number;
   /**
-   * Those of `overdue` that do not wait for their own receiver: their webhook has hardly been tried
-   * lately, so it is workers, Temporal or PostgreSQL that they wait for.
+   * Those of `overdue` that do not wait for their own receiver: their webhook has had few recent
+   * attempts, so they wait for workers, Temporal or PostgreSQL.
    */
   stuck: number;
   /**
-   * By how much independent counts differ from the rows: changes of access and seats from the
-   * events of an organization, and sequence numbers given from the deliveries of a webhook that
-   * have one. 0, or events were deleted with their deliveries, or a trigger was switched off.
+   * The difference of independent counts and rows: changes of access and seats against the events
+   * of an organization, and assigned sequence numbers against the deliveries of a webhook that have
+   * one. Unless it is 0, events were deleted with their deliveries, or a trigger was disabled.
    */
   unexplained: number;
 }
@@ -56,7 +56,7 @@ export interface LedgerFault {
   webhookId: string | null;
   /** Null when the fault is the organization's or the webhook's. */
   eventId: string | null;
-  /** What is wrong, and what would be right. */
+  /** What is wrong, and what would be correct. */
   explanation: string;
 }
 
@@ -67,16 +67,16 @@ interface FaultRow extends Omit<LedgerFault, 'explanation'> {
 }
 
 /**
- * Reads the ledger, all of it of one moment.
+ * Reads the whole ledger in one snapshot.
  *
  * Measured with 1,000,000 delivered deliveries of 20 webhooks, as many events and attempts, and
- * 5,000 waiting and 2,000 parked ones (PostgreSQL 18.4 in memory, made by SQL, vacuumed; 2 cores
- * shared with other work; planning and execution of `explain analyze`, median of 5): 5 ms with all
- * settled rolled up, 15 ms with 3,400 settled and 10,400 events of the last minutes not yet, 2,300
- * ms with nothing rolled up. That was before `missing`, which looks up the deliveries of each event
- * that is not rolled up: it takes as long again as looking at the same number of settled
- * deliveries, and nothing where all is rolled up. Rolling up took 0.6 s for 20,000 deliveries and
- * 20,000 events; listing faults 0.4 s, of everything 9 s.
+ * 5,000 waiting and 2,000 parked ones (PostgreSQL 18.4 in memory, vacuumed; 2 cores shared with
+ * other work; planning and execution of `explain analyze`, median of 5): 5 ms with all settled
+ * deliveries rolled up, 15 ms with 3,400 settled ones and 10,400 recent events not yet, 2,300 ms
+ * with nothing rolled up. That was before `missing`, which looks up the deliveries of each event
+ * that is not rolled up: it takes as long as reading the same number of settled deliveries, and
+ * nothing when all are rolled up. Rolling up took 0.6 s for 20,000 deliveries and 20,000 events;
+ * listing faults 0.4 s, of every row 9 s.
  */
 export async function readLedger(pool: Pool): Promise<Ledger> {
   const { rows } = await pool.query<{ ledger: Ledger }>({ name: 'readLedger', text: readLedgerSql });
@@ -86,10 +86,10 @@ export async function readLedger(pool: Pool): Promise<Ledger> {
 }
 
 /**
- * Moves what is settled and proven into sums by day, so that reading stays quick; to be called
- * every few seconds by any number of processes.
+ * Adds settled deliveries with proof to sums by day, so that reading stays fast. Any number of
+ * processes calls it every few seconds.
  *
- * @returns how many rows it moved; `atMost` of either when there may be more.
+ * @returns how many rows it rolled up; `atMost` of either when there may be more.
  */
 export async function rollUpLedger(
   pool: Pool,
@@ -102,8 +102,8 @@ export async function rollUpLedger(
 }
 
 /**
- * Lists what makes the ledger's difference, oldest first. Empty with a difference means that the
- * sums themselves were changed, or rows while the triggers were off; `everything` then looks at
+ * Lists the causes of the ledger's difference, oldest first. An empty list with a difference means
+ * that the sums were changed, or rows while the triggers were disabled; `everything` then reads
  * every row, rolled up or not.
  */
 export async function listLedgerFaults(

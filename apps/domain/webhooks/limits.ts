@@ -12,7 +12,7 @@ export const secretOverlapMaxDays = 7;
 export const secretOverlapDefaultSeconds = 86_400;
 /** The most secrets that sign at a time: each adds a signature to every post. */
 export const signingSecretsAtMost = 5;
-/** How long after it happened an event can be sent again. */
+/** How long after its time an event can be sent again. */
 export const redeliverableDays = 30;
 /** A webhook is suspended only when an attempt failed within this time. */
 export const suspendTriedWithinSeconds = 3_600;

@@ -19,7 +19,7 @@ export interface ManagedWebhook {
   /** The newest secret: its id, and when it began to sign. */
   secretId: string;
   secretCreatedAt: string;
-  /** When the latest of the newest 500 deliveries that were accepted was; null for none. */
+  /** When the latest of the newest 500 accepted deliveries was; null for none. */
   lastDeliveredAt: string | null;
 }
 
@@ -46,18 +46,18 @@ export async function findManagedWebhook(em: EntityManager, objectUid: string): 
   return webhook ?? null;
 }
 
-/** The newest signing secret of a webhook: publish it where its receiver reads it, and nowhere else. */
+/** The newest signing secret of a webhook. Publish it only where its receiver reads it. */
 export interface NewestSecret {
   id: string;
   secret: string;
 }
 
 /**
- * Returns the newest signing secret of a webhook, so that an operator that was killed after it had
- * stored a secret can still publish it.
+ * Returns the newest signing secret of a webhook, so that an operator that was killed after storing
+ * a secret can still publish it.
  *
  * @throws WebhookRefused when the webhook is deleted, not there, or managed by another.
- * @throws SecretNotUnsealed when none of the keys opens it.
+ * @throws SecretNotUnsealed when none of the keys unseals it.
  */
 export async function getNewestSecret(
   em: EntityManager,
@@ -74,7 +74,7 @@ export async function getNewestSecret(
 }
 
 /**
- * Hands a managed webhook over to the organization's members, with an activity row. It keeps its URL,
+ * Releases a managed webhook to the organization's members, with an activity row. It keeps its URL,
  * secrets and deliveries. Releasing it again changes nothing and is not recorded.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted or managed by another.

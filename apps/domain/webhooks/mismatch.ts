@@ -11,8 +11,8 @@ export interface Form {
 }
 
 /**
- * What proxies, frameworks and editors do to a body; `undo` gives the body before it, if it
- * can be derived, or null.
+ * Changes of a body by proxies, frameworks and editors; `undo` returns the body before the change,
+ * or null.
  */
 const changes: { undo: (text: string) => string | null; what: string }[] = [
   { undo: (text) => text.replace(/^\uFEFF/, ''), what: 'a byte order mark was put in front of it' },
@@ -23,7 +23,8 @@ const changes: { undo: (text: string) => string | null; what: string }[] = [
 ];
 
 /**
- * Why no given secret made a signature, as far as the capture shows: a sentence with the remedy.
+ * Explains why no given secret gives the signature, as far as the capture shows: a sentence with
+ * the remedy.
  */
 export function explainMismatch(
   form: Form,
@@ -66,8 +67,8 @@ export function explainMismatch(
 }
 
 /**
- * The JSON of a text without white space and needless escapes, as our bodies are; null when the
- * text is no JSON.
+ * Returns the JSON of a text without white space and needless escapes, as the service writes
+ * bodies; null when the text is not JSON.
  */
 function writeCompact(text: string, arrange: (value: unknown) => unknown): string | null {
   try {
@@ -77,10 +78,7 @@ function writeCompact(text: string, arrange: (value: unknown) => unknown): strin
   }
 }
 
-/**
- * The members of an event, and of its `data`, in the order in which the contract lists them; others
- * after them.
- */
+/** Returns an event's members, and those of its `data`, in the contract's order; others follow. */
 function inOurOrder(event: unknown): unknown {
   const type = eventTypes.find((candidate) => isObject(event) && event.type === candidate);
   if (!isObject(event) || type === undefined) return event;
@@ -99,7 +97,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** The text inside a JSON string; null when the text is none. */
+/** Returns the text inside a JSON string, or null. */
 function findInner(text: string): string | null {
   try {
     const inner: unknown = JSON.parse(text);

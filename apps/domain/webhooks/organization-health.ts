@@ -12,7 +12,7 @@ interface OrganizationRequest {
 
 /**
  * Returns the outcomes of all webhooks' events by the hour (24), oldest first. Of each webhook and
- * hour, the newest 500 count at most.
+ * hour, at most the newest 500 count.
  *
  * @throws WebhookRefused when the caller may not.
  */
@@ -69,7 +69,7 @@ export interface RecentFailure {
   explanation: string | null;
 }
 
-/** How many of the newest attempts of each webhook are looked at. */
+/** How many of the newest attempts of each webhook are checked. */
 const attemptsLookedAt = 100;
 
 /**

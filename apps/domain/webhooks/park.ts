@@ -19,9 +19,10 @@ export interface MovedDeliveries {
 }
 
 /**
- * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt
- * under way ends by itself. Pausing one that is paused or suspended changes nothing and is not
- * recorded, except that a cluster object turns a suspension into a pause of its own, which it ends.
+ * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt in
+ * progress ends by itself. Pausing one that is paused or suspended changes nothing and is not
+ * recorded, except that a cluster object turns a suspension into a pause of its own, which it can
+ * end.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -52,7 +53,7 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
 
 /**
  * Deletes a webhook: its open deliveries are cancelled, with an activity row that counts them, its
- * secrets are erased, and its slot is free. What was sent stays on record. Deleting it again
+ * secrets are deleted, and its slot is free. The record of what was sent stays. Deleting it again
  * changes nothing and is not recorded.
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.

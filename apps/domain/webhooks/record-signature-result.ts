@@ -11,11 +11,11 @@ export interface CheckedWebhook {
 }
 
 /**
- * Writes the result and its time on the webhook, and a line in the activity log. The request
- * for the check has a line already.
+ * Writes the result and its time on the webhook, with an activity row. The request for the check
+ * has a row already.
  *
  * @returns false, with nothing written, when the URL or the secret was changed meanwhile, or the
- * webhook deleted: the result is on what is gone.
+ * webhook deleted.
  */
 export async function recordSignatureResult(
   pool: Pool,
@@ -33,7 +33,7 @@ export async function recordSignatureResult(
     client.release();
     return rows[0]?.recorded === true;
   } catch (error) {
-    client.release(true); // whatever state it is in goes with it
+    client.release(true); // closes the connection in any state
     throw error;
   }
 }

@@ -10,8 +10,8 @@ import { redeliverableDays } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
 /**
- * One delivery that is sent again. `retry_now`: its workflow of this round runs, notify it; `queued`:
- * the relay starts it.
+ * One delivery that is sent again. `retry_now`: its workflow of this round runs and has to be
+ * notified; `queued`: the relay starts it.
  */
 export interface Redelivered {
   eventId: string;
@@ -21,15 +21,15 @@ export interface Redelivered {
 
 /**
  * Sends one event to one webhook again, with the same event id, in one transaction with its
- * activity line. A settled delivery begins a new round; one that is open is due now.
+ * activity row. A settled delivery begins a new round; an open one is due now.
  *
  * @param canRetryNow - whether the caller can notify a running workflow; if not, a delivery whose
- * workflow runs is refused instead of being left behind it.
- * @param onlyOpen - whether one that is settled is refused: who wants the next attempt now does not
- * want another one of what arrived meanwhile.
+ * workflow runs is refused.
+ * @param onlyOpen - whether a settled one is refused: a request for the next attempt must not send
+ * a delivered event again.
  * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, it has no
- * delivery of this event or that was cancelled, the event is older than
- *   30 days, or the delivery is open and the caller cannot notify its workflow.
+ * delivery of this event or that was cancelled, the event is older than 30 days, or the delivery is
+ * open and the caller cannot notify its workflow.
  */
 export async function redeliverOne(
   em: EntityManager,
@@ -100,7 +100,7 @@ async function findForRedelivery(tx: EntityManager, delivery: WebhookRequest & {
   return rows[0] ?? null;
 }
 
-/** Events before this moment are not sent again any more. */
+/** Returns the time before which events can no longer be sent again. */
 export const oldestRedeliverable = (now: Date) => new Date(now.getTime() - redeliverableDays * 86_400_000);
 
 const webhookParked = () =>
@@ -109,6 +109,6 @@ const webhookParked = () =>
     'This webhook is paused or suspended. Resume it first, which sends held deliveries.',
   );
 
-/** The refusal of what happened too long ago. */
+/** The refusal of an event that is too old. */
 export const eventTooOld = () =>
   new WebhookRefused('event_too_old', `You can redeliver only events of the last ${redeliverableDays} days.`);

@@ -15,7 +15,7 @@ import { WebhookRefused } from './refused.ts';
 
 /**
  * Redeliveries of many deliveries: requested, cancelled and listed here, and carried out by the
- * workflow `redelivery/<id>`. The row is the whole request, so a request needs the database alone,
+ * workflow `redelivery/<id>`. The row is the whole request, so a request needs only the database,
  * and an outage of Temporal only delays it.
  */
 
@@ -55,7 +55,7 @@ export interface RedeliveryRow {
    * was asked to retry now.
    */
   seen: number;
-  /** Of those scanned, the ones that the selection names. */
+  /** Of those, the ones that the selection includes. */
   matched: number;
   queued: number;
   retriesRequested: number;
@@ -77,13 +77,13 @@ const columns = sql`
     r.matched, r.queued, r.retries_requested as "retriesRequested"`;
 
 /**
- * Requests that a selection of a webhook's deliveries be sent again. A webhook has one redelivery at
- * a time, so that it has all of the rate limit.
+ * Requests that a selection of a webhook's deliveries be sent again. A webhook has one redelivery
+ * at a time, which has all of the rate limit.
  *
- * @param input - `perSecond`: deliveries in a second, 1 to 100; the worker's own rate when left out.
- * `objectUid`: the cluster object that asks, for which there is one redelivery at most.
+ * @param input - `perSecond`: deliveries in a second, 1 to 100; the worker's own rate when absent.
+ * `objectUid`: the cluster object that requests it, which has one redelivery at most.
  * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is
- * empty or begins more than 30 days ago, or a redelivery of the webhook is under way.
+ * empty or begins more than 30 days ago, or a redelivery of the webhook is in progress.
  */
 export async function requestRedelivery(
   em: EntityManager,
@@ -123,14 +123,14 @@ export async function requestRedelivery(
   }
 }
 
-/** The most deliveries that `countRedelivery` looks at. */
+/** The most deliveries that `countRedelivery` checks. */
 const redeliveryCountedTo = 100_000;
 
 /**
  * Returns how many events a selection would send if it was requested now. `isCapped`: there may be
- * more, because only `redeliveryCountedTo` deliveries are looked at.
+ * more, because only `redeliveryCountedTo` deliveries are checked.
  *
- * @throws WebhookRefused as `requestRedelivery`, except for a redelivery under way.
+ * @throws WebhookRefused as `requestRedelivery`, except for a redelivery in progress.
  */
 export async function countRedelivery(
   em: EntityManager,
@@ -165,13 +165,13 @@ export async function countRedelivery(
   return { events, isCapped: rows.some(({ seen }) => seen === scanAtMost) };
 }
 
-/** An id may be a second off its event's time either way. */
+/** An id may differ from its event's time by a second. */
 const idLeewayMs = 2_000;
 
 /**
  * Requests that a redelivery stop. One that no worker has begun is cancelled at once; one that runs
- * ends before its next page, and what it has sent again stays so. A second request, or one for a
- * redelivery that has ended, changes nothing and is not recorded.
+ * ends before its next page, and keeps what it has sent. A second request, or one for a redelivery
+ * that has ended, changes nothing and is not recorded.
  *
  * @throws WebhookRefused when the caller may not, the webhook is managed by another, or the
  * organization has no such redelivery.

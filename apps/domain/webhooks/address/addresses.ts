@@ -1,12 +1,12 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /**
- * Addresses and blocks that an installation's operator allows webhooks to reach although they are
- * not public (`WEBHOOK_ALLOW`).
+ * Non-public addresses and blocks that the installation's operator allows for webhooks
+ * (`WEBHOOK_ALLOW`).
  */
 export type AllowList = BlockList;
 
-/** `allowed`: the operator named the address, so plain http to it is fine too. */
+/** `allowed`: the operator named the address, so plain http to it is permitted too. */
 export type AddressJudgement = { ok: true; allowed: boolean } | { ok: false; cause: 'address_not_public' };
 
 const notPublicIPv4 = blocks('ipv4', [
@@ -35,9 +35,9 @@ const notPublicIPv6 = blocks('ipv6', [
 ]);
 
 /**
- * Whether a webhook may reach an address, written as IPv4 or IPv6 text. Pure.
+ * Judges whether a webhook may reach an address, written as IPv4 or IPv6 text. Pure.
  *
- * Whatever is no address, or names a zone, is refused.
+ * A text that is not an address, or that names a zone, is refused.
  */
 export function judgeAddress(ip: string, allowed: AllowList): AddressJudgement {
   const family = ip.includes('%') ? 0 : isIP(ip);
@@ -59,14 +59,14 @@ function refusal(): AddressJudgement {
 const mappedPrefix = '00000000000000000000ffff';
 const nat64Prefix = '0064ff9b0000000000000000';
 /**
- * The first 96 bits of the local-use prefix 64:ff9b:1::/48. A translator there may put the IPv4 at
- * four places (RFC 6052), so that one address could mean a public host to us and a private one to
- * it. With these bits the other three places read 0.0.0.x, which no translator forwards; the rest
- * of the /48 is refused.
+ * The first 96 bits of the local-use prefix 64:ff9b:1::/48. A translator there may put the IPv4
+ * address at four positions (RFC 6052), so that one address could mean a public host here and a
+ * private one there. With these bits the other three positions read 0.0.0.x, which no translator
+ * forwards; the rest of the /48 is refused.
  */
 const localNat64Prefix = '0064ff9b0001000000000000';
 
-/** The IPv4 that a mapped or NAT64 address stands for, else null. */
+/** Returns the IPv4 address in a mapped or NAT64 address, else null. */
 function ipv4Inside(bytes: readonly number[]): string | null {
   const prefix = Buffer.from(bytes.slice(0, 12)).toString('hex');
   const stands = prefix === mappedPrefix || prefix === nat64Prefix || prefix === localNat64Prefix;
@@ -74,8 +74,8 @@ function ipv4Inside(bytes: readonly number[]): string | null {
 }
 
 /**
- * ISATAP (RFC 5214) looks like any global address; its interface id `0[2]00:5efe:<IPv4>` is where
- * the tunnel ends.
+ * ISATAP (RFC 5214) looks like any global address; its interface id `0[2]00:5efe:<IPv4>` is the end
+ * of the tunnel.
  */
 function isTunnelToPrivate(bytes: readonly number[]): boolean {
   const interfaceId = Buffer.from(bytes.slice(8, 12)).toString('hex');
@@ -83,7 +83,7 @@ function isTunnelToPrivate(bytes: readonly number[]): boolean {
   return notPublicIPv4.check(bytes.slice(12).join('.'), 'ipv4');
 }
 
-/** The 16 bytes of an IPv6 address that `isIP` has accepted. */
+/** Returns the 16 bytes of an IPv6 address that `isIP` has accepted. */
 function bytesOfIPv6(ip: string): number[] {
   const [front = '', back] = ip.split('::');
   const head = bytesOfGroups(front);

@@ -1,7 +1,7 @@
 /**
- * Why a URL or an address is refused: stable code → what is wrong and what its owner does about it.
- * The same sentences answer a registration and explain an attempt. They contain neither the URL nor
- * an address, so that they do not reveal what a name resolves to inside the network.
+ * Why a URL or an address is refused: a stable code, and a sentence with what is wrong and what its
+ * owner can do. The sentences answer a registration and explain an attempt. They contain neither
+ * the URL nor an address, so that they do not reveal what a name resolves to inside the network.
  */
 export const refusals = {
   url_too_long: 'The URL is longer than 2,000 characters when percent-encoded. Enter a shorter URL.',

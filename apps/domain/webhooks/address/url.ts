@@ -3,8 +3,8 @@ import { type AllowList, judgeAddress } from './addresses.ts';
 import type { RefusalCause } from './refusals.ts';
 
 /**
- * Where a post goes. `address` is the host when that is an address already (or `localhost`), null
- * when the name has to be looked up.
+ * The target of a post. `address` is the host if that is an address (or `localhost`), null when the
+ * name has to be resolved.
  */
 export interface Target {
   ok: true;
@@ -15,30 +15,25 @@ export interface Target {
   address: string | null;
 }
 
-/**
- * Characters of a webhook's URL, both as given and as sent (percent-encoded).
- */
+/** The most characters of a webhook's URL, both as given and as sent (percent-encoded). */
 const urlMaxCharacters = 2_000;
 
 /**
- * Whether a webhook may have this URL, by its text alone: nothing is looked up. Used when a webhook
- * is registered and again at each attempt.
+ * Judges whether a webhook may have this URL, by its text only: nothing is resolved. Used when a
+ * webhook is registered and again at each attempt.
  *
- * Decisions (2026-11-20):
- * - The WHATWG parser's reading is the one that is judged, and the one that is connected to; there
- *   is no second parser to disagree with it.
- * - Spellings that only serve to disguise (octal, hex or short IPv4, percent-encoded or full-width
- *   hosts, a trailing dot, userinfo, backslashes, controls) are refused even where they lead to a
- *   public address: people read these URLs in the console.
- * - Any port but 0. Addresses are what keeps the service's network out of reach, receivers do listen on
- *   8443 and the like, and a server that speaks another protocol than TLS is sent nothing of an
- *   event.
- * - A fragment is refused: it would never be sent.
+ * - The URL is judged and used as the WHATWG parser reads it; no second parser can disagree.
+ * - Spellings that disguise an address (octal, hex or short IPv4, percent-encoded or full-width
+ *   hosts, a trailing dot, userinfo, backslashes, control characters) are refused even for a public
+ *   address, because people read these URLs in the console.
+ * - Any port but 0 is allowed. Addresses protect the service's network, receivers do listen on
+ *   ports such as 8443, and a server that does not speak TLS gets nothing of an event.
+ * - A fragment is refused, because it would never be sent.
  * - Names that only exist inside a network (`localhost`, one label, `.local`, `.internal`, …) are
  *   refused by their text, unless the operator allows addresses; then the addresses decide.
- *   `localhost` is never looked up: it is 127.0.0.1 (RFC 6761).
- * - Plain http is for allowed addresses only. For a name that shows when it has been looked up, so
- *   with an allow list the text may pass here.
+ *   `localhost` is never resolved: it is 127.0.0.1 (RFC 6761).
+ * - Plain http is for allowed addresses only. The address of a name is known after it is resolved,
+ *   so with an allow list the text may pass here.
  */
 export function judgeUrl(text: string, allowed: AllowList): Target | { ok: false; cause: RefusalCause } {
   const cause = judgeText(text);
@@ -59,7 +54,7 @@ export function judgeUrl(text: string, allowed: AllowList): Target | { ok: false
   return { ok: true, url, hostname, port, address };
 }
 
-/** What the text shows before it is parsed; the parser would drop or repair these. */
+/** Judges the text before it is parsed; the parser would drop or repair these parts. */
 function judgeText(text: string): RefusalCause | null {
   if (text.length > urlMaxCharacters) return 'url_too_long';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the parser silently drops tabs and newlines
@@ -85,8 +80,8 @@ function judgeName(hostname: string, allowed: AllowList): RefusalCause | null {
   const inside = !name.includes('.') || localSuffixes.test(name);
   if (inside && isEmpty(allowed)) return 'url_host_local';
   if (hostname.length > 253) return 'url_host_form';
-  // The parser lets empty labels and characters through that no host name has; a trailing dot fails
-  // as an empty label.
+  // The parser accepts empty labels and characters that no host name has; a trailing dot fails as
+  // an empty label.
   const wellFormed = hostname.split('.').every((label) => /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label));
   return wellFormed ? null : 'url_host_form';
 }
@@ -96,8 +91,8 @@ function isLocalhost(hostname: string): boolean {
 }
 
 /**
- * Whether the host reads otherwise than what it means, apart from case, IDN and the many spellings
- * of IPv6.
+ * Returns whether the host's spelling differs from its meaning, apart from case, IDN and the many
+ * spellings of IPv6.
  */
 function isDisguised(text: string, url: URL): boolean {
   const host = authorityOf(text).replace(/:\d*$/, '');
