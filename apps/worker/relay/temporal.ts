@@ -24,6 +24,7 @@ import { connectToTemporal, followApiKey } from './connect-temporal.ts';
 import { createDeliveryWorkflows } from './delivery-workflows.ts';
 import { replaySample } from './replay-sample.ts';
 import { openSearchAttributes } from './search-attributes.ts';
+import { UnlimitedWorker } from './unlimited-worker.ts';
 import type { WorkerVersion } from './versions.ts';
 
 export interface TemporalOptions extends TemporalServer {
@@ -110,7 +111,7 @@ async function createWorkers(
   const workflowBundle = options.bundle ?? (await bundleWorkflows());
   const sinks: InjectedSinks<DeliverySinks> = { delivery: { ended: { fn: (_, end) => onRoundEnded(end) } } };
   const common = { connection, namespace, activities, shutdownGraceTime: '25s', ...versioned(version) } as const;
-  const prompt = await Worker.create({
+  const prompt = await UnlimitedWorker.create({
     ...common,
     taskQueue: deliverQueue,
     workflowBundle,
