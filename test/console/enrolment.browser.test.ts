@@ -53,7 +53,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.locator('details.menu summary').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByText('You are signed out.').waitFor();
-    await page.getByLabel('E-mail address').fill(`${ada.userId}@example.org`);
+    await page.getByLabel('Email address').fill(`${ada.userId}@example.org`);
     await page.getByLabel('Password').fill(goodPassword);
     await picture(page, `sign-in-${screen}`);
     await page.getByRole('button', { name: 'Continue' }).click();
@@ -78,7 +78,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByText('Paste the whole link, with everything after').first().waitFor();
     await page.getByLabel('Link').fill(first);
     await page.getByRole('button', { name: 'Continue' }).click();
-    expect(await page.getByLabel('E-mail address').inputValue()).toContain(ada.userId);
+    expect(await page.getByLabel('Email address').inputValue()).toContain(ada.userId);
 
     const withScript = await openVisit(t.origin, { screen });
     for (const [link, whose] of [
@@ -87,7 +87,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     ] as const) {
       await withScript.page.goto(link);
       await withScript.page.waitForURL(`${t.origin}/enrol/step`);
-      expect(await withScript.page.getByLabel('E-mail address').inputValue()).toContain(whose.userId);
+      expect(await withScript.page.getByLabel('Email address').inputValue()).toContain(whose.userId);
     }
     expectQuiet(withScript);
   });
@@ -112,7 +112,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.locator('details.menu summary').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
 
-    await page.getByLabel('E-mail address').fill(`${ada.userId}@example.org`);
+    await page.getByLabel('Email address').fill(`${ada.userId}@example.org`);
     await page.getByLabel('Password').fill(goodPassword);
     await page.getByRole('button', { name: 'Continue' }).click();
     await ready(page);

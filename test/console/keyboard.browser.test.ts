@@ -39,7 +39,7 @@ describe('with the keyboard alone', () => {
     await at(page, 'Create API key');
     await tabTo(page, 'Name');
     await keyboard.type('Monthly report');
-    await tabTo(page, 'The roster of clients, the families with seats org.clients.read');
+    await tabTo(page, 'Read the roster of clients, the families with seats org.clients.read');
     await keyboard.press('Space');
     await tabTo(page, 'In 90 days');
     await keyboard.press('ArrowDown'); // never
@@ -76,7 +76,7 @@ describe('with the keyboard alone', () => {
     await page.getByText('at least one permission').waitFor();
     await ready(page);
     // No scope was chosen: the first of them has the focus, and its group says what is missing.
-    expect(await focused(page)).toBe('The organization org.read');
+    expect(await focused(page)).toBe('Read the organization org.read');
     const described = await page.getByRole('group', { name: 'Permissions' }).getAttribute('aria-describedby');
     expect(await page.locator(`[id="${described?.split(' ').at(-1)}"]`).textContent()).toContain(
       'at least one permission',

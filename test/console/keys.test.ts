@@ -83,7 +83,7 @@ describe('creating a key', () => {
     expect(page.text).not.toMatch(/value="org\.read" disabled/);
     const refused = await createKey(t.http(bo), bo, { scopes: ['org.read', 'org.clients.read'] });
     expect(refused.status).toBe(422);
-    expect(refused.text).toContain('does not hold org.clients.read');
+    expect(refused.text).toContain('doesn’t have org.clients.read');
     for (const scopes of [[], ['org.nothing'], ['org.keys.manage']])
       expect((await createKey(t.http(bo), bo, { scopes })).status).toBe(422);
     expect(await keysOf(t, bo)).toEqual([]);
@@ -144,7 +144,7 @@ describe('creating a key', () => {
     expect(answer.status).toBe(status);
     if (status === 422) {
       expect(answer.text).toMatch(
-        />(The name (is missing|is longer than 100|contains characters)|A field contains characters)/,
+        />(Enter a name\.|Enter at most 100 characters\.|Remove line breaks|A field contains characters)/,
       );
       return;
     }

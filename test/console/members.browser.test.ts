@@ -33,12 +33,12 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('link', { name: 'Members & roles' }).click();
     await page.getByText('You are the only member.').waitFor();
     await page.getByRole('link', { name: 'Invite member' }).click();
-    await page.getByLabel('E-mail address').fill('nina@example.org');
+    await page.getByLabel('Email address').fill('nina@example.org');
     await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
     await page.getByRole('button', { name: 'Create invitation' }).click();
     await page.getByRole('heading', { name: 'Invitation created' }).waitFor();
     await picture(page, `journey-invited-${screen}`);
-    const link = (await page.getByRole('region', { name: 'Enrolment link, to copy' }).textContent()) ?? '';
+    const link = (await page.getByRole('region', { name: 'Invitation link, to copy' }).textContent()) ?? '';
 
     const invited = await openVisit(t.origin, { screen });
     await enrolWithApp(invited.page, link.trim(), t.now);
@@ -93,7 +93,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
 
     await page.goto(`/o/${ada.orgId}/leave`);
     await page.getByRole('button', { name: 'Leave' }).click();
-    await page.getByRole('alert').getByText('The last active owner cannot leave.').waitFor();
+    await page.getByRole('alert').getByText('The last active owner can’t leave.').waitFor();
     expectQuiet(visit);
   });
 

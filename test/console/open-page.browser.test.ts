@@ -118,7 +118,7 @@ it('a session warns before it ends, can be extended, and its end loses no input'
   await pass(31);
   await box.getByText('You are signed out.').waitFor();
   const [other] = await Promise.all([context.waitForEvent('page'), box.getByRole('link').click()]);
-  await other.getByLabel('E-mail address').fill(ada.email);
+  await other.getByLabel('Email address').fill(ada.email);
   await other.getByLabel('Password').fill(goodPassword);
   await other.getByRole('button', { name: 'Continue' }).click();
   await other.getByLabel('Authenticator code').fill(t.nextCode(ada));

@@ -86,7 +86,7 @@ it('webhooks and keys that need attention are listed by name, the worst first, e
   const text = await t.overview();
   const lines = [...text.matchAll(/<li><svg[\s\S]*?<\/li>/g)].map(([line]) => plain(line));
   expect(lines).toEqual([
-    expect.stringMatching(/^The Failing one Failing All deliveries failing, since .* See cause of The Failing one$/),
+    expect.stringMatching(/^The Failing one Failing All deliveries failing since .* See cause of The Failing one$/),
     expect.stringMatching(/^The Suspended one Suspended New events are held .* Resume… of The Suspended one$/),
     expect.stringMatching(/^The Paused one Paused New events are held .* Resume… of The Paused one$/),
     expect.stringMatching(/^API key Old report Active Expires soon Expires .* Rotate… Old report$/),
@@ -126,7 +126,7 @@ it('deliveries and calls of 24 hours are drawn with their numbers in words and i
   expect(deliveries).toContain(
     '1 delivered on first attempt, 1 delivered after retries, 0 pending, 1 failed, 0 cancelled.',
   );
-  expect(calls).toContain('2 succeeded, 1 refused, 0 rate limited.');
+  expect(calls).toContain('2 successful, 1 denied, 0 rate limited.');
   for (const chart of [deliveries, calls]) expect(chart).toMatch(/<g class="bar"><title>\d\d-\d\d \d\d:00 UTC: /);
   expect(plain(deliveries?.slice(deliveries.indexOf('<tbody'), deliveries.indexOf('</tbody')) ?? '')).toMatch(
     /1 1 0 1 0$/,

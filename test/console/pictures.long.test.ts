@@ -120,7 +120,7 @@ async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): 
 
 /**
  * In the page: every time as if the first of them were one minute of one day, every id, key,
- * secret, e-mail address and port a sample.
+ * secret, email address and port a sample.
  */
 const steady = `(() => {
   const times = [...document.querySelectorAll('time')];

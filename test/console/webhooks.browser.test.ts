@@ -98,7 +98,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     receiver.answer = j.fail;
     await page.goto(`/o/${j.ada.orgId}/webhooks/${id}`);
     await page.getByRole('link', { name: 'Signatures' }).click();
-    await page.getByText('The receiver verifies: it accepted').waitFor();
+    await page.getByText('The receiver verifies signatures.').waitFor();
     await page.getByRole('link', { name: 'Health' }).click();
     await page.getByRole('table', { name: 'Test events' }).getByText('Delivered').waitFor();
     await j.cause();

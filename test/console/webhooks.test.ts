@@ -73,7 +73,7 @@ describe('adding a webhook', () => {
       ['https://ada:pass@hooks.example.com/', 'user name or password'],
       ['https://metadata.internal/', 'exists only inside a network'],
       ['nothing at all', 'contains a space'],
-      ['', 'The URL is missing.'],
+      ['', 'Enter a URL.'],
     ] as const) {
       const refused = await t.submit('/new', { ...fields, url });
       expect([url, refused.status]).toEqual([url, 422]);

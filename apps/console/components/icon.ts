@@ -10,7 +10,7 @@ const files = {
   deliveries: 'paper-airplane',
   usage: 'chart-bar',
   members: 'users',
-  clients: 'home-modern',
+  clients: 'briefcase',
   activity: 'clock',
   organization: 'building-office',
   account: 'user-circle',
@@ -22,7 +22,7 @@ const files = {
   info: 'information-circle',
   paused: 'pause-circle',
   search: 'magnifying-glass',
-  copy: 'clipboard-document',
+  copy: 'square-2-stack',
   copied: 'check',
 } as const;
 

@@ -6,8 +6,11 @@ export interface Column<Row> {
   cell: (row: Row) => Child;
   numeric?: boolean;
   main?: boolean;
-  /** On a phone: `beside` the name of the row, or `hidden`. By default a small line under the name. */
-  onPhone?: 'beside' | 'hidden';
+  /**
+   * On a phone: `beside` the name of the row, at the `start` or `end` of one line under the name, or
+   * `hidden`. By default a line of its own with its heading.
+   */
+  onPhone?: 'beside' | 'start' | 'end' | 'hidden' | undefined;
 }
 
 /**
@@ -44,7 +47,7 @@ function tableRow<Row>(columns: readonly Column<Row>[], row: Row, actions?: (row
   </tr>`;
 }
 
-const phoneClasses = { beside: 'beside', hidden: 'wide-only' };
+const phoneClasses = { beside: 'beside', start: 'at-start', end: 'at-end', hidden: 'wide-only' };
 
 function bodyCell<Row>({ heading, cell, main, numeric, onPhone }: Column<Row>, row: Row): Html {
   if (main) return html`<th scope="row" role="rowheader" data-heading="${heading}">${cell(row)}</th>`;

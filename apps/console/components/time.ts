@@ -1,17 +1,17 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
 /** Draws a time: UTC, which the script shows in the viewer's zone. Null becomes `otherwise`. */
-export function time(at: Date | string | null, otherwise = '—'): Html {
+export function time(at: Date | string | null, otherwise = '–'): Html {
   return drawn(at, otherwise, nothing);
 }
 
 /** Draws a time with seconds. */
-export function exactTime(at: Date | string | null, otherwise = '—'): Html {
+export function exactTime(at: Date | string | null, otherwise = '–'): Html {
   return drawn(at, otherwise, html` data-exact`);
 }
 
 /** Draws a relative time (`in 3 minutes`), which the script keeps current. */
-export function relativeTime(at: Date | string | null, otherwise = '—'): Html {
+export function relativeTime(at: Date | string | null, otherwise = '–'): Html {
   return drawn(at, otherwise, html` data-relative`);
 }
 

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
  * The cookie of a browser that a person has signed in with: `<token>.<tag>`. The token finds its row.
- * The tag proves, without the database, that this console issued it for one e-mail address: an
+ * The tag proves, without the database, that this console issued it for one email address: an
  * invented cookie costs nothing, and a cookie for one address is worth nothing for another.
  */
 

@@ -3,7 +3,7 @@ import type { RouteContext } from './state.ts';
 /**
  * The console's cookies. `__Host-` binds each to this host and to https (browsers accept
  * http://localhost), so that no neighboring host can plant one. SameSite is Lax, not Strict, so that
- * a person who follows a link in an e-mail is signed in. Only POST changes anything, and Lax, the
+ * a person who follows a link in an email is signed in. Only POST changes anything, and Lax, the
  * origin check and the form's token each stop a foreign one.
  */
 const kinds = {

@@ -16,25 +16,25 @@ export const freshForm = (values: FormValues = {}): FormState => ({ values, prob
 /** Control characters, which no field accepts; PostgreSQL's text cannot contain NUL. */
 const controls = /[^\P{Cc}\t\n\r]/u;
 
-/** One line of text, trimmed, 1 to `max` characters. `what` begins its errors (`The name`). */
+const atMost = (max: number) => `Enter at most ${max.toLocaleString('en')} characters.`;
+const notOneLine = 'Remove line breaks and control characters.';
+
+/** One line of text, trimmed, 1 to `max` characters. `what` names it in its errors (`the name`). */
 export const line = (what: string, max: number) =>
   z
-    .string({ error: `${what} is missing.` })
+    .string({ error: `Enter ${what}.` })
     .trim()
-    .min(1, `${what} is missing.`)
-    .max(max, `${what} is longer than ${max} characters.`)
-    .refine(
-      (text) => !controls.test(text) && !/[\r\n]/.test(text),
-      `${what} contains characters that are not allowed.`,
-    );
+    .min(1, `Enter ${what}.`)
+    .max(max, atMost(max))
+    .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), notOneLine);
 
 /** The same, but it may be empty. */
-export const optionalLine = (what: string, max: number) =>
+export const optionalLine = (max: number) =>
   z
     .string()
     .trim()
-    .max(max, `${what} is longer than ${max} characters.`)
-    .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), `${what} contains characters that are not allowed.`)
+    .max(max, atMost(max))
+    .refine((text) => !controls.test(text) && !/[\r\n]/.test(text), notOneLine)
     .default('');
 
 /**
@@ -43,10 +43,10 @@ export const optionalLine = (what: string, max: number) =>
  */
 export const typedSecret = (what: string) =>
   z
-    .string({ error: `${what} is missing.` })
-    .min(1, `${what} is missing.`)
-    .max(1_000, `${what} is too long.`)
-    .refine((text) => !text.includes('\u0000'), `${what} contains characters that are not allowed.`)
+    .string({ error: `Enter ${what}.` })
+    .min(1, `Enter ${what}.`)
+    .max(1_000, atMost(1_000))
+    .refine((text) => !text.includes('\u0000'), 'Remove control characters.')
     .meta({ isSecret: true });
 
 /** Whether a form has a field that no page may contain (`typedSecret`). */

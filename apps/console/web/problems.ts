@@ -56,7 +56,7 @@ function problemOf(error: unknown, now: Date): Problem {
       code: 'not_found',
       title: 'Page not found',
       sentence: refusal?.message ?? 'This page does not exist, or you do not have access to it.',
-      next: 'Check the address. What it led to may have been deleted.',
+      next: 'Check the address. The item may have been deleted.',
     };
   if (error instanceof PermissionNeeded)
     return {

@@ -126,7 +126,7 @@ export function assertMayChange(actor: Actor, member: Pick<MemberAccess, 'isOwne
 export function assertHolds(actor: Actor, granted: readonly Permission[]): void {
   const missing = granted.filter((permission) => !actor.permissions.has(permission));
   if (missing.length === 0) return;
-  throw new OrganizationRefused('not_held', `You cannot grant what you do not hold: ${missing.join(', ')}.`);
+  throw new OrganizationRefused('not_held', `You can’t assign permissions that you don’t have: ${missing.join(', ')}.`);
 }
 
 /**
@@ -151,6 +151,6 @@ export async function assertOwnerRemains(tx: EntityManager, organizationId: stri
   if (rows.length > 0) return;
   throw new OrganizationRefused(
     'last_owner',
-    'The last active owner cannot leave. Make a member who can sign in an owner first.',
+    'The last active owner can’t leave. First assign the role Owner to a member who can sign in.',
   );
 }

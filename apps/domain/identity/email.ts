@@ -8,7 +8,7 @@ const emailForm =
   /^[^\s@]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?\.)+[\p{L}\p{M}][\p{L}\p{M}\p{N}-]+$/u;
 
 /**
- * Returns an e-mail address without surrounding blanks, as it was typed. PostgreSQL compares
+ * Returns an email address without surrounding blanks, as it was typed. PostgreSQL compares
  * addresses in lower case.
  *
  * @throws IdentityRefused `email_malformed`
@@ -16,5 +16,5 @@ const emailForm =
 export function assertEmail(text: string): string {
   const email = text.trim();
   if (email.length <= 254 && emailForm.test(email)) return email;
-  throw new IdentityRefused('email_malformed', 'Enter a complete e-mail address, for example ada@example.org.');
+  throw new IdentityRefused('email_malformed', 'Enter a complete email address, for example ada@example.org.');
 }

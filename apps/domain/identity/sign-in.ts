@@ -75,7 +75,7 @@ export async function signIn(
   });
 }
 
-const wrongCredentials = () => new IdentityRefused('wrong_credentials', 'The e-mail address or password is incorrect.');
+const wrongCredentials = () => new IdentityRefused('wrong_credentials', 'The email address or password is incorrect.');
 
 interface LookedUp {
   /**

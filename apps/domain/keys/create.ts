@@ -58,7 +58,7 @@ export async function createKey(
     if (slot === null) {
       throw new KeyRefused(
         'too_many_keys',
-        `The organization has ${liveKeysPerOrganization} live keys, which is the maximum. Revoke one first.`,
+        `The organization has ${liveKeysPerOrganization} active keys, which is the maximum. Revoke one first.`,
       );
     }
     return insertKey(tx, { ...input, slot, predecessorId: null, createdAt }, secrets, 'key.create');
@@ -67,7 +67,7 @@ export async function createKey(
 
 /** Checks what creating and rotating a key both require. */
 export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: Date): Promise<void> {
-  if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'A key needs at least one scope.');
+  if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'Choose at least one permission.');
   if (input.expiresAt !== null && input.expiresAt <= now)
     throw new KeyRefused('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
   await lockMembership(tx, input.organizationId, input.makerId);
@@ -81,7 +81,7 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
   if (missing.length > 0)
     throw new KeyRefused(
       'scope_not_held',
-      `The key’s owner does not hold ${missing.join(', ')}. A key can have only permissions that its owner holds.`,
+      `The key’s owner doesn’t have ${missing.join(', ')}. A key can have only permissions of its owner.`,
     );
 }
 

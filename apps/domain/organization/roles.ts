@@ -108,7 +108,7 @@ export async function deleteRole(
     if (holders > 0)
       throw new OrganizationRefused(
         'role_in_use',
-        `${holders === 1 ? 'One member holds' : `${holders} members hold`} this role. Remove it from them first.`,
+        `${holders === 1 ? 'One member has' : `${holders} members have`} this role. Remove it from them first.`,
       );
     tx.remove(role);
     await tx.flush();
@@ -141,7 +141,7 @@ export async function getRole(tx: EntityManager, organizationId: string, roleId:
 async function getOwnRole(tx: EntityManager, organizationId: string, roleId: string): Promise<Role> {
   const role = await getRole(tx, organizationId, roleId);
   if (role.isSystem)
-    throw new OrganizationRefused('system_role', 'You cannot change a system role. Create a custom role instead.');
+    throw new OrganizationRefused('system_role', 'You can’t change a system role. Create a custom role instead.');
   return role;
 }
 

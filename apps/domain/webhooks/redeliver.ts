@@ -64,13 +64,13 @@ function assertRedeliverable(
 ): asserts found is FoundForRedelivery {
   if (found === null) throw noSuchDelivery();
   if (found.state === 'cancelled')
-    throw new WebhookRefused('delivery_cancelled', 'This delivery was cancelled. You cannot redeliver it.');
+    throw new WebhookRefused('delivery_cancelled', 'This delivery was cancelled. You can’t redeliver it.');
   if (onlyOpen && found.state !== 'waiting') throw deliverySettled(found.state);
   if (found.isTooOld) throw eventTooOld();
   if (found.state === 'waiting' && found.started && !canRetryNow) {
     throw new WebhookRefused(
       'delivery_open',
-      'This delivery is still open. You cannot retry it now, because sending is not connected.',
+      'Sending is temporarily unavailable. This delivery is retried when sending is available again.',
     );
   }
 }

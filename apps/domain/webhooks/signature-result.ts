@@ -4,13 +4,13 @@ export type { SignatureResult };
 
 /** Each result in a sentence, with what its owner does about it. */
 export const signatureResultSentences: Record<SignatureResult, string> = {
-  verified: 'The receiver verifies: it accepted a correctly signed event and refused a badly signed one.',
+  verified: 'The receiver verifies signatures. It accepted a correctly signed event and rejected a wrongly signed one.',
   accepts_bad_signatures:
-    'The receiver accepted a badly signed event, so anyone who knows its URL can send it false events. ' +
-    'Verify the signature first, and answer 400 when it is wrong.',
+    'The receiver accepted a wrongly signed event. Anyone who knows its URL can send it false events. ' +
+    'Verify the signature before processing an event, and return 400 if it is wrong.',
   refuses_good_signatures:
-    'The receiver refused a correctly signed event. Check that it has this webhook’s secret, verifies the raw body ' +
-    'before parsing, and has the right time.',
+    'The receiver rejected a correctly signed event. Check that it has this webhook’s secret, verifies the raw body ' +
+    'before parsing, and has the correct time.',
   no_answer:
     'The result is inconclusive: there was no response, or a status such as 429, 500 or a redirect. ' +
     'Fix the cause and check again.',

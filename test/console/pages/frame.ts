@@ -3,7 +3,7 @@ import { goodPassword } from '../setup.ts';
 import type { JudgedPage } from './page.ts';
 
 const signIn: NonNullable<JudgedPage['steps']> = async (page, _t, ada) => {
-  await page.getByLabel('E-mail address').fill(ada.email);
+  await page.getByLabel('Email address').fill(ada.email);
   await page.getByLabel('Password').fill(goodPassword);
   await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('heading', { name: 'Your second factor' }).waitFor();
@@ -27,7 +27,7 @@ export const pages: readonly JudgedPage[] = [
     path: () => '/sign-in',
     signedOut: true,
     async steps(page) {
-      await page.getByLabel('E-mail address').fill('nobody@example.org');
+      await page.getByLabel('Email address').fill('nobody@example.org');
       await page.getByLabel('Password').fill('wrong-password-of-nobody');
       await page.getByRole('button', { name: 'Continue' }).click();
       await page.locator('small.problem').waitFor();

@@ -93,7 +93,7 @@ export const pages: readonly JudgedPage[] = [
     picture: 'member-invited',
     path: (_t, ada) => `/o/${ada.orgId}/members/invite`,
     async steps(page) {
-      await page.getByLabel('E-mail address').fill(`new.${Math.random().toString(36).slice(2)}@example.org`);
+      await page.getByLabel('Email address').fill(`new.${Math.random().toString(36).slice(2)}@example.org`);
       await page.getByRole('textbox', { name: 'Name' }).fill('Nina Ortiz');
       await page.getByRole('button', { name: 'Create invitation' }).click();
       await page.getByRole('heading', { name: 'Invitation created' }).waitFor();

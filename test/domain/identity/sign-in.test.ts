@@ -79,7 +79,7 @@ describe('signing in', () => {
         answers.add(
           (await enter(t, email, password).catch((error: Error) => `${error.name}: ${error.message}`)) as string,
         );
-      expect([...answers]).toEqual(['IdentityRefused: The e-mail address or password is incorrect.']);
+      expect([...answers]).toEqual(['IdentityRefused: The email address or password is incorrect.']);
       await expect(enter(t, email, password)).rejects.toMatchObject({
         reason: 'too_many_attempts',
         message: 'Too many attempts have failed. Try again in a minute.',

@@ -101,9 +101,9 @@ it('a revoked or expired key frees its slot', async () => {
   }
   const justBefore = () => new Date(start.getTime() + day - 1);
   const atExpiry = () => new Date(start.getTime() + day);
-  await expect(createKey(em, inputOf(maker), testKeySecrets, justBefore)).rejects.toThrow(/25 live keys/);
+  await expect(createKey(em, inputOf(maker), testKeySecrets, justBefore)).rejects.toThrow(/25 active keys/);
   await createKey(em, inputOf(maker), testKeySecrets, atExpiry);
-  await expect(createKey(em, inputOf(maker), testKeySecrets, atExpiry)).rejects.toThrow(/25 live keys/);
+  await expect(createKey(em, inputOf(maker), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
   await revokeKey(em, { organizationId: maker.orgId, keyId: made[3]?.id ?? '', by: 'operator' }, atExpiry);
   await createKey(em, inputOf(maker), testKeySecrets, atExpiry);
   expect((await liveKeys(owner, maker.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);

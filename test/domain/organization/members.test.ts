@@ -163,7 +163,7 @@ describe('an owner who has not enrolled', () => {
     ])
       await expect(action()).rejects.toMatchObject({
         reason: 'last_owner',
-        message: expect.stringContaining('Make a member who can sign in an owner first.'),
+        message: expect.stringContaining('First assign the role Owner to a member who can sign in.'),
       });
     // The imported one may go: who could not act takes nothing away.
     const bo = await t.enrol({ orgId: ada.orgId, roleKey: 'owner' });
@@ -303,7 +303,7 @@ describe('a custom role', () => {
     expect(await getRoleDetails(t.em, t.orgId, roleId)).toMatchObject({ holders: 1 });
     await expect(deleteRole(t.em, { organizationId: t.orgId, roleId, by })).rejects.toMatchObject({
       reason: 'role_in_use',
-      message: expect.stringContaining('One member holds'),
+      message: expect.stringContaining('One member has'),
     });
     // What is refused leaves everything as it was.
     const held = () => t.owner.pool.query('select person_id from membership_role where role_id = $1', [roleId]);

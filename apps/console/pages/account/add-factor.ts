@@ -11,7 +11,7 @@ import { parsed } from '../../web/second-factor.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 import { accountPage } from './page.ts';
 
-const name = line('The name', 100);
+const name = line('a name', 100);
 const breadcrumbs = [['Your account', '/account']] as const;
 
 /**
@@ -38,7 +38,7 @@ export const addFactorRoutes = [
     stepUp: true,
     // Secret and URI come back only to be drawn again after a mistyped code; what counts is what
     // the domain keeps, sealed.
-    form: z.object({ name, code: line('The code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
+    form: z.object({ name, code: line('the code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     async act({ console, session, visitor }, { code, name }) {
       await addTotp(console.em, session, { code, name, visitor }, console.factors, console.now);
       return redirect('/account', { flash: `Authenticator app “${name}” added.` });

@@ -19,7 +19,7 @@ export function factorsSection(visit: PersonVisit, factors: readonly FactorRow[]
         { heading: 'Name', main: true, cell: ({ name }) => name },
         { heading: 'Type', cell: ({ kind }) => kinds[kind] },
         { heading: 'Added', cell: ({ createdAt }) => time(createdAt) },
-        { heading: 'Last used', cell: ({ lastUsedAt }) => relativeTime(lastUsedAt, 'never') },
+        { heading: 'Last used', cell: ({ lastUsedAt }) => relativeTime(lastUsedAt, 'Never') },
       ],
       rows: factors,
       actions: ({ id, name }) =>

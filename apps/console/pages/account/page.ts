@@ -22,7 +22,7 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
     title: 'Your account',
     body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
       ${detailList([
-        ['E-mail address', session.email],
+        ['Email address', session.email],
         ['Organizations', memberOf(visit)],
       ])}
       ${session.unconfirmed.length === 0 ? nothing : unconfirmedNotice(session.unconfirmed.length)}

@@ -25,8 +25,8 @@ export const passwordRoutes = [
     path: '/account/password',
     stepUp: true,
     form: z.object({
-      oldPassword: typedSecret('The current password'),
-      newPassword: typedSecret('The new password'),
+      oldPassword: typedSecret('your current password'),
+      newPassword: typedSecret('a new password'),
     }),
     async act({ console, session, visitor }, { oldPassword, newPassword }) {
       const { token } = await changePassword(console.em, session, { oldPassword, newPassword, visitor }, console.now);

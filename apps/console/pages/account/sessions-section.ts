@@ -14,7 +14,7 @@ export async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const sessions = await listSessions(console.em, session, console.now());
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
     <p>A session ends after 30 minutes of inactivity or after 12 hours. If you
-      do not recognize one, end it and change your password.</p>
+      don’t recognize one, end it and change your password.</p>
     ${table<SessionRow>({
       caption: 'Your sessions',
       columns: [
@@ -24,7 +24,7 @@ export async function sessionsSection(visit: PersonVisit): Promise<Html> {
           cell: ({ userAgent, isThis }) =>
             html`${describeBrowser(userAgent)} ${isThis ? badge('good', 'This browser') : nothing}`,
         },
-        { heading: 'Address', cell: ({ address }) => address ?? '–' },
+        { heading: 'IP address', cell: ({ address }) => address ?? '–' },
         { heading: 'Signed in', cell: ({ createdAt }) => time(createdAt) },
         { heading: 'Last used', cell: ({ lastSeenAt }) => relativeTime(lastSeenAt) },
       ],

@@ -51,10 +51,11 @@ export function deliveriesTable(
     { heading: 'Status', onPhone: 'beside', cell: deliveryStatus },
     hasWebhook && {
       heading: 'Webhook',
+      onPhone: 'start',
       cell: (delivery) => html`<a href="${pathOf(delivery.webhookId)}">${webhookName(delivery)}</a>
         ${delivery.webhookState === 'deleted' ? html`<span class="quiet">(deleted)</span>` : nothing}`,
     },
-    { heading: 'Occurred', cell: ({ createdAt }) => time(createdAt) },
+    { heading: 'Occurred', onPhone: hasWebhook ? 'end' : undefined, cell: ({ createdAt }) => time(createdAt) },
     { heading: 'Attempts', numeric: true, onPhone: 'hidden', cell: ({ attempts }) => String(attempts) },
     { heading: 'Details', cell: describeDelivery },
     canSelect && { heading: 'Select', cell: selectBox },

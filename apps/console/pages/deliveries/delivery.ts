@@ -72,7 +72,7 @@ export async function requestRetry(
     return isNotified ? 'The next attempt is starting.' : 'The next attempt starts within two minutes.';
   } catch (error) {
     if (!(error instanceof WorkflowsAway)) throw error;
-    return 'Sending is temporarily unavailable. The next attempt starts within two minutes after it returns.';
+    return 'Sending is temporarily unavailable. The next attempt starts when sending is available again.';
   }
 }
 
@@ -108,8 +108,8 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
         ...(before === null ? {} : { firstHref: here }),
       })}
       <section aria-labelledby="body"><h2 id="body">Request body</h2>
-        <p>Every attempt sends the same bytes, and the signature covers them. They are shown in lines; Copy gives
-          them as they are sent.</p>
+        <p>Every attempt sends the same bytes, and the signature covers them. The JSON is formatted
+          for reading. Copy returns the original bytes.</p>
         ${copyableJson('Body of every attempt', delivery.body)}</section>`,
   });
 }

@@ -99,7 +99,7 @@ async function confirmPage(
             fields: html`
               <p>${describeFields(visit, fields)}: <strong>${count}</strong> to <bdi>${nameOf(webhook)}</bdi>
                 (${copyableUrl('endpoint URL', webhook.url)}).</p>
-              <p>The receiver gets each event again with the same id. Events are sent at a limited rate.</p>
+              <p>The receiver gets each event again with the same ID. Events are sent at a limited rate.</p>
               ${carried.map((name) => hiddenField(name, textOf(state, name)))}`,
           }),
   });

@@ -116,7 +116,7 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
       secondary: html`<a href="${back}">Cancel</a>`,
       fields: html`
         <ul>${await describeWebhooks(visit, keys)}</ul>
-        <p>The receiver gets each event again with the same id. Events are sent at a limited rate.</p>
+        <p>The receiver gets each event again with the same ID. Events are sent at a limited rate.</p>
         ${hiddenField('webhook', textOf(state, 'webhook'))}
         ${listOf(state, 'delivery').map((key) => hiddenField('delivery', key))}`,
     }),

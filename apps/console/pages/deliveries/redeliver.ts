@@ -85,7 +85,7 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
     textOf(state, 'what') === what ? state : freshForm({ hours: '24', zone: '' });
   const [failed, range] = [stateOf('failed'), stateOf('range')];
   return html`
-    <p>Events keep their ids, so a receiver that ignores duplicates processes each event once. You can redeliver events
+    <p>Events keep their IDs, so a receiver that ignores duplicates processes each event once. You can redeliver events
       of the last ${redeliverableDays} days. Cancelled deliveries are not sent. The next page shows how many events are
       sent and asks you to confirm.</p>
     <div class="two">

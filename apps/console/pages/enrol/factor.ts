@@ -41,7 +41,7 @@ export const factorRoutes = [
     path: '/enrol/totp',
     // Secret and URI come back only to be drawn again after a mistyped code; what counts is what
     // the domain keeps, sealed.
-    form: z.object({ code: line('The code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
+    form: z.object({ code: line('the code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     act: (visit, { code }) => complete(visit, { kind: 'totp', code, name: 'Authenticator app' }),
     redraw: totpPage,
   }),

@@ -25,7 +25,7 @@ export const linkRoutes = [
     name: 'openEnrolmentLink',
     path: '/enrol',
     form: z.object({
-      link: line('The link', 300).refine(
+      link: line('the link', 300).refine(
         (text) => findLinkToken(text) !== null,
         'Paste the whole link, with everything after the # sign.',
       ),
@@ -55,7 +55,7 @@ export const linkRoutes = [
     async act(visit) {
       const { console, session, visitor, enrolmentToken } = visit;
       const joined = await acceptEnrolment(console.em, session, { token: enrolmentToken ?? '', visitor }, console.now);
-      return redirect(`/o/${joined.organizationId}`, { flash: 'Welcome.', enrolment: null });
+      return redirect(`/o/${joined.organizationId}`, { flash: 'You have joined the organization.', enrolment: null });
     },
     redraw: async (visit, state) => {
       const enrolment = await findOpenEnrolment(visit);

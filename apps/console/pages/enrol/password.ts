@@ -16,7 +16,7 @@ export const passwordRoutes = [
   anyone.action({
     name: 'chooseEnrolmentPassword',
     path: '/enrol/password',
-    form: z.object({ password: typedSecret('The password') }),
+    form: z.object({ password: typedSecret('a password') }),
     async act({ console, enrolmentToken }, { password }) {
       await setEnrolmentPassword(console.em, { token: enrolmentToken ?? '', password }, console.now);
       return redirect('/enrol/step');
@@ -44,7 +44,7 @@ export function passwordPage(visit: Visit, enrolment: EnrolmentDetails, state: F
         state,
         button: 'Continue',
         // The address stands in a field so that password managers keep it with the password.
-        fields: html`<div class="field"><label for="field-email">E-mail address</label>
+        fields: html`<div class="field"><label for="field-email">Email address</label>
             <input${attributes({
               id: 'field-email',
               type: 'email',

@@ -33,7 +33,7 @@ export const createRoutes = [
     once: true,
     form: z
       .object({
-        name: line('The name', 100),
+        name: line('a name', 100),
         scopes: choices(scopes).min(1, 'Choose at least one permission.'),
         ...expiryFields,
       })
@@ -64,8 +64,6 @@ export const createRoutes = [
   }),
 ];
 
-const capitalized = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
-
 async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { pool, now } = visit.console;
   const live = await listLiveKeys(pool, visit.organization.organizationId, now());
@@ -95,7 +93,7 @@ async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
             const what = operationsOfScope[scope].map((operation) => reads[operation] ?? operation).join(', ');
             return {
               value: scope,
-              label: html`${capitalized(what)} <code class="hint">${scope}</code>`,
+              label: html`Read ${what} <code class="hint">${scope}</code>`,
               disabled: !isHeld,
               hint: isHeld ? null : 'Your roles don’t include this permission.',
             };

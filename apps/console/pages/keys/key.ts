@@ -111,7 +111,7 @@ function permissionsOf({ scopes, working, state }: KeyUsage): Html {
     const what = operationsOfScope[scope].map((operation) => reads[operation] ?? operation).join(', ');
     const isLost = state === 'live' && !working.includes(scope);
     const lost = html` <strong class="problem">(inactive: the owner doesn’t have this permission)</strong>`;
-    return html`<li><code class="chip">${scope}</code> ${what}${isLost ? lost : nothing}</li>`;
+    return html`<li><code class="chip">${scope}</code> Read ${what}${isLost ? lost : nothing}</li>`;
   })}</ul>`;
 }
 

@@ -38,7 +38,7 @@ export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<H
       caption: 'Impact of changes to the owner',
       columns: [
         { heading: 'Change', main: true, cell: ({ words }) => words },
-        { heading: 'Reads that stop', cell: readsThatStop },
+        { heading: 'Lost access to', cell: readsThatStop },
       ],
       rows: changes,
     })}</section>`;

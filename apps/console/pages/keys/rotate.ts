@@ -101,7 +101,7 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
     title: `Rotate API key ${keyTitle(key)}`,
     breadcrumbs: breadcrumbsOf(visit, key),
     body: html`
-      <p>Replaces ${keyName(key)} by a new key with the same name and permissions.</p>
+      <p>Replaces ${keyName(key)} with a new key with the same name and permissions.</p>
       ${key.makerId === visit.by.personId ? nothing : newOwner(key)}
       ${obstacle(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });

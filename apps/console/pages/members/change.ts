@@ -24,7 +24,7 @@ export const changeRoutes = [
     path: '/members/person/:personId/change',
     permission: 'org.members.manage',
     stepUp: true,
-    form: z.object({ name: line('The name', 200), title: optionalLine('The title', 200) }),
+    form: z.object({ name: line('a name', 200), title: optionalLine(200) }),
     async act(visit, { name, title }) {
       const personId = personIdOf(visit);
       const { organizationId } = visit.organization;

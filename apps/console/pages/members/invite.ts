@@ -28,9 +28,9 @@ export const inviteRoutes = [
     stepUp: true,
     once: true,
     form: z.object({
-      email: line('The e-mail address', 254),
-      name: line('The name', 200),
-      title: optionalLine('The title', 200),
+      email: line('an email address', 254),
+      name: line('a name', 200),
+      title: optionalLine(200),
       roles: z.array(z.string().max(255)).min(1, 'Choose at least one role.').max(600),
     }),
     async act(visit, { email, name, title, roles }) {
@@ -62,7 +62,7 @@ async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
           hours.</p>
         ${textField(state, {
           name: 'email',
-          label: 'E-mail address',
+          label: 'Email address',
           type: 'email',
           maxLength: 254,
           hint: 'Used to sign in.',

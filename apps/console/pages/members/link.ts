@@ -46,11 +46,11 @@ export async function linkPage(visit: MemberVisit, { token, expiresAt, personId 
       <p>Send this link to ${displayName(name)} through a private channel. Anyone who opens it first can join as this
         member.</p>
       ${shownOnce({
-        label: 'Enrolment link',
+        label: 'Invitation link',
         value: enrolmentLink(origin, token),
         advice: 'You can create a new link at any time, which replaces this one.',
       })}
-      <p>The link works once and expires ${time(expiresAt)}. It leads through sign-in or its setup.</p>
+      <p>The link works once and expires ${time(expiresAt)}. It asks the member to sign in, or to set up sign-in.</p>
       <p class="actions">${linkButton(memberPath(visit, personId), 'I’ve saved it')}</p>`,
   });
 }

@@ -87,7 +87,7 @@ function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
     fields: html`
       ${textField(state, {
         name: 'q',
-        label: 'Name, title or e-mail',
+        label: 'Name, title or email',
         type: 'search',
         required: false,
         maxLength: 200,

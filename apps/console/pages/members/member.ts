@@ -64,7 +64,7 @@ function detailsSection(visit: MemberVisit, shown: MemberDetails): Html {
   const roster = clientsPath(visit, personId);
   return detailList([
     name.length > 80 && ['Name', html`<bdi>${name}</bdi>`],
-    ['E-mail', html`<bdi>${email}</bdi>`],
+    ['Email', html`<bdi>${email}</bdi>`],
     title !== null && ['Title', html`<bdi>${title}</bdi>`],
     ['Status', html`${memberStatus(status)} <span class="quiet">${statusMeaning[status]}</span>`],
     ['Last sign-in', relativeTime(lastSeenAt, noSignIn(shown))],

@@ -38,7 +38,7 @@ function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
   const kind = webhook.parkedReason === 'paused' ? 'warning' : 'bad';
   const what = isParked
     ? html`New events are held until you resume.`
-    : html`All deliveries failing, since ${relativeTime(webhook.failingSince)}.`;
+    : html`All deliveries failing since ${relativeTime(webhook.failingSince)}.`;
   return html`<li>${icon(isParked ? 'paused' : 'bad', kind)}
     <span class="what"><a href="${here}">${webhookName(webhook)}</a> ${webhookStatus(webhook)} ${what}</span>
     <a href="${isParked ? `${here}/resume` : here}">${isParked ? 'Resume…' : 'See cause'}<span

@@ -26,8 +26,8 @@ async function deliveriesChart(visit: MemberVisit): Promise<Html | null> {
 }
 
 const callSeries: readonly ChartSeries<'succeeded' | 'refused' | 'limited'>[] = [
-  { key: 'succeeded', label: 'Succeeded', tone: 'good' },
-  { key: 'refused', label: 'Refused', tone: 'bad' },
+  { key: 'succeeded', label: 'Successful', tone: 'good' },
+  { key: 'refused', label: 'Denied', tone: 'bad' },
   { key: 'limited', label: 'Rate limited', tone: 'late' },
 ];
 

@@ -10,8 +10,7 @@ export function counts(visit: MemberVisit, overview: Overview): Html {
     visit.may('org.keys.manage') && (['API keys', liveKeys, 'active', '/keys'] as const),
     visit.may('org.webhooks.manage') && (['Webhooks', webhooks, pendingText(waitingDeliveries), '/webhooks'] as const),
     visit.may('org.members.read') && (['Members', activeMembers, 'active', '/members'] as const),
-    visit.may('org.clients.read') &&
-      (['Client families', activeFamilies, `${seatsUsed} with a seat`, '/clients'] as const),
+    visit.may('org.clients.read') && (['Clients', activeFamilies, `${seatsUsed} with a seat`, '/clients'] as const),
   ].filter((tile) => tile !== false);
   const none = html`<p>Your roles don’t include any counts. Ask an owner or administrator for more permissions.</p>`;
   return html`<section aria-labelledby="counts"><h2 id="counts">${visit.organization.organizationName}</h2>

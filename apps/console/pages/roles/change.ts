@@ -28,8 +28,8 @@ export const changeRoutes = [
     permission: 'org.roles.manage',
     stepUp: true,
     form: z.object({
-      name: line('The name', 200),
-      description: optionalLine('The description', 200),
+      name: line('a name', 200),
+      description: optionalLine(200),
       permissions: choices(permissions),
       seen: z.string().max(100).default(''),
     }),

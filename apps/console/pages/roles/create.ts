@@ -25,9 +25,9 @@ export const createRoutes = [
     stepUp: true,
     once: true,
     form: z.object({
-      name: line('The name', 200),
-      key: optionalLine('The key', 100),
-      description: optionalLine('The description', 200),
+      name: line('a name', 200),
+      key: optionalLine(100),
+      description: optionalLine(200),
       permissions: choices(permissions),
     }),
     async act(visit, { key, ...role }) {

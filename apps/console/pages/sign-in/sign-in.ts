@@ -27,7 +27,7 @@ export const signInRoutes = [
     path: '/sign-in',
     admit: (console, caller, sent) =>
       console.signInLimiter.assertAdmitted(requestOf(console, caller, sent.getAll('email').at(-1) ?? '')),
-    form: z.object({ email: line('The e-mail address', 254), password: typedSecret('The password'), to }),
+    form: z.object({ email: line('your email address', 254), password: typedSecret('your password'), to }),
     async act(visit, { email, password, to }) {
       const { em, now, origin, signInLimiter } = visit.console;
       const request = requestOf(visit.console, visit, email);
@@ -76,7 +76,7 @@ function signInPage(visit: Visit, state: FormState): Page {
       fields: html`${hiddenField('to', textOf(state, 'to'))}
         ${textField(state, {
           name: 'email',
-          label: 'E-mail address',
+          label: 'Email address',
           type: 'email',
           autocomplete: 'username',
           exact: true,

@@ -61,8 +61,8 @@ function callSections(visit: MemberVisit, usage: Usage, periods: readonly string
     ${
       refusals.length === 0
         ? nothing
-        : html`<section aria-labelledby="refusals"><h2 id="refusals">Refusals</h2>${table({
-            caption: 'Refused calls by code',
+        : html`<section aria-labelledby="refusals"><h2 id="refusals">Denied calls</h2>${table({
+            caption: 'Denied calls by code',
             rows: refusals,
             columns: [
               { heading: 'Code', main: true, cell: ({ code }) => html`<code>${code}</code>` },
@@ -74,7 +74,7 @@ function callSections(visit: MemberVisit, usage: Usage, periods: readonly string
     ${
       addresses.length === 0
         ? nothing
-        : html`<section aria-labelledby="addresses"><h2 id="addresses">Last addresses</h2>${table({
+        : html`<section aria-labelledby="addresses"><h2 id="addresses">Recent IP addresses</h2>${table({
             caption: 'IP addresses of the newest calls',
             rows: addresses,
             columns: [
@@ -101,7 +101,7 @@ function callsChart({ bars }: Usage, periods: readonly string[], span: UsageSpan
     period: isHour ? 'Hour from' : 'Day (UTC)',
     series: [
       { key: 'answered', label: 'Successful', tone: 'good' },
-      { key: 'refused', label: 'Refused', tone: 'bad' },
+      { key: 'refused', label: 'Denied', tone: 'bad' },
     ],
     bars: periods.map((from) => ({
       answered: found.get(from)?.answered ?? 0,
@@ -124,7 +124,7 @@ const keyTable = (visit: MemberVisit, rows: readonly UsageRow[]): Html =>
           html`<a href="${visit.at(`/activity?key=${keyId}&action=${action}`)}">${operationName(action)}</a>`,
       },
       { heading: 'Successful', numeric: true, cell: ({ answered }) => answered.toLocaleString('en') },
-      { heading: 'Refused', numeric: true, cell: ({ refused }) => refused.toLocaleString('en') },
+      { heading: 'Denied', numeric: true, cell: ({ refused }) => refused.toLocaleString('en') },
     ],
   });
 

@@ -57,7 +57,7 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
         [
           'Will be cancelled',
           open === 0
-            ? 'Nothing. No delivery is open.'
+            ? 'No deliveries'
             : html`<strong class="problem">${formatOpenCount(open)} open ${
                 open === 1 ? 'delivery' : 'deliveries'
               }</strong>`,

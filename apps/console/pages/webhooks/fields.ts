@@ -9,9 +9,9 @@ import type { MemberVisit } from '../../web/visit.ts';
 
 /** The form's fields. The domain validates each again and says what is wrong with a URL. */
 export const webhookFields = {
-  url: line('The URL', 4_000),
+  url: line('a URL', 4_000),
   eventTypes: choices(eventTypes as [EventType, ...EventType[]]).min(1, 'Choose at least one event type.'),
-  description: optionalLine('The description', descriptionMaxCharacters),
+  description: optionalLine(descriptionMaxCharacters),
 };
 
 /** Draws the fields of a webhook, with the meaning and an example of each event type. */

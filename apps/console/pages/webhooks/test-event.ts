@@ -70,7 +70,7 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
       ${temporalNotice(visit)}
       ${result === null ? nothing : resultOf(visit, result, types.includes('seat.given'))}
       <p>A test event is signed and sent once to <bdi class="url">${webhook.url}</bdi>. It contains
-        <code>"test": true</code> and placeholder ids. The result appears here and on
+        <code>"test": true</code> and placeholder IDs. The result appears here and on
         <a href="${of(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
       ${form(visit, {
         action: of(visit, '/test'),

@@ -50,8 +50,8 @@ standardwebhooks::Webhook::new(&std::env::var("WEBHOOK_SECRET")?)?.verify(body, 
 /** Returns instructions for verifying signatures, one section per language. */
 export function howToVerify(): Html {
   return html`<section aria-labelledby="verify-how"><h2 id="verify-how">Verify signatures</h2>
-    <p>Every event is signed with the secret. Verify the signature before you use an event, and answer 400 when it is
-      wrong. Use a library of Standard Webhooks, Svix or Stripe. For Stripe’s library, the header is
+    <p>Every event is signed with the secret. Verify the signature before you use an event, and return 400 if it is
+      wrong. Use the library of Standard Webhooks, Svix or Stripe. For Stripe’s library, the header is
       <code>Service-Signature</code>.</p>
     ${verifySnippets.map(
       (
