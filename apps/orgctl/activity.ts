@@ -24,18 +24,18 @@ export const activity: Noun = {
     {
       verb: 'verify',
       summary:
-        'verifies the hash chains: finds lines that were changed, removed or inserted; with anchors from the ' +
-        'worker’s log also a chain that was computed again',
+        'verify the hash chains: find lines that were changed, removed or inserted; with anchors from the ' +
+        'worker’s log, also a chain that was recomputed',
       options: {
-        org: { value: 'ID', about: 'one organization; all when left out' },
-        month: { value: 'YYYY-MM', about: 'one month (UTC); all that are kept when left out' },
-        anchors: { value: 'FILE', about: 'a log of the worker, as JSON lines, whose anchors must match' },
+        org: { value: 'ID', about: 'one organization (default all)' },
+        month: { value: 'YYYY-MM', about: 'one month in UTC (default all that are kept)' },
+        anchors: { value: 'FILE', about: 'a log of the worker, in JSON lines, whose anchors must match' },
       },
       async run(options, { database }) {
         const organizationId = options.find('org') === null ? null : options.getId('org');
         const month = options.find('month');
         if (month !== null && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
-          throw new WrongUse('--month: give a month like 2026-11.');
+          throw new WrongUse('--month: enter a month, for example 2026-11.');
         const file = options.find('anchors');
         const anchors = file === null ? [] : await readAnchors(file);
         const found = await verifyActivity(database.pool, { organizationId, month }, anchors);
@@ -54,7 +54,7 @@ export const activity: Noun = {
         return {
           json: found,
           text: `${text}\n${table(['ORGANIZATION', 'MONTH', 'PLACE', 'LINE', 'FAULT'], cells, '')}`,
-          failure: 'The activity log is not as it was linked.',
+          failure: 'The activity log does not match its hash chains.',
         };
       },
     },
@@ -70,7 +70,7 @@ async function readAnchors(file: string): Promise<ActivityAnchor[]> {
     const read = line.includes('"activityAnchor"') ? AnchorLine.safeParse(parseJson(line)) : null;
     return read?.success ? [read.data.activityAnchor] : [];
   });
-  if (anchors.length === 0) throw new Refused(`${file} has no anchor: give a log of the worker, as JSON lines.`);
+  if (anchors.length === 0) throw new Refused(`${file} contains no anchors. Enter a log of the worker, in JSON lines.`);
   return anchors;
 }
 

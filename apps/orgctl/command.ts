@@ -90,7 +90,7 @@ export class Options {
   getId(name: string): string {
     const id = this.get(name);
     if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
-      throw new WrongUse(`--${name}: give an id, a UUID like 0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d.`);
+      throw new WrongUse(`--${name}: enter an ID, for example 0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d.`);
     return id.toLowerCase();
   }
 
@@ -117,7 +117,7 @@ export class Options {
     const text = this.#values.limit ?? String(otherwise);
     const limit = Number(text);
     if (!/^\d+$/.test(text) || limit < 1 || limit > 100_000)
-      throw new WrongUse('--limit: give a number from 1 to 100000.');
+      throw new WrongUse('--limit: enter a number from 1 to 100000.');
     return limit;
   }
 
@@ -133,7 +133,7 @@ export class Options {
     const at = new Date(isWhole ? text : Number.NaN);
     if (Number.isNaN(at.getTime()))
       throw new WrongUse(
-        `--${name}: give a date-time with its offset, like 2026-11-20T08:00:00Z, or how long ago, like 90m, 6h or 3d.`,
+        `--${name}: enter a time with its offset (2026-11-20T08:00:00Z), or how long ago it was (90m, 6h, 3d).`,
       );
     return at.toISOString();
   }
@@ -147,7 +147,8 @@ export class Options {
     const text = this.#values[name];
     if (text === undefined) return null;
     if (text === '0') return 0;
-    if (!/^\d{1,9}[smhd]$/.test(text)) throw new WrongUse(`--${name}: give a duration, like 0, 90m, 24h or 7d.`);
+    if (!/^\d{1,9}[smhd]$/.test(text))
+      throw new WrongUse(`--${name}: enter a duration, for example 0, 90m, 24h or 7d.`);
     return durationSeconds(text);
   }
 }

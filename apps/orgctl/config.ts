@@ -21,8 +21,9 @@ import { WrongUse } from './refused.ts';
  */
 export const Settings = z.object({
   DATABASE_URL: databaseUrl.meta({
-    description: 'PostgreSQL URL of the region, of a login with the needed rights. `npm start` brings one up.',
-    shown: 'the development stack’s',
+    description:
+      'PostgreSQL URL of the region, of a login with the rights that the command needs. `npm start` starts one.',
+    shown: 'that of the development stack',
   }),
   WEBHOOK_SECRET_KEYS: webhookSecretKeys.optional(),
   WEBHOOK_ALLOW: webhookAllow,
@@ -31,7 +32,7 @@ export const Settings = z.object({
   TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().optional().describe('Temporal namespace of this region.'),
   ...temporalAccess,
-  CONSOLE_URL: httpUrl.optional().describe('Address of the console, which enrolment links lead to.'),
+  CONSOLE_URL: httpUrl.optional().describe('Address of the console, for enrolment links.'),
 });
 
 /** The part of the file that `npm start` writes that is read here. */
@@ -107,8 +108,8 @@ export function readConfig(askedRegion: string | null, environment: Record<strin
 function chooseRegion(asked: string | null, set: string | null, stack: StackRegion[]): Region {
   const only = stack.length === 1 ? (stack[0]?.region ?? null) : null;
   const region = asked ?? set ?? only;
-  if (region === null) throw new WrongUse(`Say which region: --region ${regionCodes.join(' or --region ')}.`);
-  if (!isRegion(region)) throw new WrongUse(`--region: there are ${regionCodes.join(' and ')}.`);
+  if (region === null) throw new WrongUse(`Choose a region: --region ${regionCodes.join(' or --region ')}.`);
+  if (!isRegion(region)) throw new WrongUse(`--region must be ${regionCodes.join(' or ')}.`);
   if (asked !== null && set !== null && asked !== set)
     throw new WrongUse(`--region ${asked} contradicts REGION, which is ${set}.`);
   return region;
@@ -139,8 +140,6 @@ function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> | n
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    throw new SettingsRefused([
-      `${file} cannot be read or understood: run npm start again, or set DATABASE_URL and REGION`,
-    ]);
+    throw new SettingsRefused([`${file} cannot be read: run npm start again, or set DATABASE_URL and REGION`]);
   }
 }

@@ -70,8 +70,8 @@ async function takeOrganization(em: EntityManager, renew: boolean): Promise<stri
     const known = await tx.findOne(Organization, { slug: probe.slug });
     if (known !== null && !renew)
       throw new ProbeRefused(
-        'There is a probe already, and its key cannot be shown again: use the Secret it was kept in, ' +
-          'or add --renew yes to revoke that key and create everything again.',
+        'A probe exists, and its key cannot be shown again. Use the Secret that contains it, ' +
+          'or add --renew yes to revoke the key and create a new probe.',
       );
     return known === null ? createOrganization(tx) : known.id;
   });

@@ -18,18 +18,18 @@ import { getWebhookRequest } from './webhook.ts';
 const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
 const eventOption = { ...webhookOption, event: { value: 'ID', about: 'the event', required: true } };
 const defaultLimit = 1_000;
-const notRunning = 'The delivery’s workflow does not run (any more); the worker gives it a new one within two minutes.';
-const retriedByItself = 'the delivery is due now, and the worker makes its attempt within two minutes';
-const endsByItself = 'the delivery is cancelled, and its workflow ends by itself at the time of its next attempt';
+const notRunning = 'The delivery has no running workflow. The worker starts one within two minutes.';
+const retriedByItself = 'the delivery is due now, and the worker starts its attempt within two minutes';
+const endsByItself = 'the delivery is cancelled, and its workflow ends at the time of its next attempt';
 
 const list: Command = {
   verb: 'list',
-  summary: "a webhook's deliveries, newest event first",
+  summary: "list a webhook's deliveries, newest first",
   options: {
     ...webhookOption,
     state: { value: 'S', about: `one of ${deliveryStates.map((one) => `${one} (${statusOfState[one]})`).join(', ')}` },
-    limit: { value: 'N', about: `at most so many (${defaultLimit})` },
-    before: { value: 'ID', about: 'go on below this event' },
+    limit: { value: 'N', about: `maximum number of rows (default ${defaultLimit})` },
+    before: { value: 'ID', about: 'continue after this event' },
   },
   async run(options, context) {
     const state = findState(options);
@@ -39,7 +39,7 @@ const list: Command = {
     const found = await listDeliveries(context.database.orm.em, request, state, { before, atMost: atMost + 1 });
     const shown = found.slice(0, atMost);
     const deliveries = shown.map(rowOf);
-    if (found.length > atMost) context.report(`There are more: go on with --before ${deliveries.at(-1)?.eventId}`);
+    if (found.length > atMost) context.report(`There are more. Continue with --before ${deliveries.at(-1)?.eventId}`);
     const cells = shown.map((one) => [
       one.eventId,
       one.type,
@@ -49,14 +49,14 @@ const list: Command = {
       one.createdAt,
       one.nextAttemptAt ?? one.settledAt,
     ]);
-    const headings = ['EVENT', 'TYPE', 'STATUS', 'ROUND', 'ATTEMPTS', 'OCCURRED', 'NEXT OR SETTLED'];
+    const headings = ['EVENT', 'TYPE', 'STATUS', 'ROUND', 'ATTEMPTS', 'OCCURRED', 'NEXT OR FINISHED'];
     return { json: deliveries, text: table(headings, cells, 'No deliveries.') };
   },
 };
 
 const show: Command = {
   verb: 'show',
-  summary: 'one delivery with every attempt',
+  summary: 'show one delivery and all its attempts',
   options: eventOption,
   async run(options, context) {
     const eventId = options.getId('event');
@@ -81,21 +81,21 @@ const show: Command = {
     const headings = ['#', 'ROUND', 'STARTED', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'];
     return {
       json: { ...row, attempts },
-      text: `${fields({ status: deliveryStatusOf(found), ...rest })}\n\n${table(headings, cells, 'No attempt yet.')}`,
+      text: `${fields({ status: deliveryStatusOf(found), ...rest })}\n\n${table(headings, cells, 'No attempts yet.')}`,
     };
   },
 };
 
 const redeliver: Command = {
   verb: 'redeliver',
-  summary: 'send again: one event, a range of events, or all that failed since a moment; of the last 30 days',
+  summary: 'redeliver one event, a time range of events, or failed events; of the last 30 days',
   options: {
     ...webhookOption,
     event: { value: 'ID', about: 'this event' },
-    from: { value: 'T', about: 'events from this moment on: 2026-11-20T08:00:00Z, or how long ago: 90m, 6h, 3d' },
-    to: { value: 'T', about: 'up to this moment' },
-    'failed-since': { value: 'T', about: 'all that failed since, also what is still being tried' },
-    'no-wait': { value: null, about: 'do not wait until the worker has sent them all; see redelivery show' },
+    from: { value: 'T', about: 'the start of the range (2026-11-20T08:00:00Z), or how long ago it was (90m, 6h, 3d)' },
+    to: { value: 'T', about: 'the end of the range' },
+    'failed-since': { value: 'T', about: 'events that failed since this time, including those being retried' },
+    'no-wait': { value: null, about: 'return at once instead of waiting until all are sent; see redelivery show' },
   },
   async run(options, context) {
     const what = readSelection(options);
@@ -109,14 +109,14 @@ const redeliver: Command = {
 
 const cancel: Command = {
   verb: 'cancel',
-  summary: 'cancel one that waits or is parked; an attempt under way is not stopped',
+  summary: 'cancel a pending or held delivery; does not stop an attempt in progress',
   options: eventOption,
   async run(options, context) {
     const eventId = options.getId('event');
     const input = { ...(await getWebhookRequest(options, context)), eventId };
     const { round, started } = await cancelDelivery(context.database.orm.em, input);
     if (started) await endWorkflow(input, round, context);
-    const text = `${eventId}: cancelled; it is not tried again, and cannot be sent again.`;
+    const text = `${eventId}: cancelled. It is not retried, and you cannot redeliver it.`;
     return { json: { eventId, state: 'cancelled' }, text };
   },
 };
@@ -140,7 +140,7 @@ const rowOf = (delivery: FoundDelivery): Omit<DeliveryRow, 'webhookId'> => {
 function findState(options: Options): DeliveryState | null {
   const state = options.find('state');
   if (state === null || (deliveryStates as readonly string[]).includes(state)) return state as DeliveryState | null;
-  throw new WrongUse(`--state: there are ${deliveryStates.join(', ')}.`);
+  throw new WrongUse(`--state must be one of ${deliveryStates.join(', ')}.`);
 }
 
 function readSelection(options: Options): { eventId: string } | Selection {
@@ -149,7 +149,7 @@ function readSelection(options: Options): { eventId: string } | Selection {
   );
   const isRange = from || to;
   if (Number(event) + Number(isRange) + Number(failedSince) !== 1)
-    throw new WrongUse('Say what to send again: --event ID, or --from T --to T, or --failed-since T.');
+    throw new WrongUse('Choose what to redeliver: --event ID, --from T --to T, or --failed-since T.');
   if (event) return { eventId: options.getId('event') };
   if (failedSince) return { failedSince: options.getMoment('failed-since') };
   return { from: options.getMoment('from'), to: options.getMoment('to') };
@@ -159,12 +159,12 @@ async function redeliverEvent(input: WebhookRequest & { eventId: string }, conte
   const signals = await context.openSignals();
   try {
     const sent = await redeliverOne(context.database.orm.em, input, { canRetryNow: signals !== null });
-    if (sent.how === 'queued') return { json: sent, text: `${sent.eventId}: it is sent again, round ${sent.round}.` };
+    if (sent.how === 'queued') return { json: sent, text: `${sent.eventId}: redelivery queued, round ${sent.round}.` };
     const notified = await notifyWorkflow(context, signals, retriedByItself, (open) =>
       open.retryNow(input, sent.round),
     );
     if (notified === false) context.report(notRunning);
-    return { json: sent, text: `${sent.eventId}: its next attempt is ${notified === null ? 'due' : 'made'} now.` };
+    return { json: sent, text: `${sent.eventId}: the next attempt ${notified === null ? 'is due' : 'starts'} now.` };
   } finally {
     await signals?.close();
   }
@@ -174,8 +174,8 @@ const admissionStates: readonly AdmissionState[] = ['running', 'paused', 'draini
 
 const admission: Command = {
   verb: 'admission',
-  summary: "whether the region's deliveries are sent; while paused or draining, none begins, and events are kept",
-  options: { set: { value: 'S', about: `change it to one of ${admissionStates.join(', ')}` } },
+  summary: 'show or set whether the region sends deliveries; while paused or draining, events are held',
+  options: { set: { value: 'S', about: `set it to one of ${admissionStates.join(', ')}` } },
   async run(options, { database: { pool } }) {
     const asked = options.find('set');
     const state = admissionStates.find((one) => one === asked);
@@ -186,7 +186,7 @@ const admission: Command = {
     const { changedAt, underWay, isDrained } = read;
     return {
       json: read,
-      text: fields({ state: read.state, since: changedAt, 'under way': underWay, drained: isDrained }),
+      text: fields({ state: read.state, since: changedAt, 'in progress': underWay, drained: isDrained }),
     };
   },
 };
@@ -194,6 +194,6 @@ const admission: Command = {
 /** `orgctl delivery …` */
 export const delivery: Noun = {
   noun: 'delivery',
-  summary: 'events on their way to webhooks',
+  summary: 'deliveries of events to webhooks',
   commands: [list, show, redeliver, cancel, admission],
 };

@@ -1,14 +1,14 @@
 import type { Command, Noun } from './command.ts';
 
 const common = `
-  --region us|ca   the region; REGION, or the stack's only one, when left out
-  --json           one JSON document on standard output
-  --help           this text
+  --region us|ca   the region; by default REGION, or the only region of the stack
+  --json           print one JSON document on standard output
+  --help           show this help
 
-Settings come from the environment (DATABASE_URL, WEBHOOK_SECRET_KEYS, WEBHOOK_ALLOW, KEY_PEPPERS, TEMPORAL_ADDRESS,
-TEMPORAL_NAMESPACE, TEMPORAL_TLS and what belongs to it, CONSOLE_URL), and for what is left out from the stack of npm
-start (ORG_API_STATE, .org-api).
-Exit code 0; 1 with a sentence on standard error when refused; 2 for a wrong call; 130 when Ctrl-C ended the waiting.
+Settings are read from the environment: DATABASE_URL, WEBHOOK_SECRET_KEYS, WEBHOOK_ALLOW, KEY_PEPPERS, CONSOLE_URL,
+TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_TLS and its files. Settings that are not set come from the stack of
+npm start (ORG_API_STATE, by default .org-api).
+Exit codes: 0 success; 1 refused, with the reason on standard error; 2 invalid arguments; 130 interrupted by Ctrl-C.
 `;
 
 /** Returns the help of the whole command, of a noun, or of one of its verbs. */
@@ -17,8 +17,8 @@ export function helpText(nouns: readonly Noun[], noun: Noun | null, command: Com
     const width = Math.max(...nouns.map((one) => one.noun.length));
     const lines = nouns.map((one) => `  ${one.noun.padEnd(width)}   ${one.summary}`);
     return (
-      `Usage: npm run -s orgctl -- NOUN VERB [options]\n\n${lines.join('\n')}\n\norgctl NOUN --help shows ` +
-      `its verbs.\n${common}`
+      `Usage: npm run -s orgctl -- NOUN VERB [options]\n\n${lines.join('\n')}\n\nRun orgctl NOUN --help ` +
+      `for its verbs.\n${common}`
     );
   }
   const shown = command === null ? noun.commands : [command];

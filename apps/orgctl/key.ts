@@ -9,11 +9,11 @@ import { table } from './table.ts';
 /** `orgctl key …` */
 export const key: Noun = {
   noun: 'key',
-  summary: 'API keys; they are made in the console, by their owners',
+  summary: 'API keys; members create them in the console',
   commands: [
     {
       verb: 'list',
-      summary: 'every key an organization ever had, oldest first; never its value',
+      summary: 'list all keys of an organization, including ended ones, oldest first, without their values',
       options: { org: { value: 'ID', about: 'the organization', required: true } },
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
@@ -31,15 +31,15 @@ export const key: Noun = {
     },
     {
       verb: 'revoke',
-      summary: 'revoke a key at once',
+      summary: 'revoke a key immediately',
       options: {
-        key: { value: 'ID|KEY', about: 'its id, or the key itself when that is all there is', required: true },
+        key: { value: 'ID|KEY', about: 'the key ID, or the key itself', required: true },
       },
       async run(options, context) {
         const found = await findKey(options.get('key'), context);
-        if (found === null) throw new Refused('This region has no such key.');
+        if (found === null) throw new Refused('This key does not exist in this region.');
         await revokeKey(context.database.orm.em, { ...found, by: 'operator' });
-        const text = `Revoked ${found.keyId}; every request from now on is refused.`;
+        const text = `Revoked ${found.keyId}. All further requests with it return 401.`;
         return { json: { id: found.keyId, state: 'revoked' }, text };
       },
     },
@@ -55,7 +55,7 @@ async function findKey(asked: string, context: Context): Promise<{ organizationI
   }
   const { peppers } = context.config;
   if (peppers === null)
-    throw new WrongUse('A key is found by its value only with KEY_PEPPERS, which is missing; give its id instead.');
+    throw new WrongUse('KEY_PEPPERS is missing, which is needed to find a key by its value. Enter the key ID instead.');
   const { rows } = await pool.query(`${columns} where k.fingerprint = any ($1)`, [fingerprints(asked, peppers)]);
   return rows[0] ?? null;
 }

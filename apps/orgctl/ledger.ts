@@ -7,13 +7,13 @@ const faultsShown = 100;
 /** `orgctl ledger` */
 export const ledger: Noun = {
   noun: 'ledger',
-  summary: 'what was to be delivered against what became of it; difference, missing, surplus and unexplained must be 0',
+  summary: 'compare expected with actual deliveries; difference, missing, surplus and unexplained must be 0',
   commands: [
     {
       verb: '',
       summary:
-        'deliveries that were to be made against those there are, by state, and how many are late; ' +
-        'with faults, the first of them on standard error',
+        'compare expected with actual deliveries by state, and count late ones; ' +
+        'prints the first faults on standard error',
       options: {},
       async run(_options, { database, report }) {
         const read = await readLedger(database.pool);

@@ -55,18 +55,18 @@ async function main(args: string[]): Promise<void> {
 /** @throws WrongUse for an unknown noun or verb. */
 function findCommand(args: string[]): { noun: Noun | null; command: Command | null; rest: string[] } {
   const [first, second, ...others] = args;
-  if (first === undefined) throw new WrongUse(`Say what to do.\n\n${helpText(nouns, null, null)}`);
+  if (first === undefined) throw new WrongUse(`Enter a command.\n\n${helpText(nouns, null, null)}`);
   if (first === '--help' || first === '-h' || first === 'help') return { noun: null, command: null, rest: [] };
   const noun = nouns.find((one) => one.noun === first);
   if (noun === undefined)
-    throw new WrongUse(`There is no ${first}; there are ${nouns.map((one) => one.noun).join(', ')}.`);
+    throw new WrongUse(`Unknown noun ${first}. Use one of ${nouns.map((one) => one.noun).join(', ')}.`);
   const bare = noun.commands.find(({ verb }) => verb === '');
   if (bare !== undefined) return { noun, command: bare, rest: args.slice(1) };
   if (second === undefined || second.startsWith('-')) return { noun, command: null, rest: args.slice(1) };
   const command = noun.commands.find(({ verb }) => verb === second);
   if (command !== undefined) return { noun, command, rest: others };
   const verbs = noun.commands.map(({ verb }) => verb).join(', ');
-  throw new WrongUse(`orgctl ${first} cannot ${second}; it can ${verbs}.`);
+  throw new WrongUse(`Unknown verb ${second} of orgctl ${first}. Use one of ${verbs}.`);
 }
 
 /** @throws WrongUse for unknown options, and for missing ones. */
@@ -114,7 +114,7 @@ async function run(command: Command, options: Options, config: OrgctlConfig): Pr
 
 async function openSignals(
   { temporal }: OrgctlConfig,
-  left = 'deliveries whose workflow runs are left to their own time',
+  left = 'deliveries with a running workflow keep their schedule',
 ): Promise<WorkflowClient | null> {
   if (temporal === null) {
     report(`Temporal is not configured (TEMPORAL_ADDRESS): ${left}.`);

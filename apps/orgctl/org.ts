@@ -16,7 +16,7 @@ import { fields, table } from './table.ts';
 export async function getOrganization(options: Options, { database }: Context): Promise<OrganizationDetails> {
   const { rows } = await database.pool.query<OrganizationDetails>(findOrganizationSql, [options.getId('org')]);
   const [found] = rows;
-  if (found === undefined) throw new Refused('There is no such organization in this region.');
+  if (found === undefined) throw new Refused('This organization does not exist in this region.');
   return found;
 }
 
@@ -27,7 +27,7 @@ export const org: Noun = {
   commands: [
     {
       verb: 'list',
-      summary: 'every organization, by name',
+      summary: 'list all organizations by name',
       options: {},
       async run(_options, { database }) {
         const { rows } = await database.pool.query<OrganizationRow>(listOrganizationsSql);
@@ -37,7 +37,7 @@ export const org: Noun = {
     },
     {
       verb: 'show',
-      summary: 'one organization, and what it has now',
+      summary: 'show one organization, with its counts',
       options: { org: { value: 'ID', about: 'the organization', required: true } },
       async run(options, context) {
         const found = await getOrganization(options, context);

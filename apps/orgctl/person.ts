@@ -13,13 +13,14 @@ import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
 
 const purposes = {
-  enrol: 'the person sets a password and a second factor with it',
-  join: 'the person signs in as ever and joins the organization with it',
-  recover: 'the person sets a new password and second factor with it; the old ones, and their sessions, end then',
+  enrol: 'The person uses it to set a password and a second factor',
+  join: 'The person signs in and joins the organization with it',
+  recover:
+    'The person uses it to set a new password and second factor, which replaces the old ones and ends all sessions',
 };
 
 const sessionsEnded = (ended: number) => `${ended === 1 ? 'One session' : `${ended} sessions`} ended.`;
-const email = { value: 'E', about: 'the address the person signs in with', required: true };
+const email = { value: 'E', about: 'the sign-in address of the person', required: true };
 
 /** `orgctl person …` */
 export const person: Noun = {
@@ -28,17 +29,16 @@ export const person: Noun = {
   commands: [
     {
       verb: 'invite',
-      summary: 'print a one-time link with which a person enrols, joins one more organization, or gets back in',
+      summary: 'print a one-time link to set up sign-in, to join another organization, or to recover an account',
       options: {
         org: { value: 'ID', about: 'the organization', required: true },
         email,
-        name: { value: 'N', about: 'what the organization calls a new member' },
-        roles: { value: 'K,…', about: 'keys of the roles to assign; a new member is a plain member when left out' },
+        name: { value: 'N', about: 'the name of a new member' },
+        roles: { value: 'K,…', about: 'keys of the roles to assign (default member)' },
       },
       async run(options, context) {
         const { consoleUrl } = context.config;
-        if (consoleUrl === null)
-          throw new WrongUse('CONSOLE_URL is missing: set it to the address of the console, where the link leads.');
+        if (consoleUrl === null) throw new WrongUse('CONSOLE_URL is missing. Set it to the address of the console.');
         const { id: organizationId } = await getOrganization(options, context);
         const [name, roles] = [options.find('name'), options.find('roles')];
         const { token, expiresAt, personId, kind } = await createEnrolment(context.database.orm.em, {
@@ -50,28 +50,27 @@ export const person: Noun = {
         });
         const url = enrolmentLink(consoleUrl, token);
         const text =
-          `${url}\nGood once, until ${expiresAt.toISOString()}: ${purposes[kind]}. Every holder of ` +
-          'the link can use it: give it to this person only.';
+          `${url}\nThe link works once, until ${expiresAt.toISOString()}. ${purposes[kind]}. ` +
+          'Anyone who has the link can use it. Send it to this person only, through a private channel.';
         return { json: { url, expiresAt: expiresAt.toISOString(), personId, kind }, text };
       },
     },
     {
       verb: 'confirm',
-      summary:
-        'let an active member enter an organization that has not confirmed their sign-in; make sure that it is theirs',
+      summary: 'confirm the sign-in of an active member for an organization; verify first that the sign-in is theirs',
       options: { org: { value: 'ID', about: 'the organization', required: true }, email },
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
         const done = await confirmSignInOf(context.database.orm.em, { organizationId, email: options.get('email') });
         const text = done.confirmed
-          ? `${done.personId} can enter the organization from now on.`
-          : `${done.personId} could enter the organization before.`;
+          ? `${done.personId} can now enter the organization.`
+          : `${done.personId} could already enter the organization.`;
         return { json: done, text };
       },
     },
     {
       verb: 'show',
-      summary: 'who signs in with an address, and where they are a member',
+      summary: 'show the person who signs in with an address, and their memberships',
       options: { email },
       async run(options, { database }) {
         const found = await getSignIn(database.orm.em.fork(), options.get('email'));
@@ -83,17 +82,13 @@ export const person: Noun = {
           one.name,
           one.organizationName,
         ]);
-        const list = table(
-          ['ORGANIZATION', 'STATUS', 'CONFIRMED', 'CALLED', 'NAME'],
-          cells,
-          'A member of no organization.',
-        );
+        const list = table(['ORGANIZATION', 'STATUS', 'CONFIRMED', 'CALLED', 'NAME'], cells, 'No memberships.');
         return { json: found, text: `${fields({ ...signIn, createdAt: signIn.createdAt.toISOString() })}\n\n${list}` };
       },
     },
     {
       verb: 'end-sessions',
-      summary: 'end all sessions of a person at once, in every organization; password and second factors stay',
+      summary: 'end all sessions of a person in every organization; password and second factors do not change',
       options: { email },
       async run(options, { database }) {
         const done = await endSessionsOf(database.orm.em, options.get('email'));
@@ -102,28 +97,28 @@ export const person: Noun = {
     },
     {
       verb: 'change-address',
-      summary: 'give a person another address to sign in with; all else of their sign-in stays',
+      summary: 'change the sign-in address of a person; password and second factors do not change',
       options: { email, to: { value: 'E', about: 'the new address', required: true } },
       async run(options, { database }) {
         const [from, to] = [options.get('email'), options.get('to')];
         const done = await changeAddress(database.orm.em, { email: from, to });
         return {
           json: { ...done, email: to.trim() },
-          text: `${done.personId} signs in with ${to.trim()} from now on.`,
+          text: `${done.personId} now signs in with ${to.trim()}.`,
         };
       },
     },
     {
       verb: 'release-address',
       summary:
-        'take an address back from who signs in with it and cannot prove that it is theirs: password, ' +
-        'second factors, sessions and open links are gone, memberships stay',
+        'release an address whose user cannot prove that it is theirs: deletes the password, second factors, ' +
+        'sessions and open links of that sign-in; keeps the memberships',
       options: { email },
       async run(options, { database }) {
         const done = await releaseAddress(database.orm.em, options.get('email'));
         const text =
-          `The address is free; ${done.personId} can no longer sign in. ${sessionsEnded(done.ended)} ` +
-          'Invite the one it belongs to now (orgctl person invite): until they have enrolled, it can be taken again.';
+          `The address is released. ${done.personId} can no longer sign in. ${sessionsEnded(done.ended)} ` +
+          'Invite the owner of the address now (orgctl person invite): another person can claim it until they enrol.';
         return { json: done, text };
       },
     },

@@ -6,19 +6,18 @@ import { fields } from './table.ts';
 
 const create: Command = {
   verb: 'create',
-  summary:
-    "make the operator's own organization with one key and one webhook, for helm test; prints both secrets, once",
+  summary: 'create an organization for helm test with one key and one webhook, and print both secrets once',
   options: {
-    url: { value: 'U', about: "where the probe's receiver answers; NOTES.txt of the chart names it", required: true },
+    url: { value: 'U', about: "the URL of the probe's receiver, from NOTES.txt of the chart", required: true },
     renew: {
       value: 'yes',
-      about: 'yes: revoke the key and delete the webhook of an earlier probe, and recreate them',
+      about: 'yes: revoke the key and delete the webhook of an earlier probe, and create new ones',
     },
-    'secret-name': { value: 'N', about: 'print a Kubernetes Secret of that name instead, for kubectl apply -f -' },
+    'secret-name': { value: 'N', about: 'print a Kubernetes Secret of this name, for kubectl apply -f -' },
   },
   async run(options, context) {
     const renew = options.find('renew');
-    if (renew !== null && renew !== 'yes') throw new WrongUse('--renew: say yes, or leave it out.');
+    if (renew !== null && renew !== 'yes') throw new WrongUse('--renew must be yes.');
     const secretName = options.find('secret-name');
     const created = await createProbe(
       context.database.orm.em,
@@ -28,7 +27,7 @@ const create: Command = {
     if (secretName === null)
       return {
         json: created,
-        text: `${fields({ ...created })}\nKey and secret are shown this once: keep them in a Secret.`,
+        text: `${fields({ ...created })}\nThe key and the secret are shown only once. Store them in a Secret.`,
       };
     const manifest = secretManifest(secretName, created);
     return { json: manifest, text: JSON.stringify(manifest, null, 2) };
@@ -38,7 +37,7 @@ const create: Command = {
 /** `orgctl probe …` */
 export const probe: Noun = {
   noun: 'probe',
-  summary: "the operator's own organization, which helm test reads and delivers to",
+  summary: 'the organization that helm test reads from and delivers to',
   commands: [create],
 };
 
@@ -50,7 +49,7 @@ function secretsOf({ config }: Context) {
     WEBHOOK_SECRET_KEYS: sealingKeys,
   })
     .filter(([, value]) => value === null)
-    .map(([name]) => `${name} is missing: the value that the pods of this region have`);
+    .map(([name]) => `${name} is missing: set the same value as for the pods of this region`);
   if (peppers === null || tagSecrets === null || sealingKeys === null) throw new SettingsRefused(missing);
   return { keys: { region, peppers, tagSecrets }, webhooks: { allow, sealingKeys } };
 }

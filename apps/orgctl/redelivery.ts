@@ -23,17 +23,17 @@ const lookEveryMs = 250;
 const tellEveryMs = 2_000;
 const beginWithinMs = 15_000;
 
-const stopsByItself = 'the redelivery stops before its next page';
+const stopsByItself = 'the redelivery stops after the current batch';
 
 const endReasons = {
-  webhook_parked: 'its webhook was parked: resume that, which sends all that waits, and ask again for the rest',
-  webhook_deleted: 'its webhook was deleted',
+  webhook_parked: 'the webhook was paused or suspended. Resume it, then redeliver the remaining events',
+  webhook_deleted: 'the webhook was deleted',
 };
 
 const sentSoFar = ({ queued, retriesRequested }: RedeliveryRow) =>
-  `${queued} deliveries are sent again, and ${retriesRequested} that were being tried are tried now`;
+  `${queued} deliveries queued, ${retriesRequested} retries requested`;
 const howToLook = ({ id }: RedeliveryRow) =>
-  `look with orgctl redelivery show --id ${id}, stop it with orgctl redelivery cancel --id ${id}`;
+  `run orgctl redelivery show --id ${id} to see its progress, or orgctl redelivery cancel --id ${id} to stop it`;
 
 /** Returns a redelivery in a sentence. */
 export function redeliveryText(redelivery: RedeliveryRow): string {
@@ -41,15 +41,16 @@ export function redeliveryText(redelivery: RedeliveryRow): string {
     case 'done':
       return `${sentSoFar(redelivery)}.`;
     case 'cancelled':
-      return `Cancelled; by then: ${sentSoFar(redelivery)}.`;
+      return `Cancelled after ${sentSoFar(redelivery)}.`;
     case 'ended':
       return (
-        `It ended early, because ${endReasons[redelivery.endReason ?? 'webhook_deleted']}; by then: ` +
-        `${sentSoFar(redelivery)}.`
+        `Stopped early after ${sentSoFar(redelivery)}, because ` +
+        `${endReasons[redelivery.endReason ?? 'webhook_deleted']}.`
       );
     default:
-      if (redelivery.cancelRequestedAt !== null) return `It stops before its next page; ${sentSoFar(redelivery)}.`;
-      return `Redelivery ${redelivery.id} is ${redelivery.state}: ${howToLook(redelivery)}.`;
+      if (redelivery.cancelRequestedAt !== null)
+        return `Stopping after the current batch. So far: ${sentSoFar(redelivery)}.`;
+      return `Redelivery ${redelivery.id} is ${redelivery.state}. To follow it, ${howToLook(redelivery)}.`;
   }
 }
 
@@ -75,7 +76,8 @@ export async function waitForRedelivery(asked: RedeliveryRow, context: Context):
       if (now.finishedAt !== null) throw new Refused(redeliveryText(now));
       if (now.state === 'requested' && performance.now() > beginBy) throw new Refused(notBegun(now));
       reportProgress(now);
-      if (stopped.signal.aborted) throw new LeftRunning(`It goes on without this command: ${howToLook(now)}.`);
+      if (stopped.signal.aborted)
+        throw new LeftRunning(`The redelivery continues in the background. To follow it, ${howToLook(now)}.`);
       await wait(lookEveryMs, undefined, { signal: stopped.signal }).catch(() => {});
     }
   } finally {
@@ -88,22 +90,22 @@ function createProgressReport({ report }: Context): (redelivery: RedeliveryRow) 
   let [seenLast, tellFrom] = [0, performance.now() + tellEveryMs];
   return ({ seen, queued, retriesRequested }) => {
     if (seen === seenLast || performance.now() < tellFrom) return;
-    report(`${queued + retriesRequested} sent again so far, ${seen} checked`);
+    report(`${queued + retriesRequested} redelivered, ${seen} scanned`);
     [seenLast, tellFrom] = [seen, performance.now() + tellEveryMs];
   };
 }
 
 const notBegun = (redelivery: RedeliveryRow) =>
-  `No worker has begun redelivery ${redelivery.id} within ${beginWithinMs / 1_000} s: see that one runs and that ` +
-  `Temporal answers it. The request stands and is carried out then: ${howToLook(redelivery)}.`;
+  `No worker started redelivery ${redelivery.id} within ${beginWithinMs / 1_000} s. Check that a worker runs and ` +
+  `can reach Temporal. The redelivery stays queued and starts then. To follow it, ${howToLook(redelivery)}.`;
 
 const list: Command = {
   verb: 'list',
-  summary: "a webhook's redeliveries of many, newest first",
+  summary: "list a webhook's redeliveries, newest first",
   options: {
     webhook: { value: 'ID', about: 'the webhook', required: true },
-    limit: { value: 'N', about: `at most so many (${defaultLimit})` },
-    before: { value: 'ID', about: 'go on below this redelivery' },
+    limit: { value: 'N', about: `maximum number of rows (default ${defaultLimit})` },
+    before: { value: 'ID', about: 'continue after this redelivery' },
   },
   async run(options, context) {
     const atMost = options.getLimit(defaultLimit);
@@ -111,7 +113,7 @@ const list: Command = {
     const request = await getWebhookRequest(options, context);
     const found = await listRedeliveries(context.database.orm.em, { ...request, atMost: atMost + 1, before });
     const redeliveries = found.slice(0, atMost);
-    if (found.length > atMost) context.report(`There are more: go on with --before ${redeliveries.at(-1)?.id}`);
+    if (found.length > atMost) context.report(`There are more. Continue with --before ${redeliveries.at(-1)?.id}`);
     const cells = redeliveries.map((one) => [
       one.id,
       one.state,
@@ -129,7 +131,7 @@ const list: Command = {
 
 const show: Command = {
   verb: 'show',
-  summary: 'one redelivery with its progress',
+  summary: 'show one redelivery and its progress',
   options: idOption,
   async run(options, context) {
     const redelivery = await findRedelivery(context.database.orm.em, await getRequest(options, context));
@@ -140,7 +142,7 @@ const show: Command = {
 
 const cancel: Command = {
   verb: 'cancel',
-  summary: 'stop one before its next page; what it has sent again by then stays so',
+  summary: 'stop a redelivery after its current batch; events that were sent are not affected',
   options: idOption,
   async run(options, context) {
     const redelivery = await cancelRedelivery(context.database.orm.em, await getRequest(options, context));
@@ -161,13 +163,13 @@ const cancel: Command = {
 async function getRequest(options: Options, { database }: Context): Promise<RedeliveryRequest> {
   const redeliveryId = options.getId('id');
   const organizationId = await findRedeliveryOrganization(database.orm.em, redeliveryId);
-  if (organizationId === null) throw new Refused('There is no such redelivery in this region.');
+  if (organizationId === null) throw new Refused('This redelivery does not exist in this region.');
   return { organizationId, redeliveryId, by: 'operator' };
 }
 
 /** `orgctl redelivery …` */
 export const redelivery: Noun = {
   noun: 'redelivery',
-  summary: 'ranges of deliveries that are sent again; delivery redeliver asks for one',
+  summary: 'redeliveries of many events; start one with delivery redeliver',
   commands: [list, show, cancel],
 };

@@ -12,19 +12,19 @@ import { getSealingKeys } from './webhook.ts';
 const about: Record<SealedTable, { holds: string; lastResort: string }> = {
   webhook_secret: {
     holds: 'signing secrets of webhooks',
-    lastResort: 'rotate the secret with orgctl webhook rotate, which its receiver must learn',
+    lastResort: 'rotate the secret with orgctl webhook rotate, and give the new one to the receiver',
   },
   second_factor: {
     holds: 'authenticator apps of people',
-    lastResort: 'have its person sign in with another factor and remove it, or invite them with orgctl person invite',
+    lastResort: 'ask the person to sign in with another factor and to remove this one, or run orgctl person invite',
   },
   factor_challenge: {
     holds: 'authenticator apps being added',
-    lastResort: 'wait ten minutes, after which it expires and its person starts again',
+    lastResort: 'wait ten minutes until it expires, and ask the person to start again',
   },
   enrolment: {
     holds: 'authenticator apps of open enrolments',
-    lastResort: 'have its person choose the app again at their link, or invite them again with orgctl person invite',
+    lastResort: 'ask the person to choose the app again at their link, or run orgctl person invite',
   },
 };
 
@@ -33,11 +33,11 @@ const unopenedShown = 100;
 
 const reseal: Command = {
   verb: 'reseal',
-  summary: 'seal all stored secrets again with the first key of WEBHOOK_SECRET_KEYS; they stay the same; again is safe',
+  summary: 'reseal all stored secrets with the first key of WEBHOOK_SECRET_KEYS; safe to repeat',
   options: {},
   async run(_options, context) {
     const keys = getSealingKeys(context);
-    const resealed = await resealTelling(keys, context);
+    const resealed = await resealAndReport(keys, context);
     const newest = keys[0].version;
     const unopened = resealed.flatMap((one) => one.unopened.map((row) => explained(one.table, row)));
     const kinds = resealed.map(({ table: kind, unopened: rows, ...counts }) => ({
@@ -47,26 +47,26 @@ const reseal: Command = {
     }));
     const cells = resealed.map((one) => [about[one.table].holds, one.resealed, one.current, one.unopened.length]);
     const text = [
-      table(['WHAT', 'RESEALED', 'NEWEST KEY ALREADY', 'NOT OPENED'], cells, ''),
+      table(['WHAT', 'RESEALED', 'ALREADY NEWEST', 'NOT UNSEALED'], cells, ''),
       ...(unopened.length === 0 ? [] : [unopenedText(unopened)]),
       `The newest key is version ${newest}. orgctl secrets status shows when you can remove an older one.`,
     ].join('\n\n');
     const answer = { json: { newest, kinds, unopened }, text };
     if (unopened.length === 0) return answer;
     const failure =
-      `${unopened.length} could not be opened and ${unopened.length === 1 ? 'is' : 'are'} as ` +
-      'before: keep every older key, do what is said of each, and run this again.';
+      `${unopened.length} could not be unsealed and ${unopened.length === 1 ? 'was' : 'were'} not changed. ` +
+      'Keep every older key, apply the remedies above, and run this command again.';
     return { ...answer, failure };
   },
 };
 
 /** @throws Refused when it ended early, with what was left. */
-async function resealTelling(keys: SealingKeys, context: Context): Promise<Resealed[]> {
+async function resealAndReport(keys: SealingKeys, context: Context): Promise<Resealed[]> {
   const onPage = (kind: SealedTable, rows: number) => context.report(`${about[kind].holds}: ${rows} checked so far`);
   try {
     return await resealAll(context.database.pool, keys, onPage);
   } catch (error) {
-    throw new Refused(`${failureSentence(error, 'what was resealed by then stays so')} Run it again.`);
+    throw new Refused(`${failureSentence(error, 'secrets that were resealed before stay resealed')} Run it again.`);
   }
 }
 
@@ -75,13 +75,13 @@ type Explained = UnopenedRow & { kind: SealedTable; remedy: string };
 function explained(kind: SealedTable, row: UnopenedRow): Explained {
   const { version } = row;
   const first = {
-    key_missing: `key version ${version} is not among WEBHOOK_SECRET_KEYS here: add it behind the others`,
+    key_missing: `key version ${version} is not in WEBHOOK_SECRET_KEYS: add it after the others`,
     not_authentic:
-      `version ${version} in WEBHOOK_SECRET_KEYS is not the key that sealed it, or the row was ` +
-      'changed: put that key or the row back',
-    malformed: 'it has no form that this release reads: put the row back from a backup',
+      `version ${version} in WEBHOOK_SECRET_KEYS is not the key that sealed this row, or the row was ` +
+      'changed: restore the key or the row',
+    malformed: 'this release cannot read the format: restore the row from a backup',
   }[row.reason];
-  return { kind, ...row, remedy: `${first}; if that cannot be had, ${about[kind].lastResort}` };
+  return { kind, ...row, remedy: `${first}; if that is not possible, ${about[kind].lastResort}` };
 }
 
 function unopenedText(unopened: Explained[]): string {
@@ -91,12 +91,12 @@ function unopenedText(unopened: Explained[]): string {
   });
   const more = unopened.length - cells.length;
   const rest = more === 0 ? '' : `\n… and ${more} more; --json lists all.`;
-  return `${table(['NOT OPENED', 'ROW', 'REMEDY'], cells, '')}${rest}`;
+  return `${table(['NOT UNSEALED', 'ROW', 'REMEDY'], cells, '')}${rest}`;
 }
 
 const status: Command = {
   verb: 'status',
-  summary: 'how many stored secrets are sealed with which version of WEBHOOK_SECRET_KEYS, and which may be removed',
+  summary: 'count stored secrets by version of WEBHOOK_SECRET_KEYS, and show which versions you can remove',
   options: {},
   async run(_options, context) {
     const sealing = await countSealed(context.database.pool, getSealingKeys(context));
@@ -112,17 +112,17 @@ function statusText({ newest, counts, unused, missing }: Sealing): string {
   const old = counts.filter(({ version }) => version !== newest).reduce((sum, { rows }) => sum + rows, 0);
   return [
     `The newest key is version ${newest}.`,
-    ...(old === 0 ? [] : [`${old} ${old === 1 ? 'is' : 'are'} not sealed with it: run orgctl secrets reseal.`]),
-    ...(missing.length === 0 ? [] : [`Not among WEBHOOK_SECRET_KEYS here, and needed: ${missing.join(', ')}.`]),
+    ...(old === 0 ? [] : [`${old} ${old === 1 ? 'is' : 'are'} sealed with an older key. Run orgctl secrets reseal.`]),
+    ...(missing.length === 0 ? [] : [`Missing from WEBHOOK_SECRET_KEYS, but needed: ${missing.join(', ')}.`]),
     unused.length === 0
-      ? 'No key may be removed.'
-      : `No row needs version ${unused.join(', ')}: an old key may be removed once every pod seals with the newest.`,
+      ? 'You cannot remove a key yet.'
+      : `No row uses version ${unused.join(', ')}. You can remove an old key when every pod seals with the newest one.`,
   ].join('\n');
 }
 
 /** `orgctl secrets …` */
 export const secrets: Noun = {
   noun: 'secrets',
-  summary: 'what is kept sealed with WEBHOOK_SECRET_KEYS: signing secrets and authenticator apps',
+  summary: 'stored secrets sealed with WEBHOOK_SECRET_KEYS: signing secrets and authenticator apps',
   commands: [reseal, status],
 };

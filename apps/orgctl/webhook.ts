@@ -28,7 +28,7 @@ const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: 
 export async function getWebhookRequest(options: Options, { database }: Context): Promise<WebhookRequest> {
   const webhookId = options.getId('webhook');
   const organizationId = await findWebhookOrganization(database.orm.em, webhookId);
-  if (organizationId === null) throw new Refused('There is no such webhook in this region.');
+  if (organizationId === null) throw new Refused('This webhook does not exist in this region.');
   return { organizationId, webhookId, by: 'operator' };
 }
 
@@ -40,22 +40,22 @@ export async function getWebhookRequest(options: Options, { database }: Context)
 export function getSealingKeys({ config }: Context): SealingKeys {
   if (config.sealingKeys !== null) return config.sealingKeys;
   throw new SettingsRefused([
-    'WEBHOOK_SECRET_KEYS is missing: the keys that seal signing secrets, as the workers have ' +
-      'them; a stack of npm start gets its own when it is started again',
+    'WEBHOOK_SECRET_KEYS is missing: set the same keys as for the workers. For a stack of npm start, ' +
+      'start it again, which creates its keys',
   ]);
 }
 
 const secretText = (secret: Record<string, unknown>) =>
-  `${fields(secret)}\nThe secret is shown this once: give it to the receiver now.`;
+  `${fields(secret)}\nThe secret is shown only once. Give it to the receiver now.`;
 
 const create: Command = {
   verb: 'create',
-  summary: 'subscribe a URL to event types; prints the signing secret, once',
+  summary: 'subscribe a URL to event types, and print the signing secret once',
   options: {
     org: { value: 'ID', about: 'the organization', required: true },
-    url: { value: 'U', about: 'where events are posted, https', required: true },
+    url: { value: 'U', about: 'the endpoint URL (https)', required: true },
     types: { value: 'a,b', about: 'event types: client.started, client.ended, seat.given, seat.ended', required: true },
-    description: { value: 'D', about: 'what people call it' },
+    description: { value: 'D', about: 'a name for people' },
   },
   async run(options, context) {
     const created = await createWebhook(
@@ -75,7 +75,7 @@ const create: Command = {
 
 const list: Command = {
   verb: 'list',
-  summary: "an organization's webhooks that are not deleted",
+  summary: "list an organization's webhooks, except deleted ones",
   options: { org: { value: 'ID', about: 'the organization', required: true } },
   async run(options, context) {
     const { id: organizationId } = await getOrganization(options, context);
@@ -98,12 +98,12 @@ const list: Command = {
 
 const resultText = (result: SignatureResult | null) =>
   result === null
-    ? 'Whether the receiver verifies has not been checked since the URL and the secret are what they are.'
+    ? 'Signature verification has not been checked with the current URL and secret.'
     : signatureResultSentences[result];
 
 const show: Command = {
   verb: 'show',
-  summary: 'one webhook, its deliveries by state, whether its receiver verifies, and the life of its secrets',
+  summary: 'show one webhook, its deliveries by status, its signature check and its secrets',
   options: webhookOption,
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
@@ -126,12 +126,12 @@ const show: Command = {
 
 const change: Command = {
   verb: 'change',
-  summary: 'change what is given; the rest stays',
+  summary: 'change the given settings only',
   options: {
     ...webhookOption,
-    url: { value: 'U', about: 'a new URL, from the next attempt on' },
-    types: { value: 'a,b', about: 'new event types, for events from now on' },
-    description: { value: 'D', about: 'what people call it' },
+    url: { value: 'U', about: 'a new URL, used from the next attempt' },
+    types: { value: 'a,b', about: 'new event types, used for new events' },
+    description: { value: 'D', about: 'a name for people' },
   },
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
@@ -151,8 +151,8 @@ const change: Command = {
 
 const rotate: Command = {
   verb: 'rotate',
-  summary: 'make a new signing secret; the old one signs beside it for a while',
-  options: { ...webhookOption, overlap: { value: 'T', about: 'how long, 0 to 7d (24h)' } },
+  summary: 'create a new signing secret; the old one also signs during the overlap',
+  options: { ...webhookOption, overlap: { value: 'T', about: 'the overlap, 0 to 7d (default 24h)' } },
   async run(options, context) {
     const overlapSeconds = options.findSeconds('overlap');
     const request = await getWebhookRequest(options, context);
@@ -172,10 +172,10 @@ async function askWorker<Result>(
   ask: (signals: WorkflowClient) => Promise<Result | null>,
 ): Promise<Result> {
   const signals = await context.openSignals();
-  if (signals === null) throw new Refused('Temporal cannot be asked, and a test event goes through its workers.');
+  if (signals === null) throw new Refused('Temporal is not available. Test events are sent by its workers.');
   try {
     const result = await ask(signals);
-    if (result === null) throw new Refused('The webhook was deleted meanwhile.');
+    if (result === null) throw new Refused('The webhook was deleted during this command.');
     return result;
   } finally {
     await signals.close();
@@ -196,15 +196,15 @@ function sendTest(request: WebhookRequest, askedType: string | null, context: Co
 }
 
 const unrecordedSentences: Record<NonNullable<SignatureCheck['unrecorded']>, string> = {
-  changed: 'The result was not kept, because the URL or the secret was changed meanwhile: check again.',
+  changed: 'The result was not saved, because the URL or secret changed during the check. Check again.',
   internal_error:
-    'The result was not kept, because the fault is ours and says nothing of the receiver: check again later.',
+    'The result was not saved, because of an internal error that is unrelated to the receiver. Check again later.',
 };
 
 const verify: Command = {
   verb: 'verify',
   summary:
-    'find out whether the receiver verifies: a correctly signed test event, then a badly signed one it must refuse',
+    'check that the receiver verifies signatures: it must accept one test event, and reject a wrongly signed one',
   options: webhookOption,
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
@@ -231,8 +231,8 @@ const verify: Command = {
 
 const test: Command = {
   verb: 'test',
-  summary: 'send a signed test event and show how the receiver took it; outside ledger and sequence',
-  options: { ...webhookOption, type: { value: 'T', about: 'an event type it is subscribed to (its first)' } },
+  summary: 'send a signed test event and show the response; it is not counted in the ledger or the sequence',
+  options: { ...webhookOption, type: { value: 'T', about: 'a subscribed event type (default the first)' } },
   async run(options, context) {
     const result = await sendTest(await getWebhookRequest(options, context), options.find('type'), context);
     return { json: result, text: fields({ ...result }) };
@@ -241,19 +241,25 @@ const test: Command = {
 
 const resume: Command = {
   verb: 'resume',
-  summary: 'send what a parked one has waiting, slowly at first, once a signed probe was accepted',
-  options: { ...webhookOption, probe: { value: 'yes|no', about: 'whether to send the probe first (yes)' } },
+  summary: 'resume a paused or suspended webhook, and send held deliveries slowly at first; sends a test event before',
+  options: {
+    ...webhookOption,
+    probe: { value: 'yes|no', about: 'whether to send the test event before (default yes)' },
+  },
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
     if (options.find('probe') !== 'no') {
       const { delivered, cause, explanation } = await sendTest(request, null, context);
       if (!delivered)
-        throw new Refused(`The probe was not accepted (${cause}): ${explanation} Fix that, or resume with --probe no.`);
+        throw new Refused(
+          `The receiver did not accept the test event (${cause}): ${explanation} ` +
+            'Fix the cause, or resume with --probe no.',
+        );
     }
     const { deliveries } = await resumeWebhook(context.database.orm.em, request);
     return {
       json: { id: request.webhookId, state: 'active', deliveries },
-      text: `Active; ${deliveries} deliveries moved with it.`,
+      text: `Active; ${deliveries} deliveries affected.`,
     };
   },
 };
@@ -272,7 +278,7 @@ function stateCommand(
       const request = await getWebhookRequest(options, context);
       const { deliveries } = await change(context.database.orm.em, request);
       const json = { id: request.webhookId, state: about.state, deliveries };
-      return { json, text: `${about.said}; ${deliveries} deliveries moved with it.` };
+      return { json, text: `${about.said}; ${deliveries} deliveries affected.` };
     },
   };
 }
@@ -280,7 +286,7 @@ function stateCommand(
 /** `orgctl webhook …` */
 export const webhook: Noun = {
   noun: 'webhook',
-  summary: 'subscriptions of organizations to events',
+  summary: 'webhooks of organizations',
   commands: [
     create,
     list,
@@ -292,13 +298,13 @@ export const webhook: Noun = {
     resume,
     stateCommand(
       'pause',
-      { summary: 'pause it: nothing is sent and nothing is lost', state: 'parked', said: 'Paused' },
+      { summary: 'pause a webhook; new events are held until you resume', state: 'parked', said: 'Paused' },
       pauseWebhook,
     ),
     stateCommand('park', { summary: 'the same as pause', state: 'parked', said: 'Paused' }, pauseWebhook),
     stateCommand(
       'delete',
-      { summary: 'delete it; open deliveries are cancelled', state: 'deleted', said: 'Deleted' },
+      { summary: 'delete a webhook, and cancel its open deliveries', state: 'deleted', said: 'Deleted' },
       deleteWebhook,
     ),
   ],

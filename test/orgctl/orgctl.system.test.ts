@@ -19,22 +19,22 @@ describe('a call of orgctl', () => {
   }, async () => {
     const env = { ORG_API_STATE: emptyFolder(), REGION: 'us', DATABASE_URL: 'postgresql://u:p@127.0.0.1:1/none' };
     const wrong: [args: string[], says: RegExp][] = [
-      [[], /Say what to do/],
-      [['hooks', 'list'], /no hooks/],
+      [[], /Enter a command/],
+      [['hooks', 'list'], /Unknown noun hooks/],
       [['webhook'], /needs a verb: create/],
-      [['webhook', 'destroy'], /cannot destroy/],
+      [['webhook', 'destroy'], /Unknown verb destroy/],
       [['webhook', 'show'], /--webhook is missing/],
-      [['webhook', 'show', '--webhook', 'abc'], /UUID/],
+      [['webhook', 'show', '--webhook', 'abc'], /enter an ID/],
       [['webhook', 'show', '--webhook', unknownId, '--shiny'], /--shiny/],
-      [['webhook', 'list', '--org', unknownId, '--region', 'eu'], /us and ca/],
+      [['webhook', 'list', '--org', unknownId, '--region', 'eu'], /us or ca/],
       [['webhook', 'list', '--org', unknownId, '--region', 'ca'], /contradicts REGION/],
       [['webhook', 'rotate', '--webhook', unknownId, '--overlap', 'long'], /duration/],
       [['delivery', 'list', '--webhook', unknownId, '--state', 'lost'], /exhausted/],
       [['delivery', 'list', '--webhook', unknownId, '--limit', '0'], /1 to 100000/],
-      [['delivery', 'redeliver', '--webhook', unknownId], /--event ID, or --from/],
+      [['delivery', 'redeliver', '--webhook', unknownId], /--event ID, --from/],
       [
         ['delivery', 'redeliver', '--webhook', unknownId, '--event', unknownId, '--failed-since', '1h'],
-        /--event ID, or/,
+        /--event ID, --from/,
       ],
       [['delivery', 'redeliver', '--webhook', unknownId, '--from', '2h'], /--to is missing/],
       [['delivery', 'redeliver', '--webhook', unknownId, '--failed-since', 'yesterday'], /2026-11-20T08:00:00Z/],
@@ -73,7 +73,11 @@ describe('a call of orgctl', () => {
     expect(none).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('DATABASE_URL is missing') });
     const url = 'postgresql://someone:p4ssw0rd@127.0.0.1:1/none';
     const away = await callOrgctl({ ORG_API_STATE: folder, REGION: 'us', DATABASE_URL: url }, ['org', 'list']);
-    expect(away).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('No PostgreSQL answers') });
+    expect(away).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('PostgreSQL refuses connections'),
+    });
     expect(`${none.stderr}${away.stderr}`).not.toMatch(/p4ssw0rd|\n\s+at /);
   });
 
@@ -120,7 +124,7 @@ describe('orgctl', () => {
     expect(await t.orgctl('org', 'show', '--org', unknownId)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'There is no such organization in this region.\n',
+      stderr: 'This organization does not exist in this region.\n',
     });
   });
 
@@ -231,23 +235,23 @@ describe('orgctl', () => {
         ['webhook', 'create', '--org', unknownId, '--url', 'https://a.example.com', '--types', types],
         'no such organization',
       ],
-      [['webhook', 'list', '--org', unknownId], 'no such organization'],
-      [['webhook', 'show', '--webhook', unknownId], 'no such webhook'],
+      [['webhook', 'list', '--org', unknownId], 'organization does not exist'],
+      [['webhook', 'show', '--webhook', unknownId], 'webhook does not exist'],
       [['webhook', 'rotate', '--webhook', webhook.id, '--overlap', '8d'], 'deleted'],
       [['webhook', 'pause', '--webhook', webhook.id], 'deleted'],
       [['webhook', 'test', '--webhook', webhook.id], 'deleted'],
-      [['person', 'invite', '--org', unknownId, '--email', 'a@example.org'], 'no such organization'],
-      [['person', 'invite', '--org', webhook.orgId, '--email', 'nobody'], 'Enter a complete e-mail address'],
+      [['person', 'invite', '--org', unknownId, '--email', 'a@example.org'], 'organization does not exist'],
+      [['person', 'invite', '--org', webhook.orgId, '--email', 'nobody'], 'Enter a complete email address'],
       [['person', 'invite', '--org', webhook.orgId, '--email', 'a@example.org', '--roles', 'king'], 'no role king'],
       [['delivery', 'show', '--webhook', webhook.id, '--event', unknownId], 'no delivery'],
       [['delivery', 'redeliver', '--webhook', webhook.id, '--event', unknownId], 'deleted'],
       [['delivery', 'redeliver', '--webhook', webhook.id, '--failed-since', '1h'], 'deleted'],
       [['delivery', 'redeliver', '--webhook', webhook.id, '--from', '1h', '--to', '2h'], 'deleted'],
       [['delivery', 'cancel', '--webhook', webhook.id, '--event', unknownId], 'no delivery'],
-      [['redelivery', 'show', '--id', unknownId], 'no such redelivery'],
-      [['redelivery', 'cancel', '--id', unknownId], 'no such redelivery'],
-      [['redelivery', 'list', '--webhook', unknownId], 'no such webhook'],
-      [['key', 'revoke', '--key', unknownId], 'no such key'],
+      [['redelivery', 'show', '--id', unknownId], 'redelivery does not exist'],
+      [['redelivery', 'cancel', '--id', unknownId], 'redelivery does not exist'],
+      [['redelivery', 'list', '--webhook', unknownId], 'webhook does not exist'],
+      [['key', 'revoke', '--key', unknownId], 'key does not exist'],
     ];
     for (const [args, says] of refused) {
       const called = await t.orgctl(...args, '--json');

@@ -84,7 +84,7 @@ it('release-address frees an address that another person enrolled with (regressi
   const asConsole = { ...t.env, DATABASE_URL: t.database.urls.console };
   const refused = await callOrgctl(asConsole, ['person', 'release-address', '--email', 'victim@firm.example']);
   expect(refused).toMatchObject({ code: 1, stdout: '' });
-  expect(refused.stderr).toContain('lacks the right');
+  expect(refused.stderr).toContain('lacks a permission');
   expect(await t.session(t.person.token)).not.toBeNull();
 
   const released = await t.orgctl('person', 'release-address', '--email', 'victim@firm.example', '--json');
@@ -114,7 +114,7 @@ it('change-address gives a person another address, and never one that is in use'
     code: 1,
     stderr: 'Another person signs in with the new address.\n',
   });
-  expect((await change('nobody')).stderr).toContain('Enter a complete e-mail address');
+  expect((await change('nobody')).stderr).toContain('Enter a complete email address');
   expect((await change(' new@firm.example ')).json()).toEqual({
     personId: t.person.personId,
     email: 'new@firm.example',
@@ -151,7 +151,7 @@ it('confirm opens an organization to the sign-in of an active member, once, and 
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.json()).toEqual({ personId: t.person.personId, confirmed: true });
   expect(await open()).toEqual(['Firm', 'Squatters']);
-  expect((await confirm()).stdout).toContain('could enter the organization before');
+  expect((await confirm()).stdout).toContain('could already enter the organization');
   expect((await t.lines()).filter(({ action, person }) => action === 'sign_in.confirm' && person === null)).toEqual([
     { action: 'sign_in.confirm', person: null, detail: { memberId: t.person.personId, by: 'operator' } },
   ]);

@@ -18,12 +18,12 @@ describe('delivery redeliver of many', () => {
     const done = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
     expect(done.code).toBe(0);
     expect(done.json()).toMatchObject({ state: 'done', queued: 90, retriesRequested: 0, webhookId: t.webhook.id });
-    expect(done.stderr).toMatch(/^(\d+ sent again so far, \d+ checked\n)+$/);
+    expect(done.stderr).toMatch(/^(\d+ redelivered, \d+ scanned\n)+$/);
     const { id } = done.json<{ id: string }>();
     await vi.waitFor(() => expect(t.receiver.received).toHaveLength(90), patient);
 
     const range = await t.orgctl(...t.redeliver, '--from', '100s', '--to', '0s');
-    expect(range).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ deliveries are sent again, and 0 /) });
+    expect(range).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ deliveries queued, 0 /) });
     const shown = await t.orgctl('redelivery', 'show', '--id', id, '--json');
     expect(shown.json()).toEqual(done.json());
     const list = await t.orgctl('redelivery', 'list', '--webhook', t.webhook.id, '--limit', '1', '--json');
@@ -39,8 +39,8 @@ describe('delivery redeliver of many', () => {
   }, async () => {
     const t = await setupRedelivery(2);
     const late = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
-    expect(late).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('No worker has begun') });
-    const id = /redelivery show --id (\S+),/.exec(late.stderr)?.[1] ?? '';
+    expect(late).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('No worker started') });
+    const id = /redelivery show --id (\S+) /.exec(late.stderr)?.[1] ?? '';
     const shown = await t.orgctl('redelivery', 'show', '--id', id, '--json');
     expect(shown.json()).toMatchObject({ id, state: 'requested', requestedBy: null });
     const second = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--no-wait');
@@ -69,7 +69,7 @@ describe('delivery redeliver of many', () => {
     watching.child.kill('SIGINT');
     expect(await watching.ended).toBe(130);
     expect(watching.output.stdout).toBe('');
-    const left = /goes on without this command: look with orgctl redelivery show --id (\S+),/.exec(
+    const left = /continues in the background\. To follow it, run orgctl redelivery show --id (\S+) /.exec(
       watching.output.stderr,
     )?.[1];
     expect(left).not.toBe(id);
@@ -77,8 +77,8 @@ describe('delivery redeliver of many', () => {
 
     const { TEMPORAL_ADDRESS: _address, ...withoutTemporal } = t.env;
     const stop = await callOrgctl(withoutTemporal, ['redelivery', 'cancel', '--id', left ?? '']);
-    expect(stop).toMatchObject({ code: 0, stdout: expect.stringContaining('stops before its next page') });
-    expect(stop.stderr).toContain('the redelivery stops before its next page');
+    expect(stop).toMatchObject({ code: 0, stdout: expect.stringContaining('Stopping after the current batch') });
+    expect(stop.stderr).toContain('the redelivery stops after the current batch');
     await vi.waitFor(async () => expect(await t.stateOf(left ?? '')).toBe('cancelled'), patient);
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ difference: 0 });
   });
@@ -91,7 +91,7 @@ describe('delivery redeliver of many', () => {
     await t.orgctl('webhook', 'pause', '--webhook', t.webhook.id);
     expect(await watching.ended).toBe(1);
     expect(watching.output.stdout).toBe('');
-    expect(watching.output.stderr).toContain('its webhook was parked');
+    expect(watching.output.stderr).toContain('the webhook was paused or suspended');
   });
 });
 

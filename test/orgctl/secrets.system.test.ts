@@ -39,7 +39,9 @@ describe('orgctl secrets', () => {
       ],
     });
     const before = await t.orgctl('secrets', 'status');
-    expect(before.stdout).toContain('4 are not sealed with it: run orgctl secrets reseal.\nNo key may be removed.');
+    expect(before.stdout).toContain(
+      '4 are sealed with an older key. Run orgctl secrets reseal.\nYou cannot remove a key yet.',
+    );
 
     const calls = [await t.reseal('--json'), await t.reseal(), await t.reseal('--json')];
 
@@ -49,7 +51,7 @@ describe('orgctl secrets', () => {
     expect(calls[2]?.json()).toEqual({ newest: 2, kinds: kinds({ resealed: 0, current: 1 }), unopened: [] });
     const after = [await t.status(), await t.orgctl('secrets', 'status')];
     expect(after[0]?.json()).toMatchObject({ newest: 2, unused: [1], missing: [] });
-    expect(after[1]?.stdout).toContain('No row needs version 1: an old key may be removed once');
+    expect(after[1]?.stdout).toContain('No row uses version 1. You can remove an old key when');
     expect(await openApps(t.owner.pool, app, newerSealingKeys)).toEqual([app.secret, app.secret, app.secret]);
     expect(await t.open()).toEqual([webhook.secret]);
     for (const secret of [
@@ -72,10 +74,11 @@ describe('orgctl secrets', () => {
 
     expect(calls.map(({ code }) => code)).toEqual([1, 1, 0]);
     const failure =
-      '3 could not be opened and are as before: keep every older key, do what is said of each, and run this again.\n';
+      '3 could not be unsealed and were not changed. ' +
+      'Keep every older key, apply the remedies above, and run this command again.\n';
     expect(calls.slice(0, 2).map(({ stderr }) => stderr)).toEqual([failure, failure]);
     const remedy = expect.stringMatching(
-      /^key version 7 is not among WEBHOOK_SECRET_KEYS here: add it .*; if that cannot/,
+      /^key version 7 is not in WEBHOOK_SECRET_KEYS: add it .*; if that is not possible, /,
     );
     const fields = { reason: 'key_missing', version: 7, remedy };
     expect(calls[0]?.json()).toMatchObject({
@@ -164,7 +167,7 @@ describe('orgctl secrets', () => {
     expect(await called).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/57P01; what was resealed by then stays so\. Run it again\.\n$/),
+      stderr: expect.stringMatching(/57P01; secrets that were resealed before stay resealed\. Run it again\.\n$/),
     });
     expect(await t.reseal()).toMatchObject({ code: 0, stderr: '' });
   });

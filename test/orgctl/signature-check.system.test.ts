@@ -197,7 +197,7 @@ describe('the signature check of a receiver', () => {
     const called = await call('verify', webhook);
 
     expect(called.json()).toMatchObject({ unrecorded: 'changed' });
-    expect(called.stderr).toContain('check again');
+    expect(called.stderr).toContain('Check again');
     expect(await stored(webhook)).toEqual({ result: null, fresh: null });
     const { rows } = await owner.pool.query(`select 1 from activity where action = 'webhook.verified'`);
     expect(rows).toEqual([]);

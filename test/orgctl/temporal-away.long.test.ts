@@ -45,10 +45,10 @@ it('delivery redeliver --event requests a retry although Temporal goes down befo
   const called = await call;
 
   expect(called.stderr).toBe(
-    'Temporal could not be notified: the delivery is due now, and the worker makes its ' +
+    'Temporal could not be notified: the delivery is due now, and the worker starts its ' +
       'attempt within two minutes.\n',
   );
-  expect(called).toMatchObject({ code: 0, stdout: `${event}: its next attempt is due now.\n` });
+  expect(called).toMatchObject({ code: 0, stdout: `${event}: the next attempt is due now.\n` });
   const { rows } = await t.owner.pool.query('select state, round, next_attempt_at <= now() as due from delivery');
   expect(rows).toEqual([{ state: 'waiting', round: 1, due: true }]);
 });
@@ -59,7 +59,7 @@ it('redelivery cancel works while Temporal is down or does not know the namespac
   const t = await setupAway();
   await t.temporal.refuse();
   const webhook = await t.make.webhook();
-  const left = ': the redelivery stops before its next page.\n';
+  const left = ': the redelivery stops after the current batch.\n';
   const calls: [env: Record<string, string>, says: string][] = [
     [t.env, `Temporal does not answer at ${t.env.TEMPORAL_ADDRESS}${left}`],
     [
@@ -78,7 +78,7 @@ it('redelivery cancel works while Temporal is down or does not know the namespac
     const cancelled = await callOrgctl(env, ['redelivery', 'cancel', '--id', id]);
 
     expect(cancelled).toMatchObject({ code: 0, stderr: says });
-    expect(cancelled.stdout).toContain('It stops before its next page');
+    expect(cancelled.stdout).toContain('Stopping after the current batch');
     const asked = await t.owner.pool.query(
       'select cancel_requested_at is not null as asked from redelivery where id = $1',
       [id],

@@ -77,7 +77,10 @@ describe('resuming a parked webhook', () => {
     receiver.answer = (response) => void response.writeHead(receiver.received.length < 2 ? 503 : 204).end();
 
     const refused = await on('resume');
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('The probe was not accepted') });
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('The receiver did not accept the test event'),
+    });
     expect((await owner.pool.query('select state from webhook')).rows).toEqual([{ state: 'parked' }]);
 
     expect((await on('resume')).json()).toMatchObject({ state: 'active' });
