@@ -4,7 +4,7 @@
  */
 const production = '^(apps|workflows|charts)/';
 
-/** A layer of the product that may import some of it and no more. */
+/** A layer of the product, which may import only these others. */
 const layer = (name, path, imports) => ({
   name,
   comment: 'domain ← runtime ← workflows ← apps',

@@ -17,13 +17,13 @@ const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
       /\.(ts|js|mjs|cjs|css|md|ya?ml|tpl|sh|sql|lua|pml|py|go|java|rs|txt)$/.test(file) && !unchecked.test(file),
   );
 
-/** Runs a package's command over the repository; returns whether it found nothing. */
+/** Runs a package's command over the repository. Returns whether it found nothing. */
 function run(command: string, args: string[]): boolean {
   const { status } = spawnSync(path.join(root, 'node_modules/.bin', command), args, { cwd: root, stdio: 'inherit' });
   return status === 0;
 }
 
-/** Reports what `find` finds in each of the files named; returns whether that is nothing. */
+/** Reports what `find` finds in each of the files. Returns whether that is nothing. */
 function report(pattern: RegExp, find: (file: string, text: string) => string[]): boolean {
   const found = files
     .filter((file) => pattern.test(file))

@@ -5,7 +5,7 @@ const sizes = { timeseries: { w: 8, h: 8 }, stat: { w: 6, h: 4 } } as const;
 const gridWidth = 24;
 const datasource = { type: 'prometheus', uid: '$datasource' };
 
-/** The dashboard as Grafana (10 or newer) imports it; the same rows always give the same JSON. */
+/** Returns the dashboard for Grafana 10 or newer; the same rows always give the same JSON. */
 export function dashboardOf(rows: readonly Row[]): object {
   return {
     uid: 'org-api',

@@ -1,15 +1,15 @@
 /**
- * One panel: what it shows, its unit in Grafana's words, and expressions with their legends. `self`
+ * One panel: its title, its unit in Grafana's terms, and expressions with their legends. `self`
  * stands for the labels that select the chosen regions.
  */
 export interface Panel {
   title: string;
-  /** Why one looks at it, for an operator at night. */
+  /** When an operator needs it. */
   description: string;
   unit: 'reqps' | 'ops' | 's' | 'percentunit' | 'short' | 'bytes' | 'dateTimeFromNow';
   kind: 'timeseries' | 'stat';
   queries: readonly [expression: string, legend: string][];
-  /** A stat turns red from here on. */
+  /** The value from which a stat is red. */
   redFrom?: number;
 }
 

@@ -24,7 +24,11 @@ export interface Definition {
   schema: Schema;
 }
 
-/** Reads a definition. @throws Error when it has another number of versions than one. */
+/**
+ * Reads a definition.
+ *
+ * @throws Error when it does not have exactly one version.
+ */
 export function readDefinition(yaml: string): Definition {
   const { spec } = parse(yaml) as {
     spec: {
@@ -93,10 +97,10 @@ function listOf(items: Schema, indent: string): string {
   return items.enum === undefined ? `${item}[]` : `(${item})[]`;
 }
 
-// Apart, or the checker of docstrings would take them for one.
+// Separate, because the checker of docstrings would read them as one.
 const [opening, closing] = ['/**', '*/'];
 
-/** A comment of at most 100 columns a line. */
+/** Returns a comment of at most 100 columns a line. */
 function comment(text: string | undefined, indent: string): string[] {
   if (text === undefined) return [];
   if (text.length + indent.length <= 93) return [`${indent}${opening} ${text} ${closing}`];
@@ -107,7 +111,7 @@ function comment(text: string | undefined, indent: string): string[] {
   ];
 }
 
-/** Writes the reference page: one table of fields for each kind's spec and status. */
+/** Returns the reference page: one table of fields for each kind's spec and status. */
 export function referencePage(definitions: readonly Definition[]): string {
   const parts = definitions.flatMap(({ kind, group, version, shortNames, schema }) => [
     `## ${kind}`,
@@ -163,7 +167,7 @@ function nameOf(schema: Schema): string {
   return schema.type ?? '';
 }
 
-/** The rules in CEL, wherever they stand, as a list. */
+/** Returns all rules in CEL as a list. */
 function rulesOf(schema: Schema): string[] {
   const rules = listRules(schema, '').map(({ path, message }) => `- ${path === '' ? '' : `\`${path}\`: `}${message}.`);
   return rules.length === 0 ? [] : ['Rules:', '', ...rules, ''];

@@ -2,8 +2,10 @@ import { readValues } from './read-values.ts';
 import { listOf, replaceList, schemaOf } from './write.ts';
 
 /**
- * What is made from values.yaml: name of the file in the chart's folder → its text. `read` gives a
- * file of that folder. @throws ValuesRefused
+ * Returns the documents that are generated from values.yaml: the file's name in the chart's folder
+ * and its text. `read` returns a file of that folder.
+ *
+ * @throws ValuesRefused
  */
 export function documentsOf(read: (name: string) => string): Record<string, string> {
   const values = readValues(read('values.yaml'));

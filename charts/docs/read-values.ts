@@ -1,16 +1,16 @@
 import { isMap, isScalar, type Pair, parse, parseDocument, type YAMLMap } from 'yaml';
 
-/** One value of the chart: what values.yaml says of it. */
+/** One value of the chart, from values.yaml. */
 export interface ChartValue {
-  /** As `--set` takes it, for example `api.service.port`. */
+  /** The path for `--set`, for example `api.service.port`. */
   path: string;
   /** The sentences of its comment, on one line. */
   description: string;
   /** What its `@schema` lines add to the JSON schema. */
   added: Record<string, unknown>;
-  /** The default; of a section null. */
+  /** The default; null for a section. */
   default: unknown;
-  /** The values of a section, in order; null for a value proper. */
+  /** The values of a section, in order; null for a single value. */
   children: ChartValue[] | null;
 }
 
@@ -41,7 +41,7 @@ function readMap(map: YAMLMap, below: string): ChartValue[] {
 function readPair(pair: Pair, below: string, commentOfMap: string): ChartValue {
   if (!isScalar(pair.key)) throw new ValuesRefused(`A key below ${below || 'the top'} is no word.`);
   const path = below === '' ? String(pair.key.value) : `${below}.${pair.key.value}`;
-  // the file's head is another
+  // the file's head is another comment
   const [comment = ''] = (pair.key.commentBefore ?? commentOfMap).split(/\n\s*\n/).slice(-1);
   const lines = comment.split('\n').map((line) => line.trim());
   const isSchema = (line: string) => line.startsWith('@schema ');
@@ -62,7 +62,7 @@ function listProblems(value: ChartValue): string[] {
   return problems;
 }
 
-/** All values proper, in order. */
+/** Returns all single values in order. */
 export function listLeaves(values: readonly ChartValue[]): ChartValue[] {
   return values.flatMap((value) => (value.children === null ? [value] : listLeaves(value.children)));
 }

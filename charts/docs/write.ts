@@ -6,14 +6,17 @@ const ipv4 = String.raw`${octet}(\.${octet}){3}`;
 const ipv6 = `[0-9A-Fa-f]{0,4}(:[0-9A-Fa-f]{0,4}){2,7}(:${ipv4})?`;
 const [bits4, bits6] = [String.raw`(/(3[0-2]|[12]?\d))`, String.raw`(/(12[0-8]|1[01]\d|[1-9]?\d))`];
 
-/** What `@schema` lines name by `$ref: "#/$defs/…"`. A block is CIDR notation. */
+/** Definitions for `$ref: "#/$defs/…"` in `@schema` lines. A block is in CIDR notation. */
 const definitions = {
   addressOrEmpty: { pattern: `^(${ipv4}|${ipv6})?$` },
   addressOrBlock: { type: 'string', pattern: `^(${ipv4}${bits4}?|${ipv6}${bits6}?)$` },
   block: { type: 'string', pattern: `^(${ipv4}${bits4}|${ipv6}${bits6})$` },
 };
 
-/** JSON schema of the values, strict: a key that the chart does not know is refused. */
+/**
+ * Returns the JSON schema of the values. It is strict: a key that the chart does not know is
+ * refused.
+ */
 export function schemaOf(values: readonly ChartValue[]): object {
   const schema = sectionSchema(values);
   const text = JSON.stringify(schema);
@@ -43,7 +46,7 @@ function typeOf(preset: unknown): string {
   return typeof preset; // string, boolean or object
 }
 
-/** The README's list of values, a heading for each section. */
+/** Returns the README's list of values, with a heading for each section. */
 export function listOf(values: readonly ChartValue[]): string {
   const general = values.filter((value) => value.children === null);
   const sections = values.filter((value) => value.children !== null);
@@ -68,7 +71,11 @@ function toJson(value: unknown): string {
 
 const marks = ['<!-- values: written by npm run chart:docs -->', '<!-- end of values -->'] as const;
 
-/** A README with what stands between its two marks replaced. @throws when a mark is missing. */
+/**
+ * Replaces the text between the two marks of a README.
+ *
+ * @throws Error when a mark is missing.
+ */
 export function replaceList(readme: string, list: string): string {
   const [begin, end] = [readme.indexOf(marks[0]), readme.indexOf(marks[1])];
   if (begin < 0 || end < begin) throw new Error(`The chart's README lacks the lines ${marks.join(' and ')}.`);

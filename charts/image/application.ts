@@ -11,7 +11,7 @@ import {
   placeholders,
 } from './packages.ts';
 
-/** Where native modules of this machine lie in Temporal's packages. */
+/** The folder of this machine's native modules in Temporal's packages. */
 const targets: Record<string, string> = {
   'linux x64': 'x86_64-unknown-linux-gnu',
   'linux arm64': 'aarch64-unknown-linux-gnu',
@@ -20,11 +20,12 @@ const targets: Record<string, string> = {
 };
 
 /**
- * Puts what runs into a folder, which is `/app` of the image: our sources, the packages that they
- * need, and the workflow bundle. `modules` is a folder where `npm ci` has run with our
- * package-lock.json. Returns the native modules, absolute.
+ * Assembles the folder `/app` of the image: the product's sources, the packages that they need, and
+ * the workflow bundle. `modules` is a folder in which `npm ci` has run with this package-lock.json.
+ * Returns the absolute paths of the native modules.
  *
- * @throws when a package is not in the lock's version, or this system has no native modules.
+ * @throws Error when a package does not have the lock's version, or this system has no native
+ * modules.
  */
 export function assembleApplication(options: { repository: string; modules: string; app: string }): string[] {
   const { repository, modules, app } = options;
@@ -66,8 +67,8 @@ function addPackages(options: { repository: string; modules: string; app: string
 }
 
 /**
- * Made from a copy of the sources in a folder of its own beside the modules, so that builds at the
- * same time do not meet; where git does not look.
+ * Built from a copy of the sources in a separate folder beside the modules, so that concurrent
+ * builds do not collide; git ignores it.
  */
 function addBundle(options: { repository: string; modules: string; app: string }): void {
   const { repository, modules, app } = options;

@@ -4,27 +4,29 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * What identifies a build: by which Temporal distinguishes versions of workers, and a registry
- * images.
+ * The identity of a build: Temporal distinguishes versions of workers by it, and a registry images.
  */
 export interface Build {
   /**
-   * `<version>-<commit>`, and with changes that are not committed a hash of them. Fit for a tag and
-   * a label.
+   * `<version>-<commit>`, and with uncommitted changes a hash of them. Valid as a tag and a label.
    */
   buildId: string;
   /** The commit, 40 hex digits. */
   revision: string;
-  /** Time of the commit, seconds since 1970: every file of the image has it. */
+  /** Time of the commit, seconds since 1970; the time of every file in the image. */
   epochSeconds: number;
-  /** URL of the repository without any credentials; null when git knows none. */
+  /** URL of the repository without credentials; null when git has none. */
   source: string | null;
 }
 
-/** What an image is built from; changes elsewhere leave the build id alone. */
+/** What an image is built from; other changes do not change the build id. */
 const inputs = ['apps', 'workflows', 'charts/image', 'package.json', 'package-lock.json', '.npmrc', 'LICENSE'];
 
-/** Asks git about the checkout. @throws when it is none. */
+/**
+ * Reads the checkout from git.
+ *
+ * @throws Error when there is none.
+ */
 export function describeBuild(repository: string): Build {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: repository, encoding: 'utf8', stdio: 'pipe' });
   const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8')) as { version: string };
@@ -38,8 +40,8 @@ export function describeBuild(repository: string): Build {
 }
 
 /**
- * Eight hex digits of what differs from the commit, so that two images of one checkout have two
- * ids; null when nothing does.
+ * Returns eight hex digits of the differences from the commit, so that two images of one checkout
+ * have two ids; null without differences.
  */
 function hashChanges(repository: string, git: (...args: string[]) => string): string | null {
   const names = git('ls-files', '--modified', '--deleted', '--others', '--exclude-standard', '-z', '--', ...inputs);

@@ -16,7 +16,7 @@ import { getModules } from './modules.ts';
  * error.
  *
  * One commit gives one image id on machines with the same Debian libraries. `--build-id` names
- * another build of the same sources, for trying upgrades: only a variable and a label differ.
+ * another build of the same sources, to try upgrades: only a variable and a label differ.
  */
 const usage = `Usage: npm run -s image -- [options]
 
@@ -72,8 +72,8 @@ function buildImage(build: Build, tag = `localhost/org-api:${build.buildId}`, ar
 }
 
 /**
- * Packs the tree by buildah, with a store of its own that needs no mounts and leaves nothing
- * behind. Returns the image's id.
+ * Packs the tree with buildah, in a store of its own that needs no mounts and is deleted. Returns
+ * the image's id.
  */
 function pack(options: { build: Build; rootfs: string; work: string; tag: string; file: string }): string {
   const { build, rootfs, work, tag, file } = options;
@@ -103,7 +103,7 @@ function configOf(build: Build): string[] {
   ];
 }
 
-/** @throws when the program is missing or fails, with the last line that it said. */
+/** @throws Error when the program is missing or fails, with its last line of output. */
 function run(program: string, args: string[]): string {
   try {
     return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 2 ** 26 });

@@ -13,7 +13,7 @@ import {
 import path from 'node:path';
 
 /**
- * Copies a file and makes its folders; its mode is `0644`, or `0755` for a program. Links are
+ * Copies a file and creates its folders; its mode is `0644`, or `0755` for a program. Links are
  * followed.
  */
 export function copy(from: string, to: string, mode: 0o644 | 0o755 = 0o644): void {
@@ -22,15 +22,15 @@ export function copy(from: string, to: string, mode: 0o644 | 0o755 = 0o644): voi
   chmodSync(to, mode);
 }
 
-/** Writes a text file and makes its folders. */
+/** Writes a text file and creates its folders. */
 export function write(to: string, text: string): void {
   mkdirSync(path.dirname(to), { recursive: true });
   writeFileSync(to, text, { mode: 0o644 });
 }
 
 /**
- * Files below a folder, as paths with `/`, sorted; not those of folders that `isEntered` refuses,
- * given as paths too.
+ * Lists the files below a folder as sorted paths with `/`, without those of folders that
+ * `isEntered` refuses.
  */
 export function listFiles(folder: string, isEntered: (below: string) => boolean = () => true, below = ''): string[] {
   return readdirSync(path.join(folder, below), { withFileTypes: true })
@@ -43,9 +43,9 @@ export function listFiles(folder: string, isEntered: (below: string) => boolean 
 }
 
 /**
- * Gives everything below a folder one time, and folders the mode `0755`, so that what is packed
- * depends on contents only. Returns the SHA-256 of the tree: each path with its kind, mode and
- * contents, and the bytes of all files.
+ * Sets the times of everything below a folder, and the mode `0755` of folders, so that the packed
+ * tree depends on contents only. Returns the SHA-256 of the tree (each path with its kind, mode and
+ * contents) and the bytes of all files.
  */
 export function settleTree(folder: string, epochSeconds: number): { sha256: string; bytes: number } {
   const hash = createHash('sha256');

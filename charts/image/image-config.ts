@@ -1,6 +1,6 @@
 import type { Build } from './build-id.ts';
 
-/** What the image says of itself and how it runs: the same as the last stage of the Dockerfile. */
+/** Returns the image's metadata and how it runs: the same as the last stage of the Dockerfile. */
 export function imageConfig({ buildId, revision, source }: Pick<Build, 'buildId' | 'revision' | 'source'>) {
   return {
     env: {

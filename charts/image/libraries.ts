@@ -4,19 +4,18 @@ import path from 'node:path';
 import { copy, write } from './files.ts';
 
 /**
- * Puts the shared libraries that programs need into a root file system, as the dynamic loader of
- * this machine finds them, under the paths that programs ask for.
+ * Copies the shared libraries that programs need into a root file system, as this machine's dynamic
+ * loader finds them, to the paths that programs request.
  *
- * Their Debian packages are recorded as Debian records them (`/var/lib/dpkg/status.d`, and each
- * package's copyright), so that scanners for vulnerabilities see them.
+ * Their Debian packages are recorded as Debian does (`/var/lib/dpkg/status.d`, and each package's
+ * copyright), so that vulnerability scanners see them.
  *
- * @throws when this is no Debian, or a library is missing.
+ * @throws Error when this is not Debian, or a library is missing.
  */
 export function addLibraries(rootfs: string, programs: string[]): string[] {
   const libraries = [...new Set(programs.flatMap(librariesOf))].sort();
   for (const library of libraries) copy(realpathSync(library), path.join(rootfs, library), 0o755);
-  // Debian joins /lib with /usr/lib; the loader's own name is in every program, so it is met under
-  // both.
+  // Debian joins /lib with /usr/lib; programs name the loader by either path.
   for (const name of ['lib', 'lib64']) {
     const from = `/${name}`;
     if (existsSync(from) && lstatSync(from).isSymbolicLink() && !existsSync(path.join(rootfs, from)))
@@ -27,7 +26,7 @@ export function addLibraries(rootfs: string, programs: string[]): string[] {
   return packages;
 }
 
-/** Absolute paths below /usr, as `ldd` prints them. */
+/** Returns absolute paths below /usr, from `ldd`. */
 function librariesOf(program: string): string[] {
   const printed = execFileSync('ldd', [program], { encoding: 'utf8' });
   const missing = /^\s*(\S+) => not found/m.exec(printed)?.[1];
@@ -38,7 +37,7 @@ function librariesOf(program: string): string[] {
 }
 
 function packageOf(library: string): string {
-  // dpkg knows a file by the path that its package has, which may be without /usr.
+  // dpkg knows a file by the path in its package, which may be without /usr.
   for (const file of [library, library.replace(/^\/usr/, '')]) {
     try {
       const [name = ''] = execFileSync('dpkg-query', ['-S', file], { encoding: 'utf8', stdio: 'pipe' }).split(': ');

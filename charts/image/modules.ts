@@ -4,9 +4,10 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync }
 import path from 'node:path';
 
 /**
- * The folder where `npm ci --omit=dev` has put the packages of our package-lock.json: kept in
- * `cache` and made once a lock (12 s), never the developer's own node_modules, which may have been
- * changed by hand. Two builds at once make it twice, and the first one's stays.
+ * Returns the folder in which `npm ci --omit=dev` has installed the packages of this
+ * package-lock.json. It is in `cache` and created once per lock (12 s), and never the developer's
+ * node_modules, which may have been changed by hand. Two concurrent builds create it twice, and the
+ * first one's stays.
  */
 export function getModules(repository: string, cache: string, report: (line: string) => void): string {
   const inputs = ['package.json', 'package-lock.json', '.npmrc'];

@@ -1,6 +1,9 @@
-/** Which packages and files go into the image. Pure: the lock and names in, decisions out. */
+/** Decides which packages and files the image contains. Pure: lock and names in, decisions out. */
 
-/** The part of a package-lock.json that is read here: its `packages`, by path (`''` is ours). */
+/**
+ * The part of a package-lock.json that is read here: its `packages`, by path (`''` is this
+ * package).
+ */
 export interface LockedPackage {
   version?: string;
   dependencies?: Record<string, string>;
@@ -10,14 +13,14 @@ export interface LockedPackage {
 }
 
 /**
- * What Temporal's worker bundles workflows with. The image's bundle is prebuilt, so they stay out
- * with all that only they need (80 packages, a compiler among them); the worker loads three of them
- * as it starts, which is why the image has a placeholder of each.
+ * The packages with which Temporal's worker bundles workflows. The image has a prebuilt bundle, so
+ * they and everything that only they need are excluded (80 packages, including a compiler). The
+ * worker loads three of them when it starts, so the image has a placeholder of each.
  */
 const bundlerPackages = ['webpack', 'memfs', 'unionfs', '@swc/core', 'swc-loader', 'source-map-loader'] as const;
 export const placeholders = ['webpack', 'memfs', 'unionfs'] as const;
 
-/** What a placeholder is: it loads, and says what is the matter when it is used. */
+/** The code of a placeholder: it loads, and fails with an explanation when it is used. */
 export const placeholderCode = `exports.webpack = () => {
   throw new Error('This image has no bundler: set WORKFLOW_BUNDLE to the bundle that it carries, ' +
     '/app/workflows.bundle.json.');
@@ -25,11 +28,11 @@ export const placeholderCode = `exports.webpack = () => {
 `;
 
 /**
- * Paths (`node_modules/…`) of the packages that our dependencies need at run time, sorted: what
- * Node's own resolution reaches through the lock, leaving out `leftOut` and what only they need.
- * The optional dependencies of this package (servers for development) are no part of it.
+ * Returns sorted paths (`node_modules/…`) of the packages that are needed at run time: those that
+ * Node's resolution reaches through the lock, without `leftOut` and what only they need. The
+ * optional dependencies of this package (servers for development) are excluded.
  *
- * @throws when the lock lacks a package that is needed.
+ * @throws Error when the lock does not contain a needed package.
  */
 export function listRuntimePackages(
   packages: Record<string, LockedPackage>,
@@ -50,7 +53,10 @@ export function listRuntimePackages(
   return [...reached].sort();
 }
 
-/** Names with whether the package does without. Of this package, only the dependencies proper. */
+/**
+ * Returns the names of needed packages, and whether each is optional. Of this package, only
+ * `dependencies`.
+ */
 function neededBy(entry: LockedPackage, isOurs: boolean): [string, boolean][] {
   const { dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = entry;
   const names = (of: Record<string, string>, optional: (name: string) => boolean) =>
@@ -65,8 +71,8 @@ function neededBy(entry: LockedPackage, isOurs: boolean): [string, boolean][] {
 }
 
 /**
- * Where a `require` of `name` in the package at `from` ends: the nearest `node_modules` above that
- * has it. Null for an optional one that is nowhere.
+ * Returns where a `require` of `name` in the package at `from` resolves: the nearest `node_modules`
+ * above that contains it. Null for an optional package that is not installed.
  */
 function find(packages: Record<string, LockedPackage>, from: string, name: string, optional: boolean): string | null {
   for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
@@ -78,7 +84,7 @@ function find(packages: Record<string, LockedPackage>, from: string, name: strin
   }
 }
 
-/** Folders of a package that hold what its authors work with, not what runs. */
+/** Folders of a package with its authors' material, which does not run. */
 const workFolders = new Set([
   'test',
   'tests',
@@ -92,10 +98,10 @@ const workFolders = new Set([
 const isLicense = (name: string) => /^(licen[cs]e|notice|copying|copyright)/i.test(name);
 
 /**
- * Whether a file of a package goes in, by its path in the package. Left out: source maps,
- * TypeScript, Rust and style sources, tests, documents, and native modules of other systems
- * (`releases/<target>/` is how Temporal's lays them out; `target` is this image's). Licenses always
- * go in.
+ * Returns whether a file of a package is included, by its path in the package. Excluded are source
+ * maps, TypeScript, Rust and style sources, tests, documents, and native modules of other systems
+ * (`releases/<target>/` is Temporal's layout; `target` is this image's). Licenses are always
+ * included.
  */
 export function isPackageFile(file: string, target: string): boolean {
   const parts = file.split('/');
@@ -103,7 +109,7 @@ export function isPackageFile(file: string, target: string): boolean {
   const release = parts.indexOf('releases');
   if (release >= 0 && name.endsWith('.node')) return parts[release + 1] === target;
   if (isLicense(name)) return true;
-  // Heroicons come in four sizes and manners; the console draws those of 16 pixels.
+  // Heroicons have four sizes and styles; the console uses those of 16 pixels.
   if (/^(20|24)\/(solid|outline)\//.test(file)) return false;
   if (parts.slice(0, -1).some((part) => workFolders.has(part) || part === 'sdk-core')) return false;
   if (/\.(map|md|markdown|flow|rs|tsbuildinfo)$/.test(name) || /\.[cm]?tsx?$/.test(name)) return false;
@@ -111,8 +117,8 @@ export function isPackageFile(file: string, target: string): boolean {
 }
 
 /**
- * Whether a file of org-api goes in, by its path in the repository: what runs, and nothing of
- * development.
+ * Returns whether a file of org-api is included, by its path in the repository: what runs, and
+ * nothing for development.
  */
 export function isAppFile(file: string): boolean {
   if (file === 'package.json' || file === 'LICENSE') return true;

@@ -7,16 +7,16 @@ import { copy, listFiles, settleTree, write } from './files.ts';
 import { addLibraries } from './libraries.ts';
 
 /**
- * `node charts/image/rootfs.ts --modules FOLDER --epoch SECONDS --out FOLDER`: the image's whole
- * root file system, from nothing. The Dockerfile and build.ts both run it, so they build the same.
- * Runs on Debian 12, by the very Node that goes in.
+ * `node charts/image/rootfs.ts --modules FOLDER --epoch SECONDS --out FOLDER`: assembles the
+ * image's whole root file system from nothing. The Dockerfile and build.ts both run it, so they
+ * build the same. It runs on Debian 12, with the Node that the image contains.
  *
- * `--modules` is a folder where `npm ci --omit=dev` has run with our package-lock.json; of its
- * packages those go in that the apps need. Prints one JSON document: the tree's SHA-256 and bytes,
- * and the Debian packages that its libraries come from.
+ * `--modules` is a folder in which `npm ci --omit=dev` has run with this package-lock.json; only
+ * packages that the apps need are included. Prints one JSON document: the tree's SHA-256 and bytes,
+ * and the Debian packages of its libraries.
  */
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-/** Whom the image runs as: no one else's number, and that of distroless images. */
+/** The image's user: the number that distroless images use, which no other account has. */
 const user = 65_532;
 
 try {
@@ -57,8 +57,8 @@ function addNode(out: string): string {
 }
 
 /**
- * The authorities of Debian's package, and not those that this machine trusts beside them. Node
- * carries its own; Temporal's client reads the system's.
+ * Returns the authorities of Debian's package, without others that this machine trusts. Node has
+ * its own; Temporal's client reads the system's.
  */
 function publicCertificates(): string {
   const folder = '/usr/share/ca-certificates/mozilla';
