@@ -148,6 +148,18 @@ export function expectQuiet({ complaints, strangers }: BrowserVisit): void {
   expect(strangers).toEqual([]);
 }
 
+/** Adds a passkey to the account, with an authenticator of the browser. */
+export async function addPasskey(visit: BrowserVisit, name = 'Passkey'): Promise<void> {
+  const { page } = visit;
+  await addAuthenticator(visit);
+  await page.goto('/account');
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByLabel('Name').fill(name);
+  await ready(page);
+  await page.getByRole('button', { name: 'Create passkey' }).click();
+  await page.getByText(`“${name}” added.`).waitFor();
+}
+
 /** Chooses an authenticator app as the second factor; returns the secret that the page shows. */
 export async function chooseApp(page: Page): Promise<string> {
   await page.getByRole('button', { name: 'Use an authenticator app' }).click();

@@ -1,6 +1,6 @@
 /** What the frame does for every page, in a real browser. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { addAuthenticator, closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
+import { addPasskey, closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 120_000;
@@ -15,13 +15,7 @@ describe('in a browser', () => {
     const ada = await t.enrol();
     const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
     const { page } = visit;
-    await addAuthenticator(visit);
-    await page.goto('/account');
-    await page.getByRole('button', { name: 'Add a passkey' }).click();
-    await page.getByLabel('Name').fill('Laptop <b>of Ada</b>');
-    await ready(page);
-    await page.getByRole('button', { name: 'Create passkey' }).click();
-    await page.getByText('“Laptop <b>of Ada</b>” added.').waitFor();
+    await addPasskey(visit, 'Laptop <b>of Ada</b>');
     await page.getByRole('rowheader', { name: 'Laptop <b>of Ada</b>' }).waitFor();
 
     t.pass(6 * minuteMs);

@@ -1,7 +1,7 @@
 /** The dialog that asks for the second factor above the form that needs it. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
-import { addAuthenticator, closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
+import { addPasskey, closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
 import { goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 120_000;
@@ -97,12 +97,7 @@ it('accepts a passkey in the dialog, and keeps typed passwords in their form', {
   const ada = await t.enrol();
   const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
   const { page } = visit;
-  await addAuthenticator(visit);
-  await page.goto('/account');
-  await page.getByRole('button', { name: 'Add a passkey' }).click();
-  await ready(page);
-  await page.getByRole('button', { name: 'Create passkey' }).click();
-  await page.getByText('“Passkey” added.').waitFor();
+  await addPasskey(visit);
 
   await page.goto('/account/password');
   await ready(page);

@@ -7,33 +7,10 @@ import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { planSealing } from '../../apps/operator/region/sealing.ts';
 import type { ObservedNamespace } from '../../apps/operator/region/temporal-namespace.ts';
-import { kinds, type Region } from '../../apps/operator/resources.ts';
+import type { Region } from '../../apps/operator/resources.ts';
+import { regionWith } from './region.ts';
 
-const { group, version } = kinds.Region;
-const region: Region = {
-  apiVersion: `${group}/${version}`,
-  kind: 'Region',
-  metadata: {
-    name: 'region',
-    namespace: 'test',
-    uid: '1',
-    generation: 1,
-    resourceVersion: '1',
-    creationTimestamp: '2026-01-01T00:00:00Z',
-  },
-  spec: {
-    region: 'us',
-    release: { version: '0.1.0', buildId: 'b2' },
-    database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } },
-    temporal: {
-      address: 'temporal:7233',
-      namespace: 'us',
-      deployment: 'org-api-us',
-      tls: false,
-      searchAttributes: 'Unmanaged',
-    },
-  },
-};
+const region = regionWith();
 const database = {
   migrations: [currentMigration],
   waiting: 3,

@@ -3,35 +3,10 @@ import { currentMigration } from '#domain/db/migrations/index.ts';
 import type { RolloutProgress } from '#workflows/rollout/types.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { planRollout } from '../../apps/operator/region/rollout-plan.ts';
-import { group, kinds, type Region, type RegionSpec } from '../../apps/operator/resources.ts';
+import type { RegionSpec } from '../../apps/operator/resources.ts';
+import { regionWith } from './region.ts';
 
 const rollout = { mode: 'Operator' as const, step: '1m30s', sampleSize: 20 };
-const regionWith = (spec: Partial<RegionSpec>): Region => ({
-  apiVersion: `${group}/${kinds.Region.version}`,
-  kind: 'Region',
-  metadata: {
-    name: 'region',
-    namespace: 'test',
-    uid: '1',
-    generation: 1,
-    resourceVersion: '1',
-    creationTimestamp: '2026-01-01T00:00:00Z',
-  },
-  spec: {
-    region: 'us',
-    release: { version: '0.2.0', buildId: 'b2' },
-    database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } },
-    temporal: {
-      address: 'temporal:7233',
-      namespace: 'us',
-      deployment: 'org-api-us',
-      tls: false,
-      searchAttributes: 'Unmanaged',
-    },
-    workers: { rollout },
-    ...spec,
-  },
-});
 const progressOf = (change: Partial<RolloutProgress>): RolloutProgress => ({
   buildId: 'b2',
   state: 'ramping',
