@@ -79,11 +79,12 @@ it.each<[string, string[], Partial<ObservedRegion>, Partial<RegionSpec>?]>([
     { workers: { rollout: { ...rollout, mode: 'Worker' } } },
   ],
 ])('%s', (_, kindsOfActions, observed, spec = {}) => {
-  expect(planRollout(regionWith(spec), { ...before, ...observed }).map(({ kind }) => kind)).toEqual(kindsOfActions);
+  const region = regionWith({ workers: { rollout }, ...spec });
+  expect(planRollout(region, { ...before, ...observed }).map(({ kind }) => kind)).toEqual(kindsOfActions);
 });
 
 it('passes the steps and the sample of the spec', () => {
-  expect(planRollout(regionWith({}), before)).toEqual([
+  expect(planRollout(regionWith({ workers: { rollout } }), before)).toEqual([
     {
       kind: 'startRollout',
       input: { deploymentName: 'org-api-us', buildId: 'b2', stepMs: 90_000, sampleSize: 20 },
