@@ -1,7 +1,7 @@
 /**
- * Gets, one after the other, the programs that tests need and that take minutes to get where a
- * machine lacks them: the browser from Debian, the others built by Go. Ends with status 0 whatever
- * happens: a test that needs what is missing says so, with its remedy.
+ * Gets, one after another, the programs that tests need and that take minutes to install: the
+ * browser from Debian, the others built by Go. The exit code is always 0: a test that lacks a
+ * program reports it with its remedy.
  */
 import { getTemporalProgram } from '../../apps/dev/servers/temporal-program.ts';
 import { findTool } from './chart-tools.ts';

@@ -8,19 +8,19 @@ import { cacheFolder, userCache } from '../../apps/dev/servers/cache-folder.ts';
 interface Tool {
   package: string;
   version: string;
-  /** What tells that the program runs. */
+  /** The arguments that show whether the program runs. */
   probe: readonly string[];
   flags?: readonly string[];
   /**
-   * For a program whose module replaces others, which `go install` refuses: it is then built inside
-   * this one.
+   * For a program whose module replaces others, which `go install` refuses: it is built inside this
+   * module.
    */
   inModule?: string;
 }
 
 /**
- * The Kubernetes that helm takes a chart to be rendered for; its own releases are built with these,
- * and without them it says 1.20.
+ * The Kubernetes version that helm renders charts for. Helm's own releases are built with it;
+ * otherwise helm reports 1.20.
  */
 const kubernetesMinor = 36;
 const helmFlags = ['pkg/chartutil', 'pkg/lint/rules'].flatMap((folder) => [
@@ -38,10 +38,10 @@ const tools = {
   kubeconform: { package: 'github.com/yannh/kubeconform/cmd/kubeconform', version: 'v0.7.0', probe: ['-v'] },
   'kube-score': { package: 'github.com/zegl/kube-score/cmd/kube-score', version: 'v1.20.0', probe: ['version'] },
   'kube-linter': { package: 'golang.stackrox.io/kube-linter/cmd/kube-linter', version: 'v0.7.5', probe: ['version'] },
-  // The Lua interpreter that Argo CD runs health scripts with.
+  // The Lua interpreter with which Argo CD runs health scripts.
   glua: { package: 'github.com/yuin/gopher-lua/cmd/glua', version: 'v1.1.2', probe: ['-v'] },
-  // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with a
-  // cold cache of Go instead of far more.
+  // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with an
+  // empty cache of Go, and not far more.
   promtool: {
     package: 'github.com/prometheus/prometheus/cmd/promtool',
     version: 'v0.313.5',
@@ -54,12 +54,13 @@ const tools = {
 /** The programs that can be asked for. */
 export type ToolName = keyof typeof tools;
 
-/** What was found, or not, by this process. */
+/** What this process has found, or not. */
 const found = new Map<ToolName, string | null>();
 
 /**
- * The program's path: from PATH, from where a local single-node cluster keeps its own
- * (`KUBE_CACHE`), from our cache, or built by Go into that, said aloud. Null when it cannot be had.
+ * Returns the program's path: from PATH, from the folder of a local single-node cluster
+ * (`KUBE_CACHE`), from the cache, or built by Go into the cache, which is reported. Null when it
+ * cannot be had.
  */
 export function findTool(name: ToolName): string | null {
   const known = found.get(name);
@@ -86,7 +87,7 @@ function look(name: ToolName, report: (line: string) => void): string | null {
   }
 }
 
-/** @throws with the remedy when the program cannot be had. */
+/** @throws Error with the remedy when the program cannot be had. */
 export function getTool(name: ToolName): string {
   const program = findTool(name);
   if (program !== null) return program;
@@ -97,7 +98,9 @@ export function getTool(name: ToolName): string {
 }
 
 /**
- * The folder where a Go module's files are, downloaded by Go if need be. @throws with what Go said.
+ * Returns the folder of a Go module's files, which Go downloads if needed.
+ *
+ * @throws Error with Go's message.
  */
 export function getModule(module: string): string {
   const { status, stdout, stderr } = spawnSync('go', ['mod', 'download', '-json', module], { encoding: 'utf8' });
@@ -122,7 +125,8 @@ function build(name: ToolName, target: string, report: (line: string) => void): 
         })
       : spawnSync('go', ['build', '-mod=readonly', ...flags, '-o', path.join(folder, name), source], {
           cwd: getModule(`${inModule}@${version}`),
-          env: { ...process.env, GOWORK: 'off' }, // the module's own workspace names folders that its archive lacks
+          // the module's own workspace names folders that its archive does not contain
+          env: { ...process.env, GOWORK: 'off' },
           encoding: 'utf8',
         });
   if (built.status === 0) {

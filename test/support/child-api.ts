@@ -12,23 +12,20 @@ export interface Ending {
   signal: NodeJS.Signals | null;
 }
 
-/** An API that runs as a process of its own, for what needs one: signals. */
+/** An API that runs as a process of its own, for tests of signals. */
 export interface ChildApi {
   url: string;
   metricsUrl: string;
   process: ChildProcess;
-  /** What it wrote so far, line by line. */
+  /** Its output so far, line by line. */
   lines: string[];
-  /** Resolves when it has ended, by itself or not. */
+  /** Resolves when it has ended in any way. */
   ended: Promise<Ending>;
 }
 
 const main = fileURLToPath(new URL('../../apps/api/main.ts', import.meta.url));
 
-/**
- * Runs `apps/api/main.ts` with these settings and nothing else of this environment. It is killed
- * when the test ends.
- */
+/** Runs `apps/api/main.ts` with these settings and no others. It is killed when the test ends. */
 export function spawnApi(environment: Record<string, string>): Omit<ChildApi, 'url' | 'metricsUrl'> {
   const child = spawn(process.execPath, [main], {
     env: { ...childEnvironment, ...environment },

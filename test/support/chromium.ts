@@ -1,6 +1,6 @@
 /**
- * The real browser that page tests use: an installed Chromium or Chrome, or Debian's and Ubuntu's
- * package.
+ * The real browser of page tests: an installed Chromium or Chrome, or the package of Debian and
+ * Ubuntu.
  */
 import { accessSync, constants } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,8 +10,8 @@ import { installPackages } from '../../apps/dev/servers/apt.ts';
 import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
 
 /**
- * Debian's Chromium without its window, from the same sources: pages take it half the time, as it
- * draws no browser around them that no one sees.
+ * Debian's Chromium without a window, from the same sources: pages take half the time, because it
+ * draws no browser around them.
  */
 const headlessShell = 'chromium-headless-shell';
 const names = [headlessShell, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
@@ -21,8 +21,7 @@ const usualPlaces = [
 ];
 
 /**
- * No sandbox, as tests may run as root in a container; and nothing of the browser's own may reach
- * the network.
+ * No sandbox, because tests may run as root in a container; and no requests of the browser itself.
  */
 const browserArguments = [
   '--no-sandbox',
@@ -35,8 +34,8 @@ const browserArguments = [
 ];
 
 /**
- * The path of a Chromium. `CHROMIUM_PATH` wins, then PATH. As root on Debian it is installed when
- * there is none, said aloud; that takes a minute.
+ * Finds a Chromium: `CHROMIUM_PATH`, then PATH. Root on Debian installs it when there is none,
+ * which is reported and takes a minute.
  *
  * @throws Error with the remedy when there is none and none can be installed.
  */
@@ -52,9 +51,8 @@ async function findChromium(): Promise<string> {
 }
 
 /**
- * Debian's headless shell, as root on Debian where it is not there. One process at a time: the
- * others find it there. The test that looks for the browser reports the failure, with the
- * remedy.
+ * Installs Debian's headless shell, as root on Debian when it is missing. One process does it, and
+ * the others find it. A failure is reported by the test that needs the browser, with the remedy.
  */
 export async function installHeadlessShell(): Promise<void> {
   if (onPath(headlessShell)) return;

@@ -38,10 +38,10 @@ interface OtlpBody {
 }
 
 /**
- * An OTLP/HTTP collector of the test's own: keeps every byte it is sent, and the spans that they
- * say, each once as a store of traces has them. A span may well be sent twice: an exporter that
- * heard no answer in time sends its batch again, and a workflow's task that has to be repeated
- * reports the round's end again, under the same ids.
+ * Starts an OTLP/HTTP collector for a test. It keeps every byte that it receives, and each span
+ * once, as a store of traces does. A span may be sent twice: an exporter without an answer in time
+ * sends its batch again, and a repeated workflow task reports the round's end again, under the same
+ * ids.
  */
 export async function startCollector() {
   const bodies: Buffer[] = [];

@@ -1,29 +1,25 @@
-/**
- * A database of its own for each test, copied from the run's migrated template (see
- * global-setup.ts).
- */
+/** A database for each test, copied from the run's migrated template (see global-setup.ts). */
 import { randomBytes } from 'node:crypto';
 import { Client, escapeIdentifier, escapeLiteral } from 'pg';
 import { inject } from 'vitest';
 import type { TestLogin } from './global-setup.ts';
 
 /**
- * One test's database. `ownerUrl` may do everything in it; `urls` are the apps' own logins, with
- * their rights and no more.
+ * One test's database. `ownerUrl` may do everything in it; `urls` are the apps' logins with their
+ * own rights.
  */
 export interface TestDatabase {
   name: string;
   ownerUrl: string;
   urls: Record<TestLogin, string>;
-  /** Removes it, closing what is still connected. Safe to call twice. */
+  /** Deletes it and closes its connections. Can be called twice. */
   drop(): Promise<void>;
 }
 
 /**
- * Makes a database: a copy of the migrated template, or with `empty` one that nothing was ever done
- * to (`urls` then name logins that may not be allowed in yet), sorting text as `icuLocale` does if
- * that is given. A copy took 18 ms as a file copy and 30 ms through the log (PostgreSQL 18.4 in
- * memory, 2 cores).
+ * Creates a database: a copy of the migrated template, or with `empty` an unused one (`urls` may
+ * then name logins without access), which sorts text by `icuLocale` if that is given. A copy took
+ * 18 ms as a file copy and 30 ms through the log (PostgreSQL 18.4 in memory, 2 cores).
  */
 export async function createTestDatabase({
   empty = false,
@@ -43,7 +39,7 @@ export async function createTestDatabase({
     const locale = icuLocale === undefined ? '' : `locale_provider icu icu_locale ${escapeLiteral(icuLocale)}`;
     if (empty) return void (await admin.query(`create database ${database} template template0 ${locale}`));
     await admin.query(`create database ${database} template ${escapeIdentifier(template)} strategy file_copy`);
-    // A copy lacks the database's own rights: they are the ones that the migrator gives its logins.
+    // A copy does not have the database's own rights, which the migrator grants its logins.
     const userOf = (url: string) => escapeIdentifier(decodeURIComponent(new URL(url).username));
     await admin.query(
       `revoke connect, temporary on database ${database} from public;

@@ -9,10 +9,10 @@ export interface Exchanged {
 }
 
 /**
- * One HTTP exchange for what `fetch` hides or forbids: an agent of the test's own, a path sent as
+ * Makes one HTTP exchange that `fetch` hides or forbids: an agent of the test, a path sent as
  * written, a connection that is cut.
  *
- * @throws the socket's error when the answer does not arrive whole.
+ * @throws the socket's error when the answer does not arrive completely.
  */
 export function exchange(
   url: string,

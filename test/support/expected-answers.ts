@@ -14,8 +14,8 @@ export function shifted(value: unknown, days: number): unknown {
 }
 
 /**
- * An answer in the form of the expected file: ids of system roles are ours, so it names roles by
- * key.
+ * Returns an answer in the form of the expected file: ids of system roles are the service's, so it
+ * names roles by key.
  */
 export function comparable(operationId: string, body: unknown): unknown {
   if (operationId === 'listMembers') {

@@ -1,16 +1,13 @@
 /**
- * Brings up the real servers once for the whole test run, and the database that every test clones.
- * Design section 2; style.md, "Tests".
+ * Brings up the real servers once for the whole test run, and the database that every test copies.
  *
- * Decisions (2026-11-20):
  * - `DATABASE_URL` (a login that may create databases and roles) and `REDIS_URL` are used when set.
- *   On such a server only databases with the test's own names are created and dropped; the logins
- *   `org_api_login_*` stay, as roles belong to the whole server.
- * - Without Redis the run fails: the limiter's promises are tested against the real one only.
- * - Their data lies in memory (/dev/shm) where 2 GiB of it are free, else in the system's temporary
- *   folder: copying the template took 8 ms there and 135 ms on ext4, with either strategy, and a
- *   run makes hundreds of copies. Docker's default of 64 MB is too small for that and is left
- *   alone.
+ *   On such a server only databases with the tests' names are created and dropped; the logins
+ *   `org_api_login_*` stay, because roles belong to the whole server.
+ * - Without Redis the run fails: the limiter is tested only against the real one.
+ * - Data is in memory (/dev/shm) where 2 GiB of it are free, else in the system's temporary folder:
+ *   copying the template took 8 ms there and 135 ms on ext4, with either strategy, and a run makes
+ *   hundreds of copies. Docker's default of 64 MB is too small and is not used.
  */
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, statfsSync } from 'node:fs';
@@ -51,7 +48,7 @@ declare module 'vitest' {
      * workers of two files would take each other's tasks.
      */
     temporalNamespaces: string[];
-    /** The screens that the console's journeys are made on in this run. */
+    /** The screens of the console's journeys in this run. */
     journeyScreens: ('wide' | 'phone')[];
     /** URL of the run's Redis. Test files share it, so they use keys of their own. */
     redisUrl: string;
@@ -61,7 +58,7 @@ declare module 'vitest' {
 const report = (line: string) => console.log(`  ${line}`);
 const temporalNamespaces = Array.from({ length: poolSize }, (_, index) => `org-api-test-${index + 1}`);
 
-/** Vitest calls it before the first test, and what it returns after the last. */
+/** Vitest calls this before the first test, and the returned function after the last. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const startedAt = performance.now();
   const open = openRun();
@@ -89,7 +86,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /**
- * What one run has open; `close` may be called twice. An exit without it (Ctrl-C) kills the
+ * What one run has opened; `close` may be called twice. An exit without it (Ctrl-C) kills the
  * servers.
  */
 function openRun() {
@@ -134,7 +131,7 @@ function openRun() {
   };
 }
 
-/** /dev/shm when it has room for a test run, else null. */
+/** Returns /dev/shm when it has room for a test run, else null. */
 function findMemoryFolder(): string | null {
   try {
     const { bavail, bsize } = statfsSync(memoryFolder);
@@ -146,8 +143,8 @@ function findMemoryFolder(): string | null {
 }
 
 /**
- * Migrates a new database once; every test's database is a copy of it. No one may connect to it
- * afterwards, or copying would fail.
+ * Migrates a new database once; every test's database is a copy of it. Later connections to it are
+ * refused, because they would prevent copying.
  */
 async function buildTemplate(adminUrl: string) {
   const startedAt = performance.now();

@@ -1,10 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files that take long, longest first, so that none is left to run alone at the end while a core is
- * idle. Vitest knows how long files took only where it ran before; on a new machine it goes by
- * their size. A file that is missing here loses nothing but that. Figures of 2026-11-22 are in
- * test/README.md.
+ * Files that take long, longest first, so that none runs alone at the end while a core is idle.
+ * Vitest knows durations only where it ran before; on a new machine it orders by size. A file that
+ * is missing here only loses its position. Figures are in test/README.md.
  */
 const longest = [
   'chaos/nothing-is-lost.system',

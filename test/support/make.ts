@@ -40,8 +40,8 @@ export interface MadeAttempt {
 }
 
 /**
- * Factories over the owner's connection. Each makes the parents that it was not given, and defaults
- * for all the rest.
+ * Factories over the owner's connection. Each creates missing parents, and has defaults for
+ * everything else.
  */
 export function createFactories(database: Database) {
   const query = (text: string, values: unknown[]) => database.pool.query(text, values);
@@ -62,9 +62,9 @@ export function createFactories(database: Database) {
     },
 
     /**
-     * An active owner, by default; with `permissions`, someone whose one role gives just
-     * these. With `userId`, a person who is a member elsewhere already; the organization has
-     * confirmed their sign-in unless `confirmed` is false.
+     * An active owner by default; with `permissions`, a member whose one role has just these. With
+     * `userId`, a person who is already a member elsewhere; the organization has confirmed their
+     * sign-in unless `confirmed` is false.
      */
     async member(
       fields: {
@@ -116,7 +116,7 @@ export function createFactories(database: Database) {
       return id;
     },
 
-    /** Takes one permission from the own role that `make.member` gave. */
+    /** Removes one permission from the role of its own that `make.member` created. */
     async permissionLost(member: MadeMember, permission: string): Promise<void> {
       await query('update role set permissions = array_remove(permissions, $2) where id = $1', [
         member.roleId,
@@ -137,7 +137,7 @@ export function createFactories(database: Database) {
       await revokeKey(database.orm.em, { organizationId: key.orgId, keyId: key.id, by: 'operator' });
     },
 
-    /** Lets a key's expiry lie in the past. */
+    /** Moves a key's expiry into the past. */
     async keyExpired(key: MadeKey): Promise<void> {
       await query(
         `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day'
@@ -207,8 +207,8 @@ export function createFactories(database: Database) {
     },
 
     /**
-     * An event that happened at `createdAt` and its one delivery, in the state given, with its
-     * attempts. Returns the event's id.
+     * An event at `createdAt` and its one delivery, in the given state, with its attempts. Returns
+     * the event's id.
      */
     async delivery(fields: {
       webhook: MadeWebhook;

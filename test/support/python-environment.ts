@@ -1,5 +1,5 @@
 /**
- * Virtual environments of Python for tests: made once, with packages from the package index, and
+ * Virtual environments of Python for tests: created once, with packages from the package index, and
  * kept in the user's cache folder.
  */
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { runTool } from './tools.ts';
 
 /**
- * What an environment is for, and what pip installs into it: names with their versions, or
+ * The purpose of an environment, and what pip installs into it: names with their versions, or
  * `--requirement` and a file.
  */
 export interface PythonPackages {
@@ -26,10 +26,10 @@ export interface PythonPackages {
 }
 
 /**
- * The environment's folder. The first run makes it, said aloud (15 to 30 s); later ones find it.
- * One that has lost its files or its Python is recreated.
+ * Returns the environment's folder. The first run creates it and reports that (15 to 30 s); later
+ * ones find it. One that has lost its files or its Python is recreated.
  *
- * @throws Error with the remedy when it cannot be made.
+ * @throws Error with the remedy when it cannot be created.
  */
 export async function pythonEnvironment(packages: PythonPackages): Promise<string> {
   const { name, version, remedy } = packages;
@@ -54,14 +54,14 @@ export async function pythonEnvironment(packages: PythonPackages): Promise<strin
   return home;
 }
 
-/** Both follow links: to the folder, and from it to the Python that it was made with. */
+/** Both follow links: to the folder, and from it to the Python that created it. */
 function isWhole(home: string, { program }: PythonPackages): boolean {
   return existsSync(path.join(home, 'bin', program)) && existsSync(path.join(home, 'bin', 'python'));
 }
 
 /**
- * Debian and Ubuntu keep Python's venv module in a package of its own: as root it is installed,
- * said aloud.
+ * Debian and Ubuntu have Python's venv module in a separate package: root installs it and reports
+ * that.
  */
 async function make(building: string, remedy: string): Promise<void> {
   const create = () =>
@@ -75,9 +75,9 @@ async function make(building: string, remedy: string): Promise<void> {
 }
 
 /**
- * Names a finished environment, so that no one finds half of one. It cannot be moved, as its
- * programs know their own path: the name is a link. Of two made at once the first stays; a link to
- * a folder that is gone is replaced.
+ * Names a finished environment, so that an incomplete one is never found. It cannot be moved,
+ * because its programs contain their path: the name is a link. Of two created at once the first
+ * stays; a link to a missing folder is replaced.
  */
 function publish(building: string, home: string, packages: PythonPackages): void {
   if (isWhole(home, packages)) {

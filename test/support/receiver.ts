@@ -11,8 +11,7 @@ export interface Received {
 }
 
 /**
- * A receiver of the test's own; `answer` decides each answer (200 unless it is replaced) and may
- * keep silent.
+ * Starts a receiver for a test; `answer` decides each answer (200 by default) and may send none.
  */
 export async function startReceiver() {
   const received: Received[] = [];

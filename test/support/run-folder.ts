@@ -1,12 +1,10 @@
 /**
- * Temporary folders with servers in them, which are ended and deleted even when a run is
- * interrupted.
+ * Temporary folders with servers, which are ended and deleted even when a run is interrupted.
  *
- * Decisions (2026-11-20):
- * - Servers are detached, so a killed run leaves them behind. The folder's name holds the machine
- *   and the pid of its maker: the next run ends what a dead one left.
- * - Vitest exits a millisecond after Ctrl-C, too soon for an orderly stop. Then the servers are
- *   killed on the spot, as their data is thrown away.
+ * - Servers are detached, so a killed run leaves them. The folder's name contains the machine and
+ *   the pid of its creator: the next run ends what a dead run left.
+ * - Vitest exits a millisecond after Ctrl-C, too soon for an orderly stop. The servers are then
+ *   killed, because their data is not needed.
  */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
@@ -22,7 +20,7 @@ export const memoryFolder = '/dev/shm';
 const prefix = `org-api-test-${hostname().replace(/[^\w-]/g, '_')}-`;
 const killDeadlineMs = 3_000;
 
-/** Makes a folder for servers, whose state belongs into {@link stateOf} it. */
+/** Creates a folder for servers, whose state is in {@link stateOf} it. */
 export function makeRunFolder(parent: string = tmpdir()): string {
   const folder = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
   chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
@@ -32,7 +30,7 @@ export function makeRunFolder(parent: string = tmpdir()): string {
 /** The state folder in a run's folder. */
 export const stateOf = (folder: string) => path.join(folder, 'state');
 
-/** Stops the servers of a folder and deletes it, wherever their data lies. */
+/** Stops the servers of a folder and deletes it, including data elsewhere. */
 export async function removeRunFolder(folder: string): Promise<void> {
   await stopRedisOf(stateOf(folder));
   await stopTemporalOf(stateOf(folder));
@@ -41,8 +39,8 @@ export async function removeRunFolder(folder: string): Promise<void> {
 }
 
 /**
- * The same at once, for the moment of exit: kills the servers. A folder whose data lies elsewhere
- * is left for the next run.
+ * The same immediately, at exit: kills the servers. A folder whose data is elsewhere is left for
+ * the next run.
  */
 export function removeRunFolderNow(folder: string, pids: readonly number[]): void {
   for (const pid of pids) {
@@ -60,7 +58,7 @@ export function removeRunFolderNow(folder: string, pids: readonly number[]): voi
   }
 }
 
-/** Ends and deletes what runs that are no more have left in memory and in the temporary folder. */
+/** Ends and deletes what dead runs have left in memory and in the temporary folder. */
 export async function removeDeadRunFolders(report: (line: string) => void): Promise<void> {
   for (const parent of new Set([memoryFolder, tmpdir()])) {
     for (const name of existsSync(parent) ? readdirSync(parent) : []) {

@@ -62,7 +62,7 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
   return { orgId, personId, factorId, sessionId, secret };
 }
 
-/** Opens a person's three with `keys`: factor, challenge, enrolment. */
+/** Unseals a person's three with `keys`: factor, challenge, enrolment. */
 export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): Promise<string[]> {
   const { orgId, personId, factorId, sessionId } = made;
   const { rows } = await pool.query<{ factor: Buffer; challenge: Buffer; enrolment: Buffer }>(
@@ -83,8 +83,8 @@ export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): P
 }
 
 /**
- * Secrets of a webhook that are being replaced and sign for some more days, so many as no webhook
- * has: the pages of reading them. Returns their values.
+ * Inserts rotated secrets of a webhook that still sign, more than any webhook has, which fills
+ * several pages. Returns their values.
  */
 export async function insertOldSecrets(pool: Pool, webhook: MadeWebhook, count: number): Promise<string[]> {
   const secrets = Array.from({ length: count }, generateSecret);

@@ -9,10 +9,10 @@ import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createFactories, type Factories } from './make.ts';
 import { testKeySettings } from './secrets.ts';
 
-/** A test's own installation: database, API and factories, all gone when the test ends. */
+/** A test's installation: database, API and factories, which are deleted when the test ends. */
 export interface TestInstallation {
   database: TestDatabase;
-  /** The owner's connections, for arranging and looking. */
+  /** The owner's connections, to arrange and to check. */
   owner: Database;
   make: Factories;
   api: TestApi;
@@ -39,14 +39,14 @@ export async function setup(
   return { database, owner, make, api, logLines };
 }
 
-/** Notes what ends a part of an installation, for when its test or its file has finished. */
+/** Registers what ends a part of an installation when its test or its file has finished. */
 export type OnFinished = (end: () => void | Promise<void>) => void;
 
 /**
  * Sets up an installation once for the tests of a file, or of a `describe`. For tests that do not
- * see each other's rows, because each makes an organization of its own.
+ * see each other's rows, because each creates an organization of its own.
  *
- * @returns what a test calls to get it.
+ * @returns a function that returns it in a test.
  */
 export function shareInstallation<T>(setUp: (onFinished: OnFinished) => Promise<T>): () => T {
   const ends: (() => void | Promise<void>)[] = [];
@@ -79,10 +79,7 @@ export async function setupDatabase(onFinished: OnFinished = onTestFinished, tem
   return { database, owner, make: createFactories(owner) };
 }
 
-/**
- * What an API of `database` reads from its environment; also for one that runs as a process of its
- * own.
- */
+/** Returns what an API of `database` reads from its environment, also as a process of its own. */
 export function apiEnvironment(database: TestDatabase, settings: Record<string, string> = {}): Record<string, string> {
   return {
     REGION: 'us',

@@ -26,16 +26,16 @@ export interface StackFile {
 }
 
 /**
- * A place for a development stack: its own state folder and ports, gone when the test ends.
+ * A development stack for a test: its own state folder and ports, deleted when the test ends.
  * `settings` are what its user has set.
  */
 export async function stackPlace(settings: Record<string, string> = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-stack-'));
   chmodSync(folder, 0o711);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  // The environment of a new machine: nothing of org-api set, and no server named. The cache alone is
-  // the user's own: the run's set-up has put Temporal there, which each place would otherwise build
-  // for itself, for minutes.
+  // The environment of a new machine: no settings of org-api, and no server named. Only the cache
+  // is the user's: the run's set-up has put Temporal there, which each stack would otherwise build
+  // for minutes.
   const env = {
     PATH: process.env.PATH ?? '',
     HOME: folder,
@@ -69,7 +69,7 @@ export async function stackPlace(settings: Record<string, string> = {}) {
     },
 
     /**
-     * Runs one of our commands beside the stack. Never rejects: the exit code is part of the
+     * Runs a command of the project beside the stack. Never rejects: the exit code is part of the
      * result.
      */
     async command(script: string, ...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {

@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /**
- * A server's stand-in that can fail in the ways a network does, so that a test need not stop a
- * server that others use.
+ * A proxy that fails in the ways of a network, so that a test need not stop a server that others
+ * use.
  */
 export interface TcpProxy {
   port: number;
@@ -13,7 +13,7 @@ export interface TcpProxy {
    * accepted and left unanswered.
    */
   pause(): void;
-  /** From now on what the server answers is lost; what clients send arrives. `resume` ends it. */
+  /** From now on the server's answers are lost; what clients send arrives. `resume` ends it. */
   dropReplies(): void;
   /** Closes every connection and refuses new ones. */
   refuse(): Promise<void>;

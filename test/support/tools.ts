@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /**
- * Runs a tool to its end and gives what it printed.
+ * Runs a tool to its end and returns its output.
  *
- * @throws Error `<what> (<the tool's last words>): <remedy>.`
+ * @throws Error `<what> (<the tool's last line>): <remedy>.`
  */
 export async function runTool(
   [file, ...args]: readonly [string, ...string[]],

@@ -8,13 +8,10 @@ import { readConfig } from '../../apps/worker/config.ts';
 import type { TestDatabase } from './database.ts';
 import { testWebhookSecretKeys } from './secrets.ts';
 
-// The SDK's runtime is one a process; what it says of itself is not what a test's output is for.
+// Each process has one runtime of the SDK; its log is not part of a test's output.
 installTemporalLog(createLog({ level: 'silent', name: 'test', region: 'us' }));
 
-/**
- * What a worker of `database` reads from its environment; also for one that runs as a process of
- * its own.
- */
+/** Returns what a worker of `database` reads from its environment, also as a process of its own. */
 export function workerEnvironment(
   database: TestDatabase,
   settings: Record<string, string> = {},
@@ -33,7 +30,7 @@ export function workerEnvironment(
   };
 }
 
-/** The namespace of this process of Vitest; one file at a time runs in it. */
+/** Returns the namespace of this process of Vitest, in which one file at a time runs. */
 export function testNamespace(): string {
   const namespaces = inject('temporalNamespaces');
   return namespaces[(Number(process.env.VITEST_POOL_ID) - 1) % namespaces.length] ?? '';

@@ -1,13 +1,13 @@
 /**
  * Decides whether a version of the OpenAPI document only adds to an earlier one.
  *
- * The later version must repeat what the earlier one says, except texts for people. The additions
- * that are allowed are listed below by their location. Any other keyword is refused when it is
- * added, removed or changed.
+ * The later version must repeat the earlier one, except texts for people. The permitted additions
+ * are listed below by their location. Any other keyword that is added, removed or changed is
+ * refused.
  *
- * Decision (2026-11-20): this comparison is stricter than the general tools, which ask what breaks
- * a typical client. They let an enum of a response gain a value, and they ignore webhooks. Here a
- * new value is a change, because a client that handles every value cannot handle the new one.
+ * The comparison is stricter than general tools, which ask what breaks a typical client. They let
+ * an enum of a response gain a value, and ignore webhooks. Here a new value is a change, because a
+ * client that handles every value cannot handle the new one.
  */
 import { isDeepStrictEqual } from 'node:util';
 
@@ -16,8 +16,8 @@ type Json = { [name: string]: unknown };
 type Rule = (before: unknown, after: unknown, place: string, breaks: string[]) => void;
 
 /**
- * Everything in `after` that is neither as in `before` nor an addition, each as `place: what`;
- * empty when compatible.
+ * Returns what in `after` neither equals `before` nor is an addition, each as `place: what`; empty
+ * when compatible.
  */
 export function findBreaks(before: object, after: object): string[] {
   const breaks: string[] = [];
@@ -38,7 +38,7 @@ const same: Rule = (before, after, place, breaks) => {
   breaks.push(`${place}: ${what}`);
 };
 
-/** A promise: it may be made, and not taken back. */
+/** A promise: it may be added, and not removed. */
 const promise: Rule = (before, after, place, breaks) => {
   if (before === true) same(before, after, place, breaks);
 };
@@ -61,7 +61,7 @@ function map(entry: Rule): Rule {
   };
 }
 
-/** An object whose keys are keywords: each has its rule, those not named stay the same. */
+/** An object whose keys are keywords: each has its rule; those without one must not change. */
 function keywords(rules: Record<string, Rule>): Rule {
   return (before, after, place, breaks) => {
     if (before === undefined || after === undefined) return same(before, after, place, breaks);
@@ -84,8 +84,8 @@ function each(entry: Rule): Rule {
 }
 
 /**
- * Parameters, known by place and name. `mayBeRequired`: whether a new one may be; what we send may,
- * what a partner sends may not.
+ * Parameters, identified by location and name. `mayBeRequired`: whether a new one may be required;
+ * one that the service sends may, one that a partner sends may not.
  */
 function parameters(entry: Rule, mayBeRequired: boolean): Rule {
   const byName = (value: unknown): Json =>
@@ -102,7 +102,7 @@ function parameters(entry: Rule, mayBeRequired: boolean): Rule {
   };
 }
 
-/** Keywords whose values are read by people only. */
+/** Keywords whose values only people read. */
 const forPeople = new Set(['title', 'summary', 'description', 'example', 'examples', 'deprecated', 'externalDocs']);
 
 const schemaRule: Rule = (before, after, place, breaks) =>
@@ -133,14 +133,13 @@ const documentRule = keywords({
   tags: free,
   paths: map(map(readRule)),
   webhooks: map(map(eventRule)),
-  // Compared wherever they are used; here only their names, which become types in generated
-  // clients.
+  // Compared where they are used; here only their names, which become types in generated clients.
   components: map(map(free)),
 });
 
 /**
- * The document with every `$ref` replaced by what it names, so that moving a part into a component
- * and back is no change.
+ * Returns the document with every `$ref` replaced by its target, so that moving a part into a
+ * component and back is no change.
  */
 function withoutReferences(document: object): unknown {
   const expand = (value: unknown, open: string[]): unknown => {
