@@ -1,6 +1,7 @@
 /** What the frame does for every page, in a real browser. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { addPasskey, closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
+import { pages } from './pages/all.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 const timeout = 120_000;
@@ -28,6 +29,26 @@ describe('in a browser', () => {
     await page.getByRole('button', { name: 'Change password' }).click();
     await page.getByText('Password changed').waitFor();
     expectQuiet(visit);
+  });
+
+  it('every column of a list is in sight on a phone, a tablet and small and large laptops', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    const clipped: string[] = [];
+    for (const name of ['deliveries-all', 'webhooks', 'keys', 'activity', 'members', 'account']) {
+      const listed = pages.find(({ picture }) => picture === name);
+      await page.goto((await listed?.path(t, ada)) ?? '');
+      await page.getByRole('rowheader').first().waitFor();
+      for (const width of [390, 768, 1_000, 1_200, 1_440]) {
+        await page.setViewportSize({ width, height: 900 });
+        const hidden = await page.evaluate(
+          `[...document.querySelectorAll('.table-frame')].some((frame) => frame.scrollWidth > frame.clientWidth)`,
+        );
+        if (hidden) clipped.push(`${name} at ${width} px`);
+      }
+    }
+    expect(clipped).toEqual([]);
   });
 
   it('after sign-out, the back button shows no page', { timeout }, async () => {

@@ -7,14 +7,14 @@ export interface Column<Row> {
   numeric?: boolean;
   main?: boolean;
   /**
-   * On a phone: `beside` the name of the row, at the `start` or `end` of one line under the name, or
+   * In a narrow frame: `beside` the name of the row, at the `start` or `end` of one line under the name, or
    * `hidden`. By default a line of its own with its heading.
    */
-  onPhone?: 'beside' | 'start' | 'end' | 'hidden' | undefined;
+  whenNarrow?: 'beside' | 'start' | 'end' | 'hidden' | undefined;
 }
 
 /**
- * Draws a table, on a phone a list. `caption` names it for screen readers; `actions` is a last column
+ * Draws a table, in a narrow frame a list. `caption` names it for screen readers; `actions` is a last column
  * of buttons.
  */
 export function table<Row>(parts: {
@@ -24,7 +24,7 @@ export function table<Row>(parts: {
   actions?: (row: Row) => Child;
 }): Html {
   const { caption, columns, rows, actions } = parts;
-  // Roles are explicit because `display: block` on a phone removes them from the elements.
+  // Roles are explicit because `display: block` in a narrow frame removes them from the elements.
   return html`<div class="table-frame"><table class="cards" role="table">
     <caption>${caption}</caption>
     <thead role="rowgroup"><tr role="row">
@@ -47,11 +47,11 @@ function tableRow<Row>(columns: readonly Column<Row>[], row: Row, actions?: (row
   </tr>`;
 }
 
-const phoneClasses = { beside: 'beside', start: 'at-start', end: 'at-end', hidden: 'wide-only' };
+const narrowClasses = { beside: 'beside', start: 'at-start', end: 'at-end', hidden: 'wide-only' };
 
-function bodyCell<Row>({ heading, cell, main, numeric, onPhone }: Column<Row>, row: Row): Html {
+function bodyCell<Row>({ heading, cell, main, numeric, whenNarrow }: Column<Row>, row: Row): Html {
   if (main) return html`<th scope="row" role="rowheader" data-heading="${heading}">${cell(row)}</th>`;
-  const classes = [numeric ? 'numeric' : null, onPhone === undefined ? null : phoneClasses[onPhone]];
+  const classes = [numeric ? 'numeric' : null, whenNarrow === undefined ? null : narrowClasses[whenNarrow]];
   const name = classes.filter((each) => each !== null).join(' ');
   const about = attributes({ 'data-heading': heading, class: name === '' ? null : name });
   return html`<td role="cell"${about}><div>${cell(row)}</div></td>`;

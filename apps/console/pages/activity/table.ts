@@ -63,22 +63,22 @@ export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntr
         main: true,
         cell: (entry) => eventCell(visit, entry),
       },
-      { heading: 'Actor', onPhone: 'start', cell: (entry) => sentenceHtml(visit, describeActor(entry)) },
+      { heading: 'Actor', whenNarrow: 'start', cell: (entry) => sentenceHtml(visit, describeActor(entry)) },
       {
         heading: 'Result',
-        onPhone: 'beside',
-        // Every action completed: on a phone the word would only repeat.
+        whenNarrow: 'beside',
+        // Every action completed: in a list the word would only repeat.
         cell: (entry) =>
           entry.status === null ? html`<span class="quiet wide-only">Completed</span>` : resultBadge(entry),
       },
       {
         heading: 'IP address',
-        onPhone: 'hidden',
+        whenNarrow: 'hidden',
         cell: ({ address }) => address ?? html`<span class="quiet">–</span>`,
       },
       {
         heading: 'Time',
-        onPhone: 'end',
+        whenNarrow: 'end',
         cell: ({ id, at }) => {
           const more = html`<span class="visually-hidden"> Event details</span>`;
           return html`<a href="${visit.at(`/activity/${id}`)}">${time(at)}${more}</a>`;

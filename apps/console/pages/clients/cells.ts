@@ -36,7 +36,7 @@ export const clientColumns = (visit: MemberVisit): Column<ClientRow>[] => [
     cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${displayName(family)}</a>`,
   },
   { heading: 'Professional', cell: ({ professional }) => displayName(professional) },
-  { heading: 'Kind', onPhone: 'hidden', cell: ({ kind }) => kindWords[kind] },
+  { heading: 'Kind', whenNarrow: 'hidden', cell: ({ kind }) => kindWords[kind] },
   { heading: 'Since', cell: ({ since }) => time(since) },
 ];
 
@@ -48,6 +48,6 @@ export const seatColumns = (visit: MemberVisit): Column<SeatRow>[] => [
     cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${displayName(family)}</a>`,
   },
   { heading: 'Professional', cell: ({ professional }) => displayName(professional) },
-  { heading: 'Kind', onPhone: 'hidden', cell: ({ kind }) => kindWords[kind] },
+  { heading: 'Kind', whenNarrow: 'hidden', cell: ({ kind }) => kindWords[kind] },
   { heading: 'Assigned', cell: ({ givenAt }) => time(givenAt) },
 ];

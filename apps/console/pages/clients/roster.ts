@@ -50,7 +50,7 @@ async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
   const columns = [
     ...clientColumns(visit),
     { heading: 'Ends', cell: ({ endsAt }: (typeof rows)[number]) => time(endsAt, 'No end date') },
-    { heading: 'Status', onPhone: 'beside' as const, cell: clientStatus },
+    { heading: 'Status', whenNarrow: 'beside' as const, cell: clientStatus },
     {
       heading: 'Seat',
       cell: ({ seatId }: (typeof rows)[number]) =>

@@ -48,15 +48,15 @@ export function deliveriesTable(
         html`<a id="d-${webhookId}-${eventId}" href="${pathOf(webhookId)}/deliveries/${eventId}">${type}</a>
           <br>${copyableId('event ID', eventId)}`,
     },
-    { heading: 'Status', onPhone: 'beside', cell: deliveryStatus },
+    { heading: 'Status', whenNarrow: 'beside', cell: deliveryStatus },
     hasWebhook && {
       heading: 'Webhook',
-      onPhone: 'start',
+      whenNarrow: 'start',
       cell: (delivery) => html`<a href="${pathOf(delivery.webhookId)}">${webhookName(delivery)}</a>
         ${delivery.webhookState === 'deleted' ? html`<span class="quiet">(deleted)</span>` : nothing}`,
     },
-    { heading: 'Occurred', onPhone: hasWebhook ? 'end' : undefined, cell: ({ createdAt }) => time(createdAt) },
-    { heading: 'Attempts', numeric: true, onPhone: 'hidden', cell: ({ attempts }) => String(attempts) },
+    { heading: 'Occurred', whenNarrow: hasWebhook ? 'end' : undefined, cell: ({ createdAt }) => time(createdAt) },
+    { heading: 'Attempts', numeric: true, whenNarrow: 'hidden', cell: ({ attempts }) => String(attempts) },
     { heading: 'Details', cell: describeDelivery },
     canSelect && { heading: 'Select', cell: selectBox },
   ];

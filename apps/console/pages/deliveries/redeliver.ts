@@ -140,7 +140,7 @@ function redeliveriesTable(visit: MemberVisit, redeliveries: readonly Redelivery
         cell: (one) => html`<a href="${of(visit, `/redeliveries/${one.id}`)}">${describeSelection(one)}</a>`,
       },
       { heading: 'Requested', cell: ({ requestedAt }) => time(requestedAt) },
-      { heading: 'Status', onPhone: 'beside', cell: redeliveryStatus },
+      { heading: 'Status', whenNarrow: 'beside', cell: redeliveryStatus },
       { heading: 'Redelivered', cell: describeProgress },
       { heading: 'Finished', cell: ({ finishedAt }) => time(finishedAt) },
     ],

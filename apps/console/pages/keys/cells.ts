@@ -61,16 +61,16 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
         html`<a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>
           ${key.label === '' ? nothing : html`<br>${keyHintCell(key)}`}`,
     },
-    { heading: 'Status', onPhone: 'beside', cell: (key) => statusOf(key, now) },
-    { heading: 'Owner', onPhone: 'hidden', cell: ({ makerName }) => displayName(makerName) },
-    { heading: 'Scopes', onPhone: 'hidden', cell: ({ scopes }) => chips(scopes) },
+    { heading: 'Status', whenNarrow: 'beside', cell: (key) => statusOf(key, now) },
+    { heading: 'Owner', whenNarrow: 'hidden', cell: ({ makerName }) => displayName(makerName) },
+    { heading: 'Scopes', whenNarrow: 'hidden', cell: ({ scopes }) => chips(scopes) },
     {
       heading: 'Last used',
       cell: (key) =>
         html`${relativeTime(key.lastUsedAt, 'Never')}
           ${isUnused(key, now) ? badge('plain', 'Unused') : nothing}`,
     },
-    { heading: 'Calls in 24\u00a0h', numeric: true, onPhone: 'hidden', cell: ({ uses24h }) => usesText(uses24h) },
+    { heading: 'Calls in 24\u00a0h', numeric: true, whenNarrow: 'hidden', cell: ({ uses24h }) => usesText(uses24h) },
     { heading: 'Expires', cell: expiryDayCell },
   ];
   return only === undefined ? columns : columns.filter(({ heading }) => only.includes(heading));

@@ -41,9 +41,9 @@ export const memberColumns = (visit: MemberVisit): Column<MemberRow>[] => [
         <div class="quiet regular">${title === null ? nothing : html`${displayName(title)}<br>`}
           ${displayName(email)}</div>`,
   },
-  { heading: 'Status', onPhone: 'beside', cell: ({ status }) => memberStatus(status) },
+  { heading: 'Status', whenNarrow: 'beside', cell: ({ status }) => memberStatus(status) },
   { heading: 'Roles', cell: ({ roles }) => roleList(roles) },
-  { heading: 'Active API keys', numeric: true, onPhone: 'hidden', cell: ({ liveKeys }) => liveKeys },
+  { heading: 'Active API keys', numeric: true, whenNarrow: 'hidden', cell: ({ liveKeys }) => liveKeys },
   {
     heading: 'Last sign-in',
     cell: (member) => relativeTime(member.lastSeenAt, noSignIn(member)),

@@ -27,7 +27,7 @@ export async function recentFailures(visit: MemberVisit): Promise<Html> {
         },
         {
           heading: 'Status',
-          onPhone: 'beside',
+          whenNarrow: 'beside',
           cell: (failure) => deliveryStatus({ ...failure, isAttempting: false }),
         },
         { heading: 'Webhook', cell: webhookName },

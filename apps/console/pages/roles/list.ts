@@ -55,7 +55,7 @@ const columns = (visit: MemberVisit): Column<RoleRow>[] => [
     cell: (role) => html`<a href="${visit.at(`/members/roles/${role.id}`)}">${displayName(role.name)}</a>
       <div class="quiet regular">${roleMeaning(role)}</div>`,
   },
-  { heading: 'Permissions', numeric: true, onPhone: 'hidden', cell: ({ permissions }) => permissions.length },
+  { heading: 'Permissions', numeric: true, whenNarrow: 'hidden', cell: ({ permissions }) => permissions.length },
   { heading: 'Members', numeric: true, cell: (role) => holdersCell(visit, role) },
 ];
 

@@ -99,7 +99,7 @@ async function latestTests(visit: MemberVisit): Promise<Html> {
       rows: tests,
       columns: [
         { heading: 'Event type', main: true, cell: ({ eventType }) => eventType },
-        { heading: 'Result', onPhone: 'beside', cell: ({ delivered }) => testEventStatus(delivered) },
+        { heading: 'Result', whenNarrow: 'beside', cell: ({ delivered }) => testEventStatus(delivered) },
         { heading: 'Sent', cell: ({ at }) => time(at) },
         {
           heading: 'Response',

@@ -55,8 +55,8 @@ const columns = (visit: MemberVisit): Column<WebhookSummary>[] => [
       html`<a href="${visit.at(`/webhooks/${webhook.id}`)}">${webhookName(webhook)}</a>
         <br>${copyableUrl('endpoint URL', webhook.url)}`,
   },
-  { heading: 'Status', onPhone: 'beside', cell: webhookStatus },
-  { heading: 'Failing since', onPhone: 'hidden', cell: ({ failingSince }) => relativeTime(failingSince) },
+  { heading: 'Status', whenNarrow: 'beside', cell: webhookStatus },
+  { heading: 'Failing since', whenNarrow: 'hidden', cell: ({ failingSince }) => relativeTime(failingSince) },
   { heading: 'Last 24 hours', cell: ({ day }) => describeDay(day) },
-  { heading: 'Events', onPhone: 'hidden', cell: ({ eventTypes }) => typeList(eventTypes) },
+  { heading: 'Events', whenNarrow: 'hidden', cell: ({ eventTypes }) => typeList(eventTypes) },
 ];
