@@ -24,10 +24,10 @@ import type { ConsoleParts, MemberVisit } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';
 
 /**
- * Opens everything the console needs, top to bottom, and serves. `stop` closes in reverse order; it
- * may be called twice.
+ * Opens everything that the console needs, from top to bottom, and serves. `stop` closes in reverse
+ * order; it may be called twice.
  *
- * @param now - the clock that sessions, links and codes live by.
+ * @param now - the clock for sessions, links and codes.
  */
 export async function startConsole(
   config: ConsoleConfig,

@@ -56,7 +56,7 @@ export const hasSecret = (schema: z.ZodObject): boolean =>
 /** Several of a closed list, for checkboxes of one name. None is an empty list. */
 export const choices = <const V extends readonly [string, ...string[]]>(values: V) => z.array(z.enum(values));
 
-/** A box that is checkbox or not. */
+/** A box that is checked or not. */
 export const checkbox = z
   .literal('on')
   .optional()

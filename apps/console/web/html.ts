@@ -1,9 +1,12 @@
 import { type SafeHtml, html as template } from '@remix-run/html-template';
 
-/** Markup that is safe to send: only `html` and `trusted` make it. */
+/** Markup that is safe to send: only `html` and `trusted` create it. */
 export type Html = SafeHtml;
 
-/** What may stand in a template: markup as it is, text and numbers escaped, nothing for null and undefined. */
+/**
+ * What a template can contain: markup unchanged, text and numbers escaped, nothing for null and
+ * undefined.
+ */
 export type Child = Html | string | number | null | undefined | readonly Child[];
 
 /**
@@ -13,10 +16,13 @@ export type Child = Html | string | number | null | undefined | readonly Child[]
  */
 export const html = template as (strings: TemplateStringsArray, ...children: Child[]) => Html;
 
-/** Marks markup as safe that the console made by other means. Never anything that a person typed. */
+/**
+ * Marks markup as safe that the console created by other means. Never use it for anything that a
+ * person typed.
+ */
 export const trusted = (markup: string): Html => template.raw`${markup}`;
 
-/** Nothing at all. */
+/** No markup. */
 export const nothing: Html = html``;
 
 /**

@@ -15,8 +15,8 @@ const name = line('a name', 100);
 const breadcrumbs = [['Your account', '/account']] as const;
 
 /**
- * Adding a second factor: begun by a form that asks for a fresh one, finished by one that proves
- * the new.
+ * Adds a second factor: a form that requires a fresh factor starts it, and one that verifies the
+ * new factor completes it.
  */
 export const addFactorRoutes = [
   person.action({
@@ -36,8 +36,8 @@ export const addFactorRoutes = [
     name: 'addTotp',
     path: '/account/factors/totp',
     stepUp: true,
-    // Secret and URI come back only to be drawn again after a mistyped code; what counts is what
-    // the domain keeps, sealed.
+    // Secret and URI are sent back only to draw them again after a wrong code; the domain uses its
+    // own, sealed copy.
     form: z.object({ name, code: line('the code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     async act({ console, session, visitor }, { code, name }) {
       await addTotp(console.em, session, { code, name, visitor }, console.factors, console.now);

@@ -1,4 +1,4 @@
-/** What each browser's User-Agent holds; earlier ones win, since most of them name others too. */
+/** Texts in browsers' User-Agent headers; earlier ones win, because most contain others too. */
 const browsers = [
   [/Edg\//, 'Edge'],
   [/OPR\//, 'Opera'],
@@ -16,8 +16,8 @@ const systems = [
 ] as const;
 
 /**
- * A browser in a few words (`Firefox on Windows`), from what it says of itself; enough for its
- * person to know it again, and no proof of anything.
+ * Returns a browser in a few words (`Firefox on Windows`), from its User-Agent, so that its person
+ * recognizes it; it proves nothing.
  */
 export function describeBrowser(userAgent: string): string {
   const browser = browsers.find(([form]) => form.test(userAgent))?.[1];

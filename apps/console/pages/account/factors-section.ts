@@ -8,7 +8,7 @@ import type { PersonVisit } from '../../web/visit.ts';
 
 const kinds = { totp: 'Authenticator app', passkey: 'Passkey' } as const;
 
-/** The section of the account page. */
+/** Draws the section of the account page. */
 export function factorsSection(visit: PersonVisit, factors: readonly FactorRow[]): Html {
   return html`<section aria-labelledby="factors"><h2 id="factors">Second factors</h2>
     <p>Add at least two, so that you can sign in if you lose one. A

@@ -5,7 +5,7 @@ import { person } from '../../web/route.ts';
 import { addFactorRoutes } from './add-factor.ts';
 import { accountPage } from './page.ts';
 
-/** One's second factors: added and removed, each with a fresh one. */
+/** Adds and removes the person's second factors, each with a fresh one. */
 export const factorRoutes = [
   ...addFactorRoutes,
   person.action({

@@ -12,8 +12,7 @@ import { recoverySection } from './recovery-section.ts';
 import { sessionsSection } from './sessions-section.ts';
 
 /**
- * Everything of one's own sign-in. `state` is that of the form that was refused; its sentence
- * stands on top.
+ * Draws the person's account. `state` is that of a refused form; its problem is shown at the top.
  */
 export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
   const { session, console } = visit;
@@ -36,7 +35,8 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
 }
 
 /**
- * Here too because a role may not show its holder the page of members, where one leaves as well.
+ * Shown here too, because a role may not show its holder the page of members, where one can leave
+ * as well.
  */
 const memberOf = ({ session }: PersonVisit): Html =>
   html`<ul class="plain-list">${session.memberships.map(

@@ -10,12 +10,12 @@ import { person } from '../../web/route.ts';
 import { askStepUp } from '../../web/step-up.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
-/** Changing one's password; the other sessions end with it. */
+/** Changes the person's password, and ends their other sessions. */
 export const passwordRoutes = [
   person.view({
     name: 'showPassword',
     path: '/account/password',
-    // The second factor first: a question in between would have to hold the passwords.
+    // The second factor comes first: a question after the form would have to contain the passwords.
     show: (visit) =>
       needsStepUp(visit.session, visit.console.now()) ? askStepUp(visit) : passwordPage(visit, freshForm()),
   }),

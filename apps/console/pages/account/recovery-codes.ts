@@ -7,7 +7,7 @@ import { html } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
 import { accountPage } from './page.ts';
 
-/** New recovery codes instead of the old. */
+/** Replaces the recovery codes. */
 export const recoveryRoutes = [
   person.action({
     name: 'renewRecoveryCodes',

@@ -3,7 +3,7 @@ import { notice } from '../../components/notice.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
-/** The section of the account page. */
+/** Draws the section of the account page. */
 export function recoverySection(visit: PersonVisit, left: number): Html {
   return html`<section aria-labelledby="recovery"><h2 id="recovery">Recovery codes</h2>
     ${left <= 3 ? notice('warning', fewLeft(left)) : nothing}

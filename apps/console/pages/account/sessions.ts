@@ -5,8 +5,8 @@ import { person } from '../../web/route.ts';
 import { accountPage } from './page.ts';
 
 /**
- * A person's own sessions: ended, one or all others, with a fresh second factor (ASVS 7.5.2); for
- * one's own there is signing out.
+ * Ends one or all of a person's other sessions, with a fresh second factor (ASVS 7.5.2). The
+ * person's own session ends by signing out.
  */
 export const sessionRoutes = [
   person.action({

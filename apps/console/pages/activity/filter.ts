@@ -48,7 +48,7 @@ export const filterProblems = (query: FilterQuery): Record<string, string> => ({
     : {}),
 });
 
-/** Whether a text is an IP address, or a range of them in CIDR form. */
+/** Returns whether a text is an IP address, or a range of them in CIDR form. */
 function isAddress(text: string): boolean {
   const [address = '', prefix, ...more] = text.split('/');
   const family = isIP(address);

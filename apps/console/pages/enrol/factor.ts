@@ -20,8 +20,8 @@ import { parsed } from '../../web/second-factor.ts';
 import type { Visit } from '../../web/visit.ts';
 
 /**
- * The second step of enrolling: a passkey or an authenticator app. With it the enrolment is
- * complete, and its person signed in.
+ * The second step of an enrolment: a passkey or an authenticator app. It completes the enrolment
+ * and signs the person in.
  */
 export const factorRoutes = [
   anyone.action({
@@ -39,8 +39,8 @@ export const factorRoutes = [
   anyone.action({
     name: 'enrolWithTotp',
     path: '/enrol/totp',
-    // Secret and URI come back only to be drawn again after a mistyped code; what counts is what
-    // the domain keeps, sealed.
+    // Secret and URI are sent back only to draw them again after a wrong code; the domain uses its
+    // own, sealed copy.
     form: z.object({ code: line('the code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
     act: (visit, { code }) => complete(visit, { kind: 'totp', code, name: 'Authenticator app' }),
     redraw: totpPage,
@@ -63,7 +63,7 @@ export const factorRoutes = [
   }),
 ];
 
-/** The choice between the two. */
+/** Draws the choice between the two. */
 export function factorChoicePage(visit: Visit, state: FormState): Page {
   return page({
     title: 'Choose your second factor',

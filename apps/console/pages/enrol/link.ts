@@ -14,9 +14,9 @@ import { findOpenEnrolment, linkOverPage } from './open.ts';
 import { passwordPage } from './password.ts';
 
 /**
- * Opening a one-time link. Its token is the fragment of the address, which no server sees; the
+ * Opens a one-time link. Its token is the fragment of the address, which no server receives; the
  * console's script sends it as a form, and without the script a person pastes it. Opening uses
- * nothing up: programs that look at links in mails open them too.
+ * nothing up, because programs that scan mail open links too.
  */
 export const linkRoutes = [
   anyone.view({ name: 'showEnrolmentLink', path: '/enrol', show: (visit) => linkPage(visit, freshForm()) }),
@@ -35,7 +35,7 @@ export const linkRoutes = [
       const enrolment = await findEnrolment(console.em.fork(), token, console.now());
       return enrolment === null ? linkOverPage() : redirect('/enrol/step', { enrolment: token });
     },
-    // What was pasted may be a link: no page shows it again.
+    // The pasted text may be a link, so no page shows it again.
     redraw: (visit, state) => linkPage(visit, { ...state, values: {} }),
   }),
 

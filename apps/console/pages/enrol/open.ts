@@ -6,7 +6,10 @@ import { type Page, page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import type { Visit } from '../../web/visit.ts';
 
-/** What the link that this browser opened is for; null when it has expired. */
+/**
+ * Returns the person and organization of the link that this browser opened, or null when it has
+ * expired.
+ */
 export async function findOpenEnrolment({ console, enrolmentToken }: Visit): Promise<EnrolmentDetails | null> {
   return enrolmentToken === null ? null : findEnrolment(console.em.fork(), enrolmentToken, console.now());
 }

@@ -11,7 +11,7 @@ import { anyone } from '../../web/route.ts';
 import type { Visit } from '../../web/visit.ts';
 import { findOpenEnrolment, linkOverPage } from './open.ts';
 
-/** The first step of enrolling: a password. */
+/** The first step of an enrolment: a password. */
 export const passwordRoutes = [
   anyone.action({
     name: 'chooseEnrolmentPassword',
@@ -43,7 +43,7 @@ export function passwordPage(visit: Visit, enrolment: EnrolmentDetails, state: F
         action: '/enrol/password',
         state,
         button: 'Continue',
-        // The address stands in a field so that password managers keep it with the password.
+        // The address is in a field so that password managers store it with the password.
         fields: html`<div class="field"><label for="field-email">Email address</label>
             <input${attributes({
               id: 'field-email',

@@ -13,7 +13,10 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { memberPage } from './member.ts';
 import { memberPath, personIdOf } from './path.ts';
 
-/** A new link for a member whose sign-in is not confirmed yet; the one before it is void. */
+/**
+ * Creates a new link for a member whose sign-in is not confirmed yet; the one before it becomes
+ * void.
+ */
 export const linkRoutes = [
   member.action({
     name: 'renewInvitation',

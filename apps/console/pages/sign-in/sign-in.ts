@@ -59,7 +59,7 @@ export const signInRoutes = [
   }),
 ];
 
-/** A sign-in as the limiter judges it. */
+/** Returns a sign-in as the limiter judges it. */
 const requestOf = ({ keys }: ConsoleParts, { visitor, browserCookie }: Caller, email: string) => ({
   email,
   address: visitor.address,

@@ -133,7 +133,7 @@ function keyCell(visit: MemberVisit, { keyId, keyLabel, keyHint }: UsageRow): Ht
   return visit.may('org.keys.manage') ? html`<a href="${visit.at(`/keys/${keyId}`)}">${name}</a>` : name;
 }
 
-/** Returns the operation of an action of the log; what reached none is named by what happened. */
+/** Returns the operation of an action of the log; a request to no read is named by its outcome. */
 function operationName(action: string): Html {
   const operation = action.replace(/^api\./, '');
   if (Object.hasOwn(reads, operation)) return html`<code>${operation}</code>`;
