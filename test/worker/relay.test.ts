@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -110,6 +111,38 @@ describe('a relay whose starts fail', () => {
   });
 });
 
+describe('a relay that hears of the end of an attempt', () => {
+  it('does not claim while nothing waits to be claimed', async () => {
+    const { openRelay, rows } = await arrange();
+    const { relay, begun, asked } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
+    await vi.waitFor(() => expect(begun).toHaveLength(30), patient);
+    await vi.waitFor(
+      async () => expect(await rows('select count(*)::integer as n from delivery where started')).toEqual([{ n: 30 }]),
+      patient,
+    );
+    const claims = asked.claimDeliveries;
+    for (let ended = 0; ended < 20; ended += 1) {
+      const looks = asked.listUnclaimed ?? 0;
+      relay.wake();
+      await vi.waitFor(() => expect(asked.listUnclaimed).toBeGreaterThan(looks), patient);
+    }
+    expect(asked.claimDeliveries).toBe(claims);
+  });
+
+  it('claims at once when a webhook waited for a slot', async () => {
+    const { openRelay, make, rows } = await arrange();
+    const professional = await make.member();
+    await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
+    for (let events = 0; events < 11; events += 1) await make.grant({ professional });
+    const { relay, begun } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
+    await vi.waitFor(() => expect(begun).toHaveLength(40), patient);
+    await rows(`update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = false
+      where organization_id = '${professional.orgId}' and claimed`);
+    relay.wake();
+    await vi.waitFor(() => expect(begun).toHaveLength(41), patient);
+  });
+});
+
 describe('a relay with more deliveries than it can start within its leases', () => {
   it('claims what its queues hold, and leaves the rest to other relays', async () => {
     const { openRelay, make } = await arrange();
@@ -136,6 +169,21 @@ interface OpenOptions {
   leaseSeconds?: number;
   startWorkflow?: (delivery: ClaimedDelivery) => Promise<void>;
   isAway?: (cause: unknown) => boolean;
+  claimEveryMs?: number;
+}
+
+/** Counts the named statements that a pool is asked for. */
+function countStatements(pool: Pool): Record<string, number> {
+  const asked: Record<string, number> = {};
+  const query = pool.query.bind(pool) as (...values: unknown[]) => unknown;
+  Object.assign(pool, {
+    query: (statement: { name?: string }, ...values: unknown[]) => {
+      const { name } = statement;
+      if (name !== undefined) asked[name] = (asked[name] ?? 0) + 1;
+      return query(statement, ...values);
+    },
+  });
+  return asked;
 }
 
 /** Thirty webhooks, fifteen of each of two organizations, each with one delivery that is due. */
@@ -148,7 +196,13 @@ async function arrange() {
   }
 
   async function openRelay(options: OpenOptions) {
-    const { isHeld = false, leaseSeconds: lease = leaseSeconds, startWorkflow, isAway = () => false } = options;
+    const {
+      isHeld = false,
+      leaseSeconds: lease = leaseSeconds,
+      startWorkflow,
+      isAway = () => false,
+      claimEveryMs = 500,
+    } = options;
     const opened = await openDatabase({ url: database.urls.worker, applicationName: 'test', poolMax: 3 });
     onTestFinished(() => opened.close());
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -156,9 +210,11 @@ async function arrange() {
     const begun: ClaimedDelivery[] = [];
     const errors: unknown[] = [];
     const seen = { claimed: 0 };
+    const asked = countStatements(opened.pool);
     const relay = createRelay({
       pool: opened.pool,
       leaseSeconds: lease,
+      claimEveryMs,
       isAway,
       startWorkflow: (delivery) => {
         begun.push(delivery);
@@ -171,7 +227,7 @@ async function arrange() {
     });
     relay.start();
     onTestFinished(() => relay.stop());
-    return Object.assign(seen, { relay, begun, errors, database: opened, release: resolve });
+    return Object.assign(seen, { relay, begun, asked, errors, database: opened, release: resolve });
   }
   return { openRelay, make, rows: async (query: string) => (await owner.pool.query(query)).rows };
 }

@@ -53,12 +53,12 @@ export class Connection extends Agent {
 export interface WebhookConnections {
   /** How long a connection may be idle. */
   idleMs: number;
+  /** Returns whether a connection is idle. */
+  has(origin: string): boolean;
   /** Returns an idle connection, the latest first, or null. The caller closes it or gives it back. */
   take(origin: string): Connection | null;
   /** Keeps a connection whose last answer is complete; closes it when there are too many. */
   keep(origin: string, connection: Connection): void;
-  /** Closes the idle connections to an origin. */
-  closeIdle(origin: string): void;
 }
 
 /**
@@ -114,11 +114,9 @@ export function createKeptConnections({ idleMs = defaultIdleMs, lifetimeMs = 60_
   return {
     of: (webhookId: string): WebhookConnections => ({
       idleMs,
+      has: (origin) => idle.has(`${webhookId} ${origin}`),
       take: (origin) => take(`${webhookId} ${origin}`),
       keep: (origin, connection) => keep(`${webhookId} ${origin}`, connection),
-      closeIdle: (origin) => {
-        for (const connection of idle.get(`${webhookId} ${origin}`) ?? []) connection.close();
-      },
     }),
     /** Closes all idle connections. */
     close(): void {

@@ -1,4 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { setImmediate as waitForNextTurn } from 'node:timers/promises';
 import { type AllowList, judgeAddress } from '#domain/webhooks/address/addresses.ts';
 import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
@@ -80,7 +81,6 @@ export async function postOnce(post: Post): Promise<Outcome> {
 
 /** Runs the phases in order. The first that fails determines the cause. */
 async function attempt(post: Post, progress: Progress, signal: AbortSignal): Promise<Cause> {
-  const { timingsMs } = progress;
   for (const [name, value] of Object.entries(post.headers)) {
     validateHeaderName(name);
     validateHeaderValue(name, value);
@@ -91,18 +91,13 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
     return target.cause;
   }
 
-  const kept = takeKept(target, post);
-  if (kept !== null) {
-    progress.peerAddress = kept.address;
-    const answer = await send(kept, target, post, progress, signal);
-    const isClosed = answer.status === null && timingsMs.firstByte === null && !signal.aborted;
-    if (!isClosed) return causeOfAnswer(answer, signal);
-    // The receiver closed it before it read the post. The others are likely closed too.
-    post.connections?.closeIdle(target.url.origin);
-  }
-  const opened = await open(target, post, progress, signal);
+  const kept = await takeKept(target, post);
+  if (kept !== null) progress.peerAddress = kept.address;
+  const opened: Opened = kept === null ? await open(target, post, progress, signal) : { ok: true, connection: kept };
   if (!opened.ok) return opened.cause;
-  return causeOfAnswer(await send(opened.connection, target, post, progress, signal), signal);
+  const answer = await send(opened.connection, target, post, progress, signal);
+  if (answer.status !== null) return causeOfStatus(answer.status);
+  return signal.aborted && answer.error === null ? 'answer_timeout' : causeOfError(answer.error, 'answer');
 }
 
 type Opened = { ok: true; connection: Connection } | { ok: false; cause: Cause };
@@ -128,9 +123,15 @@ async function open(target: Target, post: Post, progress: Progress, signal: Abor
   return { ok: true, connection: new Connection(secured.socket, address ?? '', post.connections?.idleMs) };
 }
 
-/** Returns an open connection of the webhook whose address may still be contacted, or null. */
-function takeKept({ url }: Target, { connections, allow }: Post): Connection | null {
-  const kept = connections?.take(url.origin) ?? null;
+/**
+ * Returns an open connection of the webhook whose address may still be contacted, or null. It first
+ * lets the event loop read what has arrived, as the receiver may have closed its connections.
+ */
+async function takeKept({ url }: Target, { connections, allow }: Post): Promise<Connection | null> {
+  if (!connections?.has(url.origin)) return null;
+  await waitForNextTurn(); // may continue in this turn, after its poll for I/O
+  await waitForNextTurn();
+  const kept = connections.take(url.origin);
   if (kept === null) return null;
   const judged = judgeAddress(kept.address, allow);
   if (judged.ok && (judged.allowed || url.protocol === 'https:')) return kept;
@@ -156,11 +157,6 @@ async function send(
   progress.exchange = answer;
   if (answer.isOpen) connections?.keep(url.origin, connection);
   return answer;
-}
-
-function causeOfAnswer(answer: Exchange, signal: AbortSignal): Cause {
-  if (answer.status !== null) return causeOfStatus(answer.status);
-  return signal.aborted && answer.error === null ? 'answer_timeout' : causeOfError(answer.error, 'answer');
 }
 
 /**

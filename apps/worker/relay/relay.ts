@@ -86,11 +86,14 @@ export function createRelay(options: RelayOptions) {
   let stopped = true;
   let stopping = new AbortController();
 
-  /** Claims when there is new work. @returns whether it claimed any delivery. */
+  /**
+   * Claims when there is new work, and without asking for it when an attempt ended while a webhook
+   * waited for a slot. @returns whether it claimed any delivery.
+   */
   async function look(isWoken: boolean): Promise<boolean> {
     try {
       if (temporalIsAway && (queue.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
-      const unclaimed = isWoken ? null : await listUnclaimed();
+      const unclaimed = isWoken && heldUp.size > 0 ? null : await listUnclaimed();
       isFailing = temporalIsAway;
       const isDue = performance.now() - claimedAt > claimEveryMs;
       if (isDue || unclaimed === null || unclaimed.some((webhookId) => !heldUp.has(webhookId)))

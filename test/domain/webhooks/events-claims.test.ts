@@ -241,4 +241,18 @@ describe('claiming deliveries', () => {
     expect(await read(admitted)).toEqual(afterAdmission);
     expect(await read(waiting)).toMatchObject({ started: true, leased_until: null });
   });
+
+  // Regression: its event had no number, and the numbers of the webhook had a gap.
+  it('is claimed and numbered again when PostgreSQL forgot the claim and its first attempt failed', async () => {
+    const { claim, pool, rows, webhookId, worker, orgId } = await setupClaims(1);
+    const [delivery] = await claim();
+    if (delivery === undefined) throw new Error('nothing was claimed');
+    await pool.query('update delivery set sequence = null, claimed = false, leased_until = null');
+    await pool.query('update webhook set next_sequence = 1');
+    await worker.query(admitAttemptSql, [orgId, webhookId, delivery.eventId, 1, false, true, randomUUID()]);
+    await pool.query('delete from concurrency_slot');
+    await pool.query('update delivery set next_attempt_at = clock_timestamp()');
+    expect(await claim()).toMatchObject([{ eventId: delivery.eventId, round: 1 }]);
+    expect(await rows.deliveries(webhookId)).toMatchObject([{ sequence: 1 }]);
+  });
 });

@@ -114,7 +114,9 @@ export const admitAttemptSql = /* sql */ `
     from target t, held h
     returning number, started_at
   ), counted as (
-    update delivery d set attempts = a.number, claimed = false, started = true, leased_until = null,
+    update delivery d set attempts = a.number, claimed = false,
+      started = d.started or d.sequence is not null,
+      leased_until = case when d.sequence is null then d.leased_until end,
       next_attempt_at = clock_timestamp() + interval '60 seconds'
     from admitted a
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
