@@ -51,6 +51,24 @@ describe('in a browser', () => {
     expect(clipped).toEqual([]);
   });
 
+  it('the times below a chart stay inside the chart on every screen', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    await pages.find(({ picture }) => picture === 'deliveries-all')?.path(t, ada);
+    await page.goto(`/o/${ada.orgId}`);
+    await ready(page);
+    for (const width of [390, 768, 1_000, 1_200, 1_440]) {
+      await page.setViewportSize({ width, height: 900 });
+      const outside = await page.evaluate(
+        `[...document.querySelectorAll('.x-axis > span')].filter((label) =>
+          label.getBoundingClientRect().right > label.closest('figure').getBoundingClientRect().right + 1).length`,
+      );
+      expect([width, outside]).toEqual([width, 0]);
+    }
+    expect(await page.locator('.x-axis > span').count()).toBeGreaterThan(0);
+  });
+
   it('after sign-out, the back button shows no page', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
