@@ -62,6 +62,7 @@ function toLua(value: unknown): string {
 
 const database = {
   migrations: [currentMigration],
+  failedMigration: null,
   waiting: 0,
   overdue: 0,
   oldestDueAt: null,
@@ -112,6 +113,12 @@ const regions: [what: string, conditions: JudgedCondition[], health: string, rel
   ['not migrated', observe({ database: { reason: 'NotMigrated', message: '' } }), 'Progressing', 'waiting'],
   ['without a namespace', observe({ temporal: null }), 'Progressing', 'waiting'],
   ['lacks migrations', observe({ database: { ...database, migrations: ['0001'] } }), 'Progressing', 'waiting'],
+  [
+    'with a migration that failed',
+    observe({ database: { ...database, failedMigration: { names: ['9999'], code: '22012' } } }),
+    'Degraded',
+    'waiting',
+  ],
   ['without a current build', observe({ workers: { ...workers, currentBuild: null } }), 'Progressing', 'waiting'],
   [
     'ramping a build',

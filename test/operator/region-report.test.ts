@@ -13,6 +13,7 @@ import { regionWith } from './region.ts';
 const region = regionWith();
 const database = {
   migrations: [currentMigration],
+  failedMigration: null,
   waiting: 3,
   overdue: 0,
   oldestDueAt: null,
@@ -53,6 +54,12 @@ describe('the status of a Region', () => {
       { database: { ...database, migrations: ['0001'] } },
       'SchemaCurrent',
       'MigrationsPending',
+    ],
+    [
+      'a migration of the release failed, also when the operator is older and does not know it',
+      { database: { ...database, failedMigration: { names: ['9999'], code: '22012' } } },
+      'SchemaCurrent',
+      'MigrationFailed',
     ],
     ['the ledger differs', { database: { ...database, ledgerDifference: 1 } }, 'LedgerBalanced', 'LedgerDifference'],
     ['no build is current', { workers: { ...workers, currentBuild: null } }, 'WorkersCurrent', 'NoCurrentBuild'],

@@ -1,12 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { CustomObjectsApi } from '@kubernetes/client-node';
+import { CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
+import { Migration } from '@mikro-orm/migrations';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { currentMigration } from '#domain/db/migrations/index.ts';
+import { migrate, type NamedMigration } from '#domain/db/migrate.ts';
+import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { createLog } from '#runtime/log.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
@@ -87,6 +89,12 @@ async function setup({ kubeConfig = server.kubeConfig, now = () => performance.n
       return ((await api.getNamespacedCustomObject(request)) as Region).status;
     },
   };
+}
+
+class Failing extends Migration {
+  override up(): void {
+    this.addSql('select 1 / 0');
+  }
 }
 
 const waiting = { timeout: 60_000, interval: 100 };
@@ -270,6 +278,34 @@ describe('the operator', () => {
       async () => expect(await readFreshness()).toEqual({ reason: 'NewestKeySeals', peppers: [] }),
       waiting,
     );
+  });
+
+  it('says in a condition and in one Event that a migration failed, until a later run succeeds', async () => {
+    const { applySecret, applyRegion, readStatus, database, namespace } = await setup();
+    await applySecret();
+    await applyRegion();
+    const readSchema = async () => (await readStatus())?.conditions?.find(({ type }) => type === 'SchemaCurrent');
+    const expectReason = (reason: string) =>
+      vi.waitFor(async () => expect((await readSchema())?.reason).toBe(reason), waiting);
+    const run = (migrations: readonly NamedMigration[]) =>
+      migrate({ ownerUrl: database.ownerUrl, logins: [], migrations });
+    await expectReason('MigrationsApplied');
+
+    for (let times = 0; times < 2; times += 1)
+      await expect(run([...migrations, { name: '9999-failing', class: Failing }])).rejects.toMatchObject({
+        code: '22012',
+      });
+    await expectReason('MigrationFailed');
+    expect(await readSchema()).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('Migrations failed with the error code 22012: 9999-failing.'),
+    });
+    await run(migrations);
+    await expectReason('MigrationsApplied');
+
+    const { items } = await server.kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace });
+    const warnings = items.filter(({ type }) => type === 'Warning').map(({ reason }) => reason);
+    expect(warnings.filter((reason) => reason === 'MigrationFailed')).toHaveLength(1);
   });
 
   it('names the Secret that is missing, and shows what Temporal says meanwhile', async () => {

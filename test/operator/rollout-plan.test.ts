@@ -20,6 +20,7 @@ const progressOf = (change: Partial<RolloutProgress>): RolloutProgress => ({
 const before: ObservedRegion = {
   database: {
     migrations: [currentMigration],
+    failedMigration: null,
     waiting: 0,
     overdue: 0,
     oldestDueAt: null,
@@ -34,6 +35,7 @@ const before: ObservedRegion = {
   rollout: { isOpen: true, newest: null },
 };
 const pending = { ...before.database, migrations: ['0001'] } as ObservedRegion['database'];
+const failed = { ...before.database, failedMigration: { names: ['9999'], code: null } } as ObservedRegion['database'];
 const away = { reason: 'TemporalUnreachable' as const, message: '' };
 const newest = (isRunning: boolean, change: Partial<RolloutProgress> = {}, request = 'b2') => ({
   rollout: { isOpen: true, newest: { request, isRunning, progress: progressOf(change) } },
@@ -46,6 +48,7 @@ it.each<[string, string[], Partial<ObservedRegion>, Partial<RegionSpec>?]>([
   ['starts the first rollout, before Temporal knows the deployment', ['startRollout'], { workers: null }],
   ['opens its worker first', ['openRollouts'], { rollout: { isOpen: false, newest: null } }],
   ['waits for the migrations', [], { database: pending }],
+  ['waits after a failed migration', [], { database: failed }],
   ['waits while PostgreSQL is away', [], { database: away }],
   ['waits while Temporal is away', [], { workers: away, rollout: away }],
   ['waits while Temporal has no namespace', [], { temporal: null, rollout: { isOpen: false, newest: null } }],

@@ -49,7 +49,8 @@ export interface NamedMigration {
  * Two calls may run at once: MikroORM's migrator takes no lock and the second would fail on its
  * first statement, so a separate connection holds an advisory lock. Pending migrations commit
  * together or not at all, divided by those that are not transactional, which run alone. A lock that
- * is not free within 2 s is tried again, at most 30 times.
+ * is not free within 2 s is tried again, at most 30 times. A failure is recorded in the database
+ * until a later call succeeds.
  *
  * @returns the names that this call applied, and the current one.
  */
@@ -64,8 +65,17 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
     const applied = pending.map(({ name }) => name);
     for (const { names, alone } of batchesOf(applied, migrations)) {
       report(`applying ${names.length} migration${names.length === 1 ? '' : 's'}: ${names.join(', ')}`);
-      await patiently(() => withMigrator(target, { alone }, (migrator) => migrator.up({ migrations: names })), report);
+      try {
+        await patiently(
+          () => withMigrator(target, { alone }, (migrator) => migrator.up({ migrations: names })),
+          report,
+        );
+      } catch (cause) {
+        await recordFailure(lock, names, cause).catch(() => {}); // the cause matters more
+        throw cause;
+      }
     }
+    if (await hasFailureTable(lock)) await lock.query('delete from migration_failure');
     if (options.activityFloorDays !== undefined)
       await lock.query('update retention_floor set activity_days = $1', [options.activityFloorDays]);
     for (const login of options.logins) await ensureLogin(lock, login);
@@ -73,6 +83,25 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
   } finally {
     await lock.end();
   }
+}
+
+/** Whether the schema is new enough to record failures. */
+async function hasFailureTable(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ has: boolean }>(
+    `select to_regclass('public.migration_failure') is not null as has`,
+  );
+  return rows[0]?.has === true;
+}
+
+/** Records which migrations failed, and PostgreSQL's code, for the operator to show. */
+async function recordFailure(client: pg.Client, names: readonly string[], cause: unknown): Promise<void> {
+  if (!(await hasFailureTable(client))) return;
+  const { code } = cause as { code?: unknown };
+  await client.query(
+    `insert into migration_failure (names, code) values ($1, $2)
+     on conflict (id) do update set names = excluded.names, code = excluded.code, failed_at = excluded.failed_at`,
+    [names, typeof code === 'string' ? code : null],
+  );
 }
 
 interface Batch {

@@ -80,6 +80,8 @@ export interface Controller<R extends CustomResource, Observed, Action extends {
   kind: ResourceKind;
   /** After how long an object is looked at again although nothing changed. */
   resyncMs: number;
+  /** Reasons that are also recorded as an Event, once, when a condition takes them. */
+  warnings?: readonly Reason[];
   /** Reads what is there and changes nothing. */
   observe(resource: R, signal: AbortSignal): Promise<Observed>;
   /** Returns what is left to do, in order; no effects, no clock. */

@@ -17,6 +17,7 @@ export const reasons = [
   'Draining',
   'HistoriesReplayed',
   'LedgerDifference',
+  'MigrationFailed',
   'MigrationsApplied',
   'MigrationsPending',
   'NamespaceAnswers',

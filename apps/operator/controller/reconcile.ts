@@ -56,11 +56,15 @@ async function writeStatus(
   resource: CustomResource,
   observed: unknown,
   failure: Failure | null,
-  { controller, api, onStatus, now = () => new Date() }: ReconcileOptions,
+  { controller, api, recordEvent, onStatus, now = () => new Date() }: ReconcileOptions,
 ): Promise<void> {
-  const status = completeStatus(resource, controller.report(resource, observed, failure), now());
+  const report = controller.report(resource, observed, failure);
+  const status = completeStatus(resource, report, now());
   try {
-    if (await applyStatus(api, controller.kind, resource, status)) onStatus();
+    if (!(await applyStatus(api, controller.kind, resource, status))) return;
+    onStatus();
+    const warning = report.conditions.find(({ reason }) => controller.warnings?.includes(reason));
+    if (warning !== undefined && isNew(resource, warning)) await recordEvent(resource, 'Warning', warning);
   } catch (cause) {
     // It was deleted meanwhile: the last finalizer went, for example.
     if (statusOf(cause) !== 404 && statusOf(cause) !== 409) throw cause;
@@ -79,5 +83,5 @@ function failureOf(cause: unknown): Failure {
 }
 
 /** Whether no condition has said so yet: one Event for each failure, not for each retry. */
-const isNew = ({ status }: CustomResource, { reason }: Failure): boolean =>
+const isNew = ({ status }: CustomResource, { reason }: Pick<Failure, 'reason'>): boolean =>
   status?.conditions?.every((one) => one.reason !== reason) ?? true;

@@ -29,6 +29,7 @@ export function createRegionController(options: {
   return {
     kind: kinds.Region,
     resyncMs,
+    warnings: ['MigrationFailed'],
     observe: (region) => observeRegion(region, connections, rollouts),
     plan: (region, observed) => [
       ...planAdmission(region, observed),

@@ -98,6 +98,13 @@ function judgeSchema({ database }: ObservedRegion): JudgedCondition {
   if (isUnreadable(database))
     return condition(type, database.reason === 'NotMigrated' ? false : null, database.reason, database.message);
   const newest = newestOf(database);
+  const { failedMigration } = database;
+  if (failedMigration !== null) {
+    const names = failedMigration.names.join(', ');
+    const code = failedMigration.code === null ? '' : ` with the error code ${failedMigration.code}`;
+    const message = `Migrations failed${code}: ${names}. The newest one applied is ${newest}.`;
+    return condition(type, false, 'MigrationFailed', message);
+  }
   if (!database.migrations.includes(currentMigration))
     return condition(
       type,

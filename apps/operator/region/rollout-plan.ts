@@ -1,4 +1,5 @@
 import { currentMigration } from '#domain/db/migrations/index.ts';
+import type { RegionState } from '#domain/db/statements/region-state.ts';
 import type { RolloutInput } from '#workflows/rollout/types.ts';
 import { readSeconds } from '../duration.ts';
 import type { Region } from '../resources.ts';
@@ -26,9 +27,12 @@ export function planRollout(region: Region, observed: ObservedRegion): RolloutAc
   if (newest?.isRunning && newest.progress.buildId !== buildId) return [{ kind: 'cancelRollout' }];
   if (newest?.isRunning) return [];
   if (workers?.currentBuild === buildId) return workers.ramping === null ? [] : [{ kind: 'endShare' }];
-  if (isUnreadable(database) || !database.migrations.includes(currentMigration)) return [];
+  if (isUnreadable(database) || !isSchemaCurrent(database)) return [];
   if (newest?.request === requestOf(region) && newest.progress.state === 'held') return [];
   const { step, sampleSize } = spec.rollout;
   const input = { deploymentName: temporal.deployment, buildId, stepMs: readSeconds(step) * 1_000, sampleSize };
   return [{ kind: 'startRollout', input }];
 }
+
+const isSchemaCurrent = ({ failedMigration, migrations }: RegionState): boolean =>
+  failedMigration === null && migrations.includes(currentMigration);

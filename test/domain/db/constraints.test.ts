@@ -220,6 +220,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'api_key_stays_ended',
     `${insertKey({ expiresAt: `now() + interval '1 day'` })}; update api_key set expires_at = now() + interval '2 days'`,
   ],
+  ['a second failed migration', 'migration_failure_one_row', `insert into migration_failure values (false, '{}')`],
   ['a second retention floor', 'retention_floor_one_row', 'insert into retention_floor (id) values (false)'],
   ['a retention floor of no day', 'retention_floor_positive', 'update retention_floor set activity_days = 0'],
   [

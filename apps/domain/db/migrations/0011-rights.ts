@@ -49,6 +49,13 @@ export class Rights extends Migration {
         from public.referral_invoice group by organization_id, month, currency;
       create view api.schema_version as
         select name from public.schema_migration;
+      -- The newest run of the migrator that failed; empty once a later run succeeded.
+      create table public.migration_failure (
+        id boolean primary key default true constraint migration_failure_one_row check (id),
+        names text[] not null,
+        code text,
+        failed_at timestamptz not null default now()
+      );
     `);
 
     // De-identified sums across families, as a function, because a view of the daily counts would
@@ -256,7 +263,7 @@ export class Rights extends Migration {
       grant insert (organization_id, person_id, key_id, action, address, detail) on activity to org_api_operator;
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
       grant select, update (state, changed_at) on delivery_admission to org_api_operator;
-      grant select on concurrency_slot to org_api_operator;
+      grant select on concurrency_slot, migration_failure to org_api_operator;
       grant execute on function sealed_versions to org_api_operator;
       grant select (pepper_version, revoked_at, expires_at) on api_key to org_api_operator;
       grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;

@@ -4,6 +4,10 @@ import { isAdmittingSql } from './delivery-admission.ts';
 export interface RegionState {
   /** Names of the migrations that were applied, in order. */
   migrations: string[];
+  /**
+   * Migrations of the newest run that failed, with PostgreSQL's error code; null when it succeeded.
+   */
+  failedMigration: { names: string[]; code: string | null } | null;
   /** Deliveries that wait for an attempt. */
   waiting: number;
   /** Deliveries of active webhooks that are more than a minute late. */
@@ -29,6 +33,7 @@ export const readRegionStateSql = /* sql */ `
   )
   select json_build_object(
     'migrations', (select json_agg(v.name order by v.name) from api.schema_version v),
+    'failedMigration', (select json_build_object('names', f.names, 'code', f.code) from migration_failure f),
     'waiting', (select count(*) from delivery d where d.state = 'waiting'),
     'overdue', l.count,
     'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
