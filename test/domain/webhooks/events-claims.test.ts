@@ -255,4 +255,15 @@ describe('claiming deliveries', () => {
     expect(await claim()).toMatchObject([{ eventId: delivery.eventId, round: 1 }]);
     expect(await rows.deliveries(webhookId)).toMatchObject([{ sequence: 1 }]);
   });
+
+  // Regression: the relay records a start up to a second later, when the claim may be forgotten.
+  it('is claimed and numbered again when PostgreSQL forgot the claim before its start was recorded', async () => {
+    const { claim, recordStarted, pool, rows, webhookId } = await setupClaims(1);
+    const first = await claim();
+    await pool.query('update delivery set sequence = null, claimed = false, leased_until = null');
+    await pool.query('update webhook set next_sequence = 1');
+    await recordStarted(first);
+    expect(await claim()).toMatchObject([{ eventId: first[0]?.eventId, round: 1 }]);
+    expect(await rows.deliveries(webhookId)).toMatchObject([{ sequence: 1 }]);
+  });
 });

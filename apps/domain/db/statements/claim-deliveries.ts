@@ -180,7 +180,7 @@ export const recordStartedSql = /* sql */ `
   update delivery d set started = true, leased_until = null
   from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[]) as s (organization_id, webhook_id, event_id, round)
   where d.organization_id = s.organization_id and d.webhook_id = s.webhook_id and d.event_id = s.event_id
-    and d.round = s.round and not d.started`;
+    and d.round = s.round and not d.started and d.sequence is not null`;
 
 /**
  * Returns claims that were not started, so that any relay may claim them at once. `$1`…`$4`:
