@@ -65,6 +65,52 @@ describe('with the keyboard alone', () => {
     expectQuiet(visit);
   });
 
+  it('an owner adds a webhook, redelivers an event and invites a member, with visible focus', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol({ name: 'Ada Rivers' });
+    const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+    const { page } = visit;
+    const { keyboard } = page;
+
+    await page.goto(`/o/${ada.orgId}/webhooks`);
+    await at(page, 'Webhooks');
+    await tabTo(page, 'Add webhook');
+    await keyboard.press('Enter');
+    await at(page, 'Add webhook');
+    await tabTo(page, 'Endpoint URL');
+    await keyboard.type('https://hooks.example.com/events');
+    await tabTo(page, 'client.started');
+    await keyboard.press('Space');
+    await keyboard.press('Enter');
+    await at(page, 'Webhook added');
+    await tabTo(page, 'View webhook');
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'hooks.example.com', level: 1 }).waitFor();
+    await ready(page);
+
+    const webhook = await insertWebhook(t, ada);
+    const eventId = await t.make.delivery({ webhook, state: 'exhausted', attempts: [{ status: 503 }] });
+    await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries/${eventId}`);
+    await ready(page);
+    await tabTo(page, 'Redeliver');
+    await keyboard.press('Enter');
+    await page.getByText('Redelivery started').waitFor();
+
+    await page.goto(`/o/${ada.orgId}/members`);
+    await ready(page);
+    await tabTo(page, 'Invite member');
+    await keyboard.press('Enter');
+    await at(page, 'Invite member');
+    await tabTo(page, 'Email address');
+    await keyboard.type('nina@example.org');
+    await tabTo(page, 'Name');
+    await keyboard.type('Nina Ortiz');
+    await keyboard.press('Enter');
+    await at(page, 'Invitation created');
+    await tabTo(page, 'Copy Invitation link, to copy');
+    expectQuiet(visit);
+  });
+
   it('a refused form focuses and announces its first problem', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
