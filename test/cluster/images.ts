@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import type { Cluster } from './cluster.ts';
 import { runCommand } from './command.ts';
 import type { Image } from './release.ts';
@@ -38,18 +40,36 @@ async function build(tag: string): Promise<Built> {
 }
 
 /** The same image with one more migration, which fails: what a bad release looks like. */
-export async function buildBrokenImage(cluster: Cluster, from: Image, tag: string): Promise<Image> {
-  const work = mkdtempSync(path.join(tmpdir(), 'org-api-broken-'));
-  const file = path.join(work, 'index.ts');
+export function buildBrokenImage(cluster: Cluster, from: Image, tag: string): Promise<Image> {
+  return buildChangedImage(cluster, { from, tag, target: '/app/apps/domain/db/migrations/index.ts' }, (file) => {
+    const migrations = readFileSync(path.join(repository, 'apps/domain/db/migrations/index.ts'), 'utf8');
+    writeFileSync(file, withFailingMigration(migrations));
+  });
+}
+
+/** The same image with workflows that cannot replay the histories of its own. */
+export async function buildIncompatibleImage(cluster: Cluster, from: Image, tag: string): Promise<Image> {
+  const workflowsPath = path.join(repository, 'test/workflows/altered/index.ts');
+  const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  return buildChangedImage(cluster, { from, tag, target: '/app/workflows.bundle.json' }, (file) =>
+    writeWorkflowBundle(file, bundle),
+  );
+}
+
+/** An image with one file replaced and its tag as the build id; loads it. */
+async function buildChangedImage(
+  cluster: Cluster,
+  { from, tag, target }: { from: Image; tag: string; target: string },
+  write: (file: string) => void,
+): Promise<Image> {
+  const work = mkdtempSync(path.join(tmpdir(), 'org-api-changed-'));
+  const file = path.join(work, 'file');
   const archive = path.join(work, 'image.tar');
   const buildah = (...args: string[]) => runCommand('buildah', args, { env: process.env, timeoutMs: 300_000 });
   const container = (await buildah('from', '--pull-never', `docker-archive:${archiveOf(from)}`)).trim();
   try {
-    writeFileSync(
-      file,
-      withFailingMigration(readFileSync(path.join(repository, 'apps/domain/db/migrations/index.ts'), 'utf8')),
-    );
-    await buildah('copy', container, file, '/app/apps/domain/db/migrations/index.ts');
+    write(file);
+    await buildah('copy', container, file, target);
     await buildah('config', '--env', `ORG_API_BUILD_ID=${tag}`, container);
     const committed = (await buildah('commit', '--quiet', container, `${name}:${tag}`)).trim();
     await buildah('push', '--quiet', committed, `docker-archive:${archive}:${name}:${tag}`);

@@ -1,5 +1,6 @@
 import type { Cluster } from './cluster.ts';
 import { CommandFailed } from './command.ts';
+import { releaseByOperator } from './operator.ts';
 import { assertServes, createRandom, deletePods, evictPods } from './pods.ts';
 import type { Image, Release } from './release.ts';
 import { assertSecondLogins, type Rotated, rotateSecrets } from './rotation.ts';
@@ -15,8 +16,10 @@ export interface Operation {
 }
 
 export interface OperationsOptions {
-  /** Two good versions, and one whose migration fails. */
-  images: { first: Image; second: Image; broken: Image };
+  /** Two good versions, one whose migration fails, and one whose workflows cannot replay. */
+  images: { first: Image; second: Image; broken: Image; incompatible: Image };
+  /** Regions beside which an operator runs. */
+  operated: readonly Operated[];
   /** Base URL of the receiver. */
   receiver: string;
   /** What pods are chosen by. */
@@ -28,7 +31,7 @@ export interface OperationsOptions {
 export function listOperations(
   cluster: Cluster,
   regions: readonly Operated[],
-  { images, receiver, seed, report }: OperationsOptions,
+  { images, operated, receiver, seed, report }: OperationsOptions,
 ): Operation[] {
   const each = (work: (region: Operated) => Promise<void>) => async () => {
     for (const region of regions) await work(region);
@@ -44,6 +47,13 @@ export function listOperations(
         await release.upgrade(images.second);
         await assertServes(cluster, release, images.second);
       }),
+    },
+    {
+      name: 'a release that the operator holds, and one that it lets through',
+      async run() {
+        const { first: compatible, second: current, incompatible } = images;
+        for (const region of operated) await releaseByOperator(cluster, region, { current, incompatible, compatible });
+      },
     },
     { name: 'scale up', run: each(({ release }) => release.upgrade(images.second, { values: replicas(4) })) },
     { name: 'scale down', run: each(({ release }) => release.upgrade(images.second, { values: replicas(2) })) },

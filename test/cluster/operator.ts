@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from './cluster.ts';
+import { CommandFailed } from './command.ts';
 import { startGrant } from './events.ts';
 import { type Installation, waitUntilSettled } from './installation.ts';
 import { readArrivals } from './receiver.ts';
@@ -14,7 +15,7 @@ const replay = 'declared-again';
 /** Events that are sent twice: first by themselves, then by the replay. */
 const eventCount = 20;
 const settleDeadlineMs = 60_000;
-const completeDeadlineMs = 120_000;
+const waitDeadlineMs = 120_000;
 
 /** Installs the definitions, which a chart that creates a Region needs first. */
 export async function installDefinitions(cluster: Cluster, namespace: string): Promise<void> {
@@ -75,18 +76,32 @@ export async function declareWebhook(
   return { endpoint: subscription, webhookId, secret };
 }
 
+interface Condition {
+  type: string;
+  status: string;
+  reason: string;
+}
+
+interface Job {
+  metadata: { name: string };
+  spec: { template: { spec: { containers: { image: string }[] } } };
+}
+
+interface RegionStatus {
+  workers: { currentBuild?: string; rampingBuild?: string };
+  conditions: Condition[];
+}
+
 interface Replayed {
   matched?: number;
   redelivered?: number;
   failed?: number;
-  conditions?: { type: string; status: string }[];
+  conditions?: Condition[];
 }
 
 /**
  * Sends the events of the declared webhook again by a DeliveryReplay, and kills the pod that leads
- * meanwhile. Uninstalls the operator at the end: the webhook stays, and the events of the load that
- * follows reach it without one. Returns what is wrong: the counts in the status must be those of
- * the receiver.
+ * meanwhile. Returns what is wrong: the counts in the status must be those of the receiver.
  */
 export async function replayEvents(
   cluster: Cluster,
@@ -114,12 +129,16 @@ export async function replayEvents(
   ]);
   const read = async (object: string, field: string) =>
     cluster.kubectl(['get', object, '-n', namespace, '-o', `jsonpath={${field}}`]);
-  await waitUntil(async () => Number(await read(`deliveryreplay/${replay}`, '.status.redelivered')) > 0);
+  await waitUntil(
+    async () => Number(await read(`deliveryreplay/${replay}`, '.status.redelivered')) > 0,
+    'the replay sent nothing',
+  );
   const leader = await read('lease/org-api-operator', '.spec.holderIdentity');
   await cluster.kubectl(['delete', 'pod', leader, '-n', namespace, '--force', '--grace-period=0']);
   const status = async () => JSON.parse(await read(`deliveryreplay/${replay}`, '.status')) as Replayed;
-  await waitUntil(async () =>
-    Boolean((await status()).conditions?.some((one) => one.type === 'Complete' && one.status === 'True')),
+  await waitUntil(
+    async () => Boolean((await status()).conditions?.some((one) => one.type === 'Complete' && one.status === 'True')),
+    'the replay did not complete',
   );
   const problems: string[] = [];
   const next = await read('lease/org-api-operator', '.spec.holderIdentity');
@@ -134,8 +153,74 @@ export async function replayEvents(
       `the operator: a replay of ${first.size} events says ${matched} matched, ${redelivered} redelivered, ` +
         `${failed} failed; the receiver counted ${received}`,
     );
-  await uninstallOperator(cluster, namespace);
   return problems;
+}
+
+/**
+ * Releases an image whose workflows cannot replay, which the operator must hold while deliveries go
+ * on, and then one that can. Uninstalls the operator at the end: the declared webhook stays, and the
+ * events that follow reach it without one. @throws Error when a release ends otherwise.
+ */
+export async function releaseByOperator(
+  cluster: Cluster,
+  { release, pool }: Pick<Installation, 'pool'> & { release: Release },
+  { current, incompatible, compatible }: { current: Image; incompatible: Image; compatible: Image },
+): Promise<void> {
+  const { namespace } = release;
+  const spec = { ...regionValues.operator.region.spec, workers: { rollout: { step: '5s', sampleSize: 20 } } };
+  const values = { operator: { rollout: { enabled: true }, region: { spec } } };
+  const read = async () => {
+    const region = await cluster.kubectl(['get', 'region/region', '-n', namespace, '-o', 'json']);
+    const { status } = JSON.parse(region) as { status: RegionStatus };
+    return { ...status, replay: status.conditions.find(({ type }) => type === 'ReplayVerified') };
+  };
+  try {
+    await release.upgrade(current, { values });
+    if (await isTaken(release.upgrade(incompatible, { values, timeout: '90s' })))
+      throw new Error('helm took a release whose build cannot replay for a good one');
+    const { replay, workers } = await read();
+    if (replay?.status !== 'False' || replay.reason !== 'ReplayFailed')
+      throw new Error(`a build that cannot replay has ReplayVerified ${replay?.status} (${replay?.reason})`);
+    if (workers.currentBuild !== current.tag || workers.rampingBuild !== undefined)
+      throw new Error(`a build that cannot replay takes traffic: ${JSON.stringify(workers)}`);
+    const delivered = await countDelivered(pool);
+    await waitUntil(async () => (await countDelivered(pool)) > delivered, 'no delivery was made during a held rollout');
+    await deleteMigrationJobs(cluster, namespace, incompatible);
+    await release.upgrade(compatible, { values });
+    await waitUntil(async () => {
+      const now = await read();
+      return now.replay?.status === 'True' && now.workers.currentBuild === compatible.tag;
+    }, 'a build that can replay did not become current');
+    await release.upgrade(current);
+  } finally {
+    await uninstallOperator(cluster, namespace);
+  }
+}
+
+/** Deletes the migration Jobs of an image: Helm keeps those of a release that it refused. */
+async function deleteMigrationJobs(cluster: Cluster, namespace: string, image: Image): Promise<void> {
+  const jobs = ['jobs', '-n', namespace, '-l', 'app.kubernetes.io/component=migrations'];
+  const { items } = JSON.parse(await cluster.kubectl(['get', ...jobs, '-o', 'json'])) as { items: Job[] };
+  for (const { metadata, spec } of items)
+    if (spec.template.spec.containers.some((one) => one.image === `${image.repository}:${image.tag}`))
+      await cluster.kubectl(['delete', `job/${metadata.name}`, '-n', namespace]);
+}
+
+async function isTaken(upgrade: Promise<void>): Promise<boolean> {
+  try {
+    await upgrade;
+    return true;
+  } catch (error) {
+    if (error instanceof CommandFailed) return false;
+    throw error;
+  }
+}
+
+async function countDelivered(pool: Installation['pool']): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `select count(*)::int as count from delivery where state = 'delivered'`,
+  );
+  return rows[0]?.count ?? 0;
 }
 
 /** Deletes what was declared, which needs the operator, and then the operator. */
@@ -159,8 +244,8 @@ function countArrivals(
   });
 }
 
-async function waitUntil(isTrue: () => Promise<boolean>): Promise<void> {
-  for (const giveUpAt = performance.now() + completeDeadlineMs; !(await isTrue()); await wait(500))
-    if (performance.now() > giveUpAt)
-      throw new Error(`the replay did not complete within ${completeDeadlineMs / 1_000} s`);
+/** @throws Error with `problem` when it is not true in time. */
+async function waitUntil(isTrue: () => Promise<boolean>, problem: string): Promise<void> {
+  for (const giveUpAt = performance.now() + waitDeadlineMs; !(await isTrue()); await wait(500))
+    if (performance.now() > giveUpAt) throw new Error(problem);
 }

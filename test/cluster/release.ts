@@ -5,6 +5,9 @@ import type { Cluster } from './cluster.ts';
 import type { RegionSecrets } from './installation.ts';
 import type { RegionServers } from './servers.ts';
 
+/** More revisions than the test makes: Helm keeps 10, and the last rollback is to one of the first. */
+const history = ['--history-max', '30'];
+
 const chart = fileURLToPath(new URL('../../charts/org-api', import.meta.url));
 
 export interface Image {
@@ -83,12 +86,11 @@ export function releaseOf(
       // As the guide has it: not --wait-for-jobs, as new pods are unready until the migrations are
       // through.
       const args = ['upgrade', '--install', name, chart, '-n', namespace, '-f', valuesFile, '--wait'];
-      await cluster.helm([...args, '--timeout', timeout], { timeoutMs: 300_000 });
+      await cluster.helm([...args, '--timeout', timeout, ...history], { timeoutMs: 300_000 });
     },
     async rollback(to) {
-      await cluster.helm(['rollback', name, String(to), '-n', namespace, '--wait', '--timeout', '180s'], {
-        timeoutMs: 300_000,
-      });
+      const args = ['rollback', name, String(to), '-n', namespace, '--wait', '--timeout', '180s'];
+      await cluster.helm([...args, ...history], { timeoutMs: 300_000 });
     },
     currentRevision: revision,
     async uninstall() {

@@ -5,7 +5,7 @@ import { fixturePath } from '#test/fixtures.ts';
 import { type Cluster, findFreeAddresses, getCluster } from './cluster.ts';
 import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
-import { buildBrokenImage, buildImages } from './images.ts';
+import { buildBrokenImage, buildImages, buildIncompatibleImage } from './images.ts';
 import { fillRegion, type Installation, makeSecrets, waitUntilSettled } from './installation.ts';
 import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated } from './operations.ts';
@@ -47,7 +47,12 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   const cluster = await getCluster(report);
   const [first, second] = await buildImages(cluster, ['test-1', 'test-2'], report);
   if (first === undefined || second === undefined) throw new Error('no images were built');
-  const broken = quick ? null : await buildBrokenImage(cluster, second, 'test-3');
+  const bad = quick
+    ? { broken: second, incompatible: second }
+    : {
+        broken: await buildBrokenImage(cluster, second, 'test-3'),
+        incompatible: await buildIncompatibleImage(cluster, second, 'test-4'),
+      };
   const servers = await startServers(regions, cluster.hostAddress, report);
   const pools = servers.regions.map(({ ownerUrl }) => new pg.Pool({ connectionString: ownerUrl, max: 2 }));
   try {
@@ -76,8 +81,8 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     }
     if (!quick) problems.push(...(await probe(cluster, installed, first, report)));
     report(`pods are chosen by the seed ${seed}`);
-    const images = { first, second, broken: broken ?? second };
-    const operations = listOperations(cluster, installed, { images, receiver, seed, report });
+    const images = { first, second, ...bad };
+    const operations = listOperations(cluster, installed, { images, operated, receiver, seed, report });
     const { figures, failed } = await operateUnderLoad(
       cluster,
       installed,
