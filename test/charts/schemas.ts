@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { getModule } from '#test/chart-tools.ts';
+import { getModule, getTool } from '#test/chart-tools.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 
 /** The Kubernetes whose API the chart is checked against, and the CRDs that it makes objects of. */
@@ -47,6 +48,31 @@ export function getOwnSchemas(): string {
     for (const text of texts) writeCrd(text, write);
   });
 }
+
+/**
+ * The same of the kinds by which Argo CD and Flux deploy. The module of Flux that declares HelmRelease
+ * has its Go types alone, so its definition is generated from them as Flux does.
+ */
+export function getDeployerSchemas(): string {
+  return keepSchemas('deployers-1', (write) => {
+    for (const [module, file] of deployerCrds)
+      writeCrd(readFileSync(path.join(getModule(module), file), 'utf8'), write);
+    const generate = ['crd', 'paths=./v2/...', 'output:crd:stdout'];
+    const { status, stdout, stderr } = spawnSync(getTool('controller-gen'), generate, {
+      cwd: getModule('github.com/fluxcd/helm-controller/api@v1.5.0'),
+      env: { ...process.env, GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+      encoding: 'utf8',
+      maxBuffer: 16 * 1024 * 1024,
+    });
+    if (status !== 0) throw new Error(`controller-gen: ${stderr}`);
+    writeCrd(stdout, write);
+  });
+}
+
+const deployerCrds = [
+  ['github.com/argoproj/argo-cd/v3@v3.3.0', 'manifests/crds/application-crd.yaml'],
+  ['github.com/fluxcd/source-controller@v1.8.0', 'config/crd/bases/source.toolkit.fluxcd.io_gitrepositories.yaml'],
+] as const;
 
 type WriteSchema = (kind: Kind, schema: Schema) => void;
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
 import { cacheFolder, userCache } from '../../apps/dev/servers/cache-folder.ts';
 
-/** A program that checks charts, and the Go package that it is built from. */
+/** A program that checks charts or an installation, and the Go package that it is built from. */
 interface Tool {
   package: string;
   version: string;
@@ -40,6 +40,19 @@ const tools = {
   'kube-linter': { package: 'golang.stackrox.io/kube-linter/cmd/kube-linter', version: 'v0.7.5', probe: ['version'] },
   // The Lua interpreter with which Argo CD runs health scripts.
   glua: { package: 'github.com/yuin/gopher-lua/cmd/glua', version: 'v1.1.2', probe: ['-v'] },
+  // Generates the definition of a custom resource from Go types.
+  'controller-gen': {
+    package: 'sigs.k8s.io/controller-tools/cmd/controller-gen',
+    version: 'v0.20.0',
+    probe: ['--version'],
+  },
+  // Enforces NetworkPolicies in test/cluster.
+  'kube-router': {
+    package: 'github.com/cloudnativelabs/kube-router/cmd/kube-router',
+    version: 'v1.6.1',
+    probe: ['--version'],
+    inModule: 'github.com/cloudnativelabs/kube-router',
+  },
   // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with an
   // empty cache of Go, and not far more.
   promtool: {

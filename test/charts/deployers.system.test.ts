@@ -1,0 +1,45 @@
+/** The examples of the guide for Argo CD and Flux, checked with the definitions of their kinds. */
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { getTool } from '#test/chart-tools.ts';
+import { blocksOf, readPage } from './documents.ts';
+import { getDeployerSchemas, getSchemas } from './schemas.ts';
+
+const buildMs = 900_000;
+const page = readPage(path.join(import.meta.dirname, '../../docs/operations/deploy-with-argo-cd-or-flux.md'));
+const examples = blocksOf(page, 'yaml').join('\n---\n');
+
+describe('the examples for Argo CD and Flux', { timeout: buildMs }, () => {
+  let validate: (text: string) => { status: number | null; told: string };
+  beforeAll(() => {
+    const program = getTool('kubeconform');
+    const folders = [getSchemas(), getDeployerSchemas()];
+    const locations = folders.flatMap((folder) => [
+      '-schema-location',
+      `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`,
+    ]);
+    validate = (input) => {
+      const options = ['-strict', '-summary', ...locations];
+      const { status, stdout, stderr } = spawnSync(program, options, { input, encoding: 'utf8' });
+      return { status, told: `${stdout}${stderr}` };
+    };
+  }, buildMs);
+
+  it('are accepted by the definitions of their kinds', () => {
+    const { status, told } = validate(examples);
+
+    expect(told).toMatch(/4 resources found .* Valid: 4, Invalid: 0, Errors: 0, Skipped: 0/);
+    expect(status).toBe(0);
+  });
+
+  it.each([
+    ['a field of an Application', 'selfHeal:', 'selfHeals:'],
+    ['a field of a GitRepository', 'branch:', 'branches:'],
+    ['a field of a HelmRelease', 'remediateLastFailure:', 'remediateLast:'],
+    ['a value of a HelmRelease', 'strategy: rollback', 'strategy: undo'],
+  ])('are refused with another name of %s', (_, from, to) => {
+    expect(examples).toContain(from);
+    expect(validate(examples.replace(from, to)).status).toBe(1);
+  });
+});
