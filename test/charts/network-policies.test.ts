@@ -66,6 +66,11 @@ describe('NetworkPolicies', () => {
     expect(rule.to[1].ipBlock.except).toContain('2a00::/16');
   });
 
+  it('allow webhooks egress to IPv4 alone when IPv6 is turned off', () => {
+    const rule = towardsReceivers({ networkPolicy: { webhooks: { ipv6: false } } });
+    expect(rule.to.map((peer: Manifest) => peer.ipBlock.cidr)).toEqual(['0.0.0.0/0']);
+  });
+
   it('allow webhooks egress to what WEBHOOK_ALLOW names', () => {
     const rule = towardsReceivers({ worker: { webhookAllow: ['10.1.2.3', '10.9.0.0/16', 'fd00::5'] } });
     expect(rule.to.slice(2)).toEqual(

@@ -13,6 +13,8 @@ export interface Cluster {
   hostAddress: string;
   /** Addresses of Services, as a block (IPv4). */
   serviceRange: string;
+  /** The node, when this machine is it: the cluster that `up` brings up. */
+  localNode: { name: string; env: NodeJS.ProcessEnv } | null;
   kubectl(args: readonly string[], options?: Partial<CommandOptions>): Promise<string>;
   helm(args: readonly string[], options?: Partial<CommandOptions>): Promise<string>;
   /** Creates or changes objects; `manifests` as JSON. */
@@ -57,6 +59,7 @@ export async function getCluster(
   return {
     hostAddress,
     serviceRange: environment.CLUSTER_SERVICE_RANGE || (await findServiceRange(run)),
+    localNode: hostAddress === nodeAddress ? { name: nodeName, env } : null,
     kubectl: (args, options) => run('kubectl', args, options),
     helm: (args, options) => run('helm', args, options),
     async apply(namespace, manifests) {
@@ -139,6 +142,7 @@ function listReservedAddresses(range: string): string[] {
 
 /** What `up` gives the machine on the pods' bridge. */
 const nodeAddress = '10.211.0.1';
+const nodeName = 'node1';
 
 /** Runs `up` and reads the settings that its last line names. */
 async function bringUp(report: (line: string) => void): Promise<Access> {

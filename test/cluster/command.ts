@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
  * A program of the cluster's tools (kubectl, helm, buildah) refused or could not be run; the
@@ -48,4 +48,12 @@ export function runCommand(program: string, args: readonly string[], options: Co
     child.stdin.on('error', () => {}); // a program that reads nothing closes it early
     child.stdin.end(input);
   });
+}
+
+/** Ends a program that was started and is not waited for. */
+export async function endProgram(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  await ended;
 }

@@ -10,9 +10,6 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 /**
  * Does what NOTES.txt says about `helm test`: makes the operator's own organization, keeps its
  * secrets in a Secret, tells the release its webhook, and runs the test. Returns the test's lines.
- *
- * NetworkPolicies are accepted and not enforced by the cluster that `up` brings up, so that the
- * probe alone may reach its address is proven here for the address policy only.
  */
 export async function testRelease(
   cluster: Cluster,

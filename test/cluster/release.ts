@@ -129,9 +129,13 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
     },
     migrations: { resources, backoffLimit: 1 },
     networkPolicy: {
+      webhooks: { ipv6: false }, // kube-router 1 has IPv4 only, and fails at IPv6 blocks
+      dns: { to: host }, // the name server of `up` listens on the node
       database: { to: host, port: portOf(servers.podOwnerUrl) },
       redis: { to: host, port: portOf(servers.redisUrl) },
       temporal: { to: host, port: Number(rest[0]) },
+      // An engine judges a connection to a Service by the pod's address, which `webhookAllow` lacks.
+      extraEgress: [{ to: [{ podSelector: { matchLabels: { app: 'receiver' } } }] }],
     },
   };
 }

@@ -10,6 +10,7 @@ import { fillRegion, type Installation, makeSecrets, waitUntilSettled } from './
 import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated } from './operations.ts';
 import { declareWebhook, installDefinitions, regionValues, replayEvents } from './operator.ts';
+import { startPolicies } from './policies.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
 import { compareAnswers, startReads } from './reads.ts';
@@ -54,6 +55,10 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
         incompatible: await buildIncompatibleImage(cluster, second, 'test-4'),
       };
   const servers = await startServers(regions, cluster.hostAddress, report);
+  const policies = await startPolicies(cluster, { isWanted: !quick, report }).catch(async (error: unknown) => {
+    await servers.stop();
+    throw error;
+  });
   const pools = servers.regions.map(({ ownerUrl }) => new pg.Pool({ connectionString: ownerUrl, max: 2 }));
   try {
     await makeNamespace(cluster);
@@ -72,6 +77,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
       await declareOne(cluster, region, { image: first, receiver, webhookSecrets, report });
     await startReceiver(cluster, { namespace, image: `${first.repository}:${first.tag}`, secrets: webhookSecrets });
     const problems = await checkAnswers(installed, report);
+    problems.push(...(await policies.check(installed)));
     await deliverOne(cluster, installed, report);
     for (const region of operated) problems.push(...(await replayEvents(cluster, region, report)));
     for (const region of installed) {
@@ -96,6 +102,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   } finally {
     for (const pool of pools) await pool.end();
     await servers.stop();
+    await policies.stop();
     if (!keep) await cluster.stop();
   }
 }

@@ -1,0 +1,98 @@
+import type { Cluster } from './cluster.ts';
+import { startPolicyEngine } from './policy-engine.ts';
+import type { Release } from './release.ts';
+import type { RegionServers } from './servers.ts';
+
+/** One connection that a policy allows, or refuses. */
+interface Connection {
+  from: string;
+  to: string;
+  /** `host:port` as the pod reaches it. */
+  target: string;
+  isAllowed: boolean;
+}
+
+/** The check of NetworkPolicies, and what enforces them while the test runs. */
+export interface Policies {
+  /** Returns every connection of the releases that is not as their NetworkPolicies say. */
+  check(regions: readonly { release: Release; servers: RegionServers }[]): Promise<string[]>;
+  stop(): Promise<void>;
+}
+
+/** Has NetworkPolicies enforced from now on, if that is wanted and the cluster is `up`'s. */
+export async function startPolicies(
+  cluster: Cluster,
+  { isWanted, report }: { isWanted: boolean; report: (line: string) => void },
+): Promise<Policies> {
+  const engine = isWanted ? await startPolicyEngine(cluster, report) : null;
+  return {
+    async check(regions) {
+      const problems: string[] = [];
+      for (const region of engine === null ? [] : regions)
+        problems.push(...(await checkConnections(cluster, region, report)));
+      return problems;
+    },
+    stop: async () => engine?.stop(),
+  };
+}
+
+/**
+ * Connects from pods to what their NetworkPolicy allows and to what it refuses. What it refuses is
+ * connected to from a pod without a policy as well, so that the server is known to answer.
+ */
+async function checkConnections(
+  cluster: Cluster,
+  { release, servers }: { release: Release; servers: RegionServers },
+  report: (line: string) => void,
+): Promise<string[]> {
+  const connections = await listConnections(cluster, release, servers);
+  const problems: string[] = [];
+  for (const { from, to, target, isAllowed } of connections)
+    if ((await connects(cluster, release, from, target)) !== isAllowed)
+      problems.push(`${from} ${isAllowed ? 'cannot' : 'can'} connect to ${to}, against its NetworkPolicy`);
+  const right = connections.length - problems.length;
+  report(`${servers.region}: ${right} of ${connections.length} connections are as NetworkPolicies say`);
+  return problems;
+}
+
+async function listConnections(cluster: Cluster, release: Release, servers: RegionServers): Promise<Connection[]> {
+  const database = { to: 'PostgreSQL', target: hostOf(servers.podOwnerUrl) };
+  const redis = { to: 'Redis', target: hostOf(servers.redisUrl) };
+  const temporal = { to: 'Temporal', target: servers.temporalAddress };
+  const api = { to: 'the API', target: await addressOf(cluster, release, 'api', 'http') };
+  const metrics = { to: 'metrics of a worker', target: await addressOf(cluster, release, 'worker', 'metrics') };
+  const from = (pods: string, targets: { to: string; target: string }[], isAllowed: boolean) =>
+    targets.map((target) => ({ from: `deployment/${pods}`, ...target, isAllowed }));
+  return [
+    ...from(`${release.name}-api`, [database, redis], true),
+    ...from(`${release.name}-api`, [temporal, metrics], false),
+    ...from(`${release.name}-worker`, [database, temporal], true),
+    ...from(`${release.name}-worker`, [redis, api], false),
+    ...from('receiver', [redis, temporal, api, metrics], true),
+  ];
+}
+
+function hostOf(url: string): string {
+  const { hostname, port } = new URL(url);
+  return `${hostname}:${port}`;
+}
+
+/** The address of one pod that is ready, with the number of a port of its container. */
+async function addressOf(cluster: Cluster, { name, namespace }: Release, component: string, port: string) {
+  const selector = `app.kubernetes.io/instance=${name},app.kubernetes.io/component=${component}`;
+  const list = ['get', 'pods', '-n', namespace, '-l', selector, '--field-selector=status.phase=Running'];
+  const path = `{.items[0].status.podIP}:{.items[0].spec.containers[0].ports[?(@.name=="${port}")].containerPort}`;
+  return cluster.kubectl([...list, '-o', `jsonpath=${path}`]);
+}
+
+const connect = `
+  const [host, port] = process.argv[1].split(':');
+  const socket = require('node:net').connect({ host, port, timeout: 3000 });
+  const end = (answer) => () => { console.log(answer); process.exit(); };
+  socket.on('connect', end('connected')).on('timeout', end('refused')).on('error', end('refused'));
+`;
+
+async function connects(cluster: Cluster, { namespace }: Release, from: string, target: string): Promise<boolean> {
+  const said = await cluster.kubectl(['exec', '-n', namespace, from, '--', 'node', '-e', connect, target]);
+  return said.trim() === 'connected';
+}

@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { setTimeout as wait } from 'node:timers/promises';
+import { getTool } from '#test/chart-tools.ts';
+import type { Cluster } from './cluster.ts';
+import { endProgram, runCommand } from './command.ts';
+
+const startDeadlineMs = 30_000;
+const chain = 'KUBE-ROUTER-FORWARD';
+
+/** What enforces NetworkPolicies while the test runs. */
+export interface PolicyEngine {
+  /** Ends it and removes its rules of the firewall. Can be called twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the firewall of kube-router beside the node that `up` made: its network plugin enforces no
+ * NetworkPolicy. Returns null, and reports why, on another cluster or without the tools.
+ */
+export async function startPolicyEngine(
+  { localNode: node, serviceRange }: Pick<Cluster, 'localNode' | 'serviceRange'>,
+  report: (line: string) => void,
+): Promise<PolicyEngine | null> {
+  const tools = ['ipset', 'iptables'];
+  const missing = tools.filter((tool) => spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0);
+  if (node === null || missing.length > 0) {
+    const why = node === null ? 'the node is another machine' : `kube-router needs ${missing.join(', ')}`;
+    report(`NetworkPolicies are not checked: ${why}`);
+    return null;
+  }
+  const { env, name } = node;
+  const program = getTool('kube-router');
+  const kubeconfig = `--kubeconfig=${env.KUBECONFIG}`;
+  const parts = ['--run-firewall=true', '--run-router=false', '--run-service-proxy=false'];
+  const pages = ['--health-port=0', '--metrics-port=0'];
+  const place = [kubeconfig, `--hostname-override=${name}`, `--service-cluster-ip-range=${serviceRange}`];
+  const child = spawn(program, [...parts, ...pages, ...place], { env, stdio: 'ignore' });
+  const stop = async () => {
+    await endProgram(child);
+    await runCommand(program, ['--cleanup-config', kubeconfig], { env });
+  };
+  try {
+    await waitForRules(child);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  report('NetworkPolicies are enforced by kube-router');
+  return { stop };
+}
+
+/** @throws Error when it ends, or writes none. */
+async function waitForRules(child: ChildProcess): Promise<void> {
+  for (const giveUpAt = performance.now() + startDeadlineMs; performance.now() < giveUpAt; await wait(250)) {
+    if (child.exitCode !== null) throw new Error(`kube-router ended with ${child.exitCode}`);
+    if (spawnSync('iptables', ['-S', chain]).status === 0) return;
+  }
+  throw new Error('kube-router wrote no rules');
+}
