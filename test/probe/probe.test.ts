@@ -56,7 +56,7 @@ describe('the operator’s probe', () => {
     const { orgctl, owner, createProbe } = await setupProbe();
     const first = (await createProbe()).json<ProbeSecret>();
     const again = await createProbe();
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('There is a probe already') });
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('A probe exists') });
 
     const renewed = (await createProbe('--renew', 'yes')).json<ProbeSecret>();
 
