@@ -82,9 +82,7 @@ export function readConfig(
   const regions = [...new Set((flags.regions ?? 'us').split(',').map((text) => text.trim()))];
   const unknown = regions.filter((text) => !isRegion(text));
   if (unknown.length > 0)
-    throw new SettingsRefused([
-      `--regions: ${unknown.join(', ')} is no region; there are ${regionCodes.join(' and ')}`,
-    ]);
+    throw new SettingsRefused([`--regions: ${unknown.join(', ')} is not a region; use ${regionCodes.join(' or ')}`]);
   const dataFiles = (flags.data ?? []).map((file) => path.resolve(file));
   return { regions: regions as Region[], dataFiles, samples: !flags['no-samples'], ...readStackSettings(environment) };
 }
@@ -103,7 +101,7 @@ function parseFlags(args: string[]) {
     });
     // Positional arguments after `--data A` are further files. Without --data they are a mistake.
     if (positionals.length > 0 && values.data === undefined)
-      throw new SettingsRefused([`${positionals[0]} is no option; see npm start -- --help`]);
+      throw new SettingsRefused([`${positionals[0]} is not an option; see npm start -- --help`]);
     return { ...values, data: [...(values.data ?? []), ...positionals] };
   } catch (error) {
     if (error instanceof SettingsRefused) throw error;

@@ -106,7 +106,7 @@ function noteInstalled(lock) {
 async function inTurn(work) {
   mkdirSync(path.dirname(turnFile), { recursive: true });
   for (let waits = 0; !takeTurn(); waits += 1) {
-    if (waits === 0) console.log('Another install is under way in this folder: waiting for it.');
+    if (waits === 0) console.log('Another installation runs in this folder; waiting for it.');
     await wait(500);
   }
   const renewal = setInterval(() => touch(turnFile), 1_000);

@@ -61,7 +61,7 @@ function parse(args: string[]) {
     ),
   });
   const { region = 'us', org, maker, scopes, expires, revoke } = values as Record<string, string | undefined>;
-  if (!isRegion(region)) throw new SettingsRefused([`--region: there are ${regionCodes.join(' and ')}`]);
+  if (!isRegion(region)) throw new SettingsRefused([`--region: use ${regionCodes.join(' or ')}`]);
   if (revoke !== undefined) return { region, revoke };
   return org === undefined || maker === undefined || scopes === undefined
     ? null
@@ -94,8 +94,7 @@ async function assertDevelopment(database: Database): Promise<void> {
   );
   if (rows[0]?.mark !== 'on') {
     throw new SettingsRefused([
-      'this database is not a development stack’s; real keys are made in the console, by their ' +
-        'owners, with a second factor',
+      'this database is not a development stack’s; owners create real keys in the console, with a second factor',
     ]);
   }
 }
@@ -108,7 +107,7 @@ async function create(
   const asked = flags.scopes.split(',').map((text) => text.trim());
   const unknown = asked.filter((text) => !isScope(text));
   if (unknown.length > 0)
-    throw new SettingsRefused([`--scopes: ${unknown.join(', ')} is no scope; there are ${allScopes.join(', ')}`]);
+    throw new SettingsRefused([`--scopes: ${unknown.join(', ')} is not a scope; use ${allScopes.join(', ')}`]);
   const expiresAt = flags.expires === undefined ? null : new Date(flags.expires);
   if (expiresAt !== null && Number.isNaN(expiresAt.getTime()))
     throw new SettingsRefused(['--expires: give an ISO 8601 date-time, for example 2027-01-31T00:00:00Z']);

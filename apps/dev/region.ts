@@ -174,7 +174,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     start('worker', workerEnvironment, `${workerUrl}/readyz`, 'the worker is running'),
     start('console', consoleEnvironment, consoleReady, `the console is at ${consoleUrl}`),
     start('api', apiEnvironment, `${api}/readyz`, `the API answers at ${api}`),
-    start('receiver', receiverEnvironment, receiver, `the sample receiver shows what comes at ${receiver}`),
+    start('receiver', receiverEnvironment, receiver, `the sample receiver lists events at ${receiver}`),
   ]);
   const firstSample = prepared.wasEmpty ? prepared.sources.find(({ isSample }) => isSample) : undefined;
   const firstOrganization = firstSample === undefined ? undefined : organizations[0];

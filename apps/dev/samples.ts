@@ -64,7 +64,7 @@ export async function importSources(options: {
   const organizations = new Map(options.memory.organizations.map((organization) => [organization.id, organization]));
   for (const source of sources) {
     if (imported.includes(source.hash)) {
-      report(`${region}: ${source.name} was imported before; going on with its data`);
+      report(`${region}: ${source.name} was imported before; its data is kept`);
       continue;
     }
     for (const organization of await importOne(ownerUrl, source, report)) {

@@ -175,9 +175,9 @@ function stopOnSignals(): void {
     process.on(signal, () => {
       if (asked) process.exit(1);
       asked = true;
-      console.log('\n  stopping: the API drains, then the servers; once more ends this at once');
+      console.log('\n  stopping: the API drains, then the servers stop; Ctrl-C again ends this at once');
       stopAll().then(() => {
-        console.log('  stopped; the data stays for the next npm start');
+        console.log('  stopped; the next npm start continues with this data');
         process.exit(0);
       });
     });

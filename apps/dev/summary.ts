@@ -23,8 +23,8 @@ export const readPaths = [
 export function summaryOf(started: StartedRegion[], stackFile: string): string {
   return [
     ...started.flatMap(regionLines),
-    `Everything again, for programs: ${stackFile}`,
-    'Ctrl-C stops all of it; the data stays for the next npm start.',
+    `The same as JSON: ${stackFile}`,
+    'Ctrl-C stops everything. The next npm start continues with this data.',
     '',
   ].join('\n');
 }
@@ -39,7 +39,7 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
     `  Console    ${console}`,
     `  Reference  ${api}/docs`,
     `  OpenAPI    ${api}/v1/openapi.json`,
-    `  Receiver   ${receiver}/   (the sample receiver: what was delivered, as it comes)`,
+    `  Receiver   ${receiver}/   (the sample receiver lists incoming events)`,
     `  Metrics    ${metrics}/metrics`,
     ...(temporalUi === undefined ? [] : [`  Temporal   ${temporalUi}/namespaces/${temporalNamespace}/workflows`]),
   ];
@@ -49,18 +49,18 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
   lines.push('', `  Organizations and their sample keys (all seven scopes):`);
   for (const { id, name, sampleKey } of organizations)
     lines.push(`    ${id}  ${sampleKey ?? '(no active owner, so no key)'}  ${name}`);
-  lines.push('', `  The nine reads, of ${first.name}:`);
+  lines.push('', `  The nine reads of ${first.name}:`);
   for (const path of readPaths)
     lines.push(`    curl -H 'Authorization: Bearer ${first.sampleKey}' ${api}/v1/orgs/${first.id}${path}`);
   lines.push(
     '',
-    `  One more key:   npm run dev:key -- --region ${region} --org ${first.id} --maker ${first.ownerUserId} ` +
+    `  Create a key:   npm run dev:key -- --region ${region} --org ${first.id} --maker ${first.ownerUserId} ` +
       '--scopes org.read,org.clients.read',
-    `  Revoke one:     npm run dev:key -- --region ${region} --revoke KEY`,
+    `  Revoke a key:   npm run dev:key -- --region ${region} --revoke KEY`,
     '',
-    '  Cause each event (by a real change, made as the platform makes it), and watch it come:',
+    '  Cause each event by a real change of the data, and watch it arrive:',
     ...eventTypes.map((type) => `    npm run -s listen -- --region ${region} --trigger ${type}`),
-    '  Make the receiver fail for half a minute, to watch the retries:',
+    '  Make the receiver fail for half a minute, and watch the retries:',
     `    curl -X POST '${receiver}/fail?for=30s&status=503'`,
     '',
   );
@@ -74,7 +74,7 @@ function ownerLines(owner: SampleOwner | null): string[] {
   if (link === null) return ['', `  The owner of ${organizationName} signs in to the console as ${email}.`];
   return [
     '',
-    `  Enter the console as the owner of ${organizationName} (a link for once; choose a password and a second factor):`,
+    `  Open the console as the owner of ${organizationName} (one-time link; choose a password and a second factor):`,
     `    ${link}`,
   ];
 }

@@ -50,7 +50,7 @@ export async function startReceiver(
     const isOurs =
       loopback.has(request.socket.remoteAddress ?? '') && request.headers['content-type'] === 'application/json';
     if (!isOurs)
-      return send(response, 403, { error: 'forbidden', message: 'Secrets are taken as JSON, from this machine only.' });
+      return send(response, 403, { error: 'forbidden', message: 'Send secrets as JSON, from this machine only.' });
     const parsed = Secrets.safeParse(parseJson(await readBody(request)));
     if (!parsed.success)
       return send(response, 400, { error: 'invalid_request', message: 'Send {"name": ["whsec_…"]}.' });

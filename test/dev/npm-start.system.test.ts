@@ -76,7 +76,7 @@ describe('npm start', () => {
     const place = await stackPlace();
     expect(await place.command('apps/dev/main.ts', '--regions', 'eu')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('eu is no region'),
+      stderr: expect.stringContaining('eu is not a region'),
     });
     expect(await place.command('apps/dev/main.ts', '--data', 'missing.json')).toMatchObject({
       code: 1,

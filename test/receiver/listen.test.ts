@@ -80,7 +80,7 @@ describe('npm run listen on a development stack', () => {
     const target = await startTarget({ status: 204 });
     const args = ['--forward-to', target.url, '--events', 'client.started,seat.given', '--trigger', 'seat.given'];
     const listen = runListen(args, env);
-    const [, secret = ''] = await listen.says(/Its signing secret, until this ends: (whsec_\S+)/);
+    const [, secret = ''] = await listen.says(/Its signing secret while this runs: (whsec_\S+)/);
     const [, url = ''] = await listen.says(/Listening at (\S+)/);
     await listen.says(/Caused client\.started, then seat\.given/);
 
@@ -182,7 +182,7 @@ describe('npm run listen -- --verify FILE', () => {
     expect(ok).toBe(false);
     for (const check of ['timestamp_within_tolerance', 'service_signature', 'standard_signature'])
       expect(text).toMatch(new RegExp(`^FAILED {2}${check} `, 'm'));
-    expect(text).toMatch(/It does not verify: 3 of \d checks failed/);
+    expect(text).toMatch(/The delivery does not verify: 3 of \d checks failed/);
     expect(text).not.toContain(secret);
 
     expect(verify(message(headersAt(600), '\r\n'), 900).ok).toBe(true);
@@ -191,7 +191,7 @@ describe('npm run listen -- --verify FILE', () => {
   it('explains what is wrong with the file', () => {
     const options = { secrets: [secret], toleranceSeconds: 300 };
     expect(() => verifyFile({ ...options, file: '/nonexistent/file' })).toThrow(/cannot be read \(ENOENT\)/);
-    expect(() => verifyFile({ ...options, file: 'package.json' })).toThrow(/holds no request/);
+    expect(() => verifyFile({ ...options, file: 'package.json' })).toThrow(/contains no request/);
   });
 
   it('ends with exit code 1 when it does not verify', async () => {
@@ -207,9 +207,9 @@ describe('an invalid call of npm run listen', () => {
   it.each([
     [['--verify', 'x'], /needs --secret/],
     [['--forward-to', 'localhost:3000'], /give an http:\/\/ or https:\/\/ URL/],
-    [['--forward-to', 'http://127.0.0.1:1', '--events', 'a'], /a is no event type; there are client\.started/],
+    [['--forward-to', 'http://127.0.0.1:1', '--events', 'a'], /a is not an event type; use client\.started/],
     [['--secret', 'whsec_x', '--forward-to', 'http://127.0.0.1:1'], /copy the whole one/],
-    [['--forward-to', 'http://127.0.0.1:1', '--region', 'eu'], /there are us and ca/],
+    [['--forward-to', 'http://127.0.0.1:1', '--region', 'eu'], /use us or ca/],
     [['--forward-to', 'http://127.0.0.1:1', '--org', 'x'], /a UUID/],
     [['--forward-to', 'http://127.0.0.1:1', '--port=-1'], /a port/],
     [[], /Say where events go/],

@@ -50,8 +50,8 @@ export interface PostOutcome {
 
 /** Shown to the receiver's owner for an attempt that failed before anything was sent. */
 export const internalErrorExplanation =
-  'The service could not prepare the request, and nothing was sent. The fault is on our side: ' +
-  'nothing to do, the attempt does not count and is made again.';
+  'The service could not prepare the request, and nothing was sent. This is an internal error of the ' +
+  'service: the attempt does not count and is made again.';
 
 /**
  * Durations of the phases in order, whole ms; null or absent when a phase was not completed or not

@@ -30,7 +30,7 @@ export function chooseAccount(dataFolder: string, report: (line: string) => void
   const made = findAccount(OWN_ACCOUNT);
   if (made) return made;
   throw new ServerUnavailableError(
-    'PostgreSQL does not run as root and no account for it could be made here: start as an ' +
+    'PostgreSQL does not run as root and no account for it could be created: start as an ' +
       'ordinary user, or set DATABASE_URL to a PostgreSQL 15 or newer.',
   );
 }

@@ -117,7 +117,7 @@ function placesOf(stateFolder: string): { inState: string; elsewhere: string } {
 async function discardOrRefuse(folder: string, stateWasDeleted: boolean): Promise<void> {
   if (stateWasDeleted) return discardFolder(folder);
   throw new ServerUnavailableError(
-    `The password of the PostgreSQL data in ${folder} is gone (postgres.password): put it back, or delete ` +
+    `The password of the PostgreSQL data in ${folder} is missing (postgres.password): restore it, or delete ` +
       `${folder} to start again.`,
   );
 }
@@ -174,7 +174,7 @@ function checkData({ folder, data, account, binaries }: Cluster): void {
 async function initialize(cluster: Cluster, durable: boolean, report: (line: string) => void): Promise<void> {
   const { folder, data, account, binaries, password } = cluster;
   const startedAt = performance.now();
-  report(`PostgreSQL ${binaries.version}: making its data folder ${data}${account ? ` as ${account.name}` : ''}`);
+  report(`PostgreSQL ${binaries.version}: creating its data folder ${data}${account ? ` as ${account.name}` : ''}`);
   const own = (file: string) => account && chownSync(file, account.uid, account.gid);
   mkdirSync(path.dirname(folder), { recursive: true, mode: 0o755 }); // the account passes through it
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -195,7 +195,7 @@ async function initialize(cluster: Cluster, durable: boolean, report: (line: str
       ...(durable ? [] : ['--no-sync']),
     ]);
     renameSync(unfinished, data);
-    report(`PostgreSQL: data folder made (${secondsSince(startedAt)})`);
+    report(`PostgreSQL: data folder created (${secondsSince(startedAt)})`);
   } catch (error) {
     // else another process was first, with the same password
     if (!existsSync(path.join(data, 'PG_VERSION'))) throw error;
@@ -236,7 +236,7 @@ async function runInitdb({ folder, account, binaries }: Cluster, args: string[])
     const { stderr, message } = cause as Error & { stderr?: string };
     const reason = stderr?.split('\n').find((line) => /error|fatal/i.test(line)) ?? message;
     throw new ServerUnavailableError(
-      `PostgreSQL could not make its data folder in ${folder} (${reason.trim()}): fix that, or set DATABASE_URL ` +
+      `PostgreSQL could not create its data folder in ${folder} (${reason.trim()}): fix that, or set DATABASE_URL ` +
         'to a PostgreSQL 15 or newer.',
       { cause },
     );

@@ -82,7 +82,7 @@ export async function startPostgres(options: {
     const mayPass = lockIsInTheWay || launched.portWasTaken;
     if (!mayPass || performance.now() > retriesEndAt) throw refused(cluster, launched.complaint);
     if (!lockIsInTheWay) continue;
-    if (!waitIsSaid) report('PostgreSQL: the one before has not let go of its data yet, trying again for up to 10 s');
+    if (!waitIsSaid) report('PostgreSQL: the previous server still uses the data; trying again for up to 10 s');
     waitIsSaid = true;
     await wait(250);
   }
@@ -122,7 +122,7 @@ async function adopt(cluster: Cluster, report: (line: string) => void): Promise<
   while (!isGone()) {
     const port = readLastPort(cluster);
     if (port !== null) return (await answers(cluster, port, isGone, report)) ? { pid, port } : null;
-    if (performance.now() > endsAt) throw refused(cluster, `process ${pid} holds the data and does not say its port`);
+    if (performance.now() > endsAt) throw refused(cluster, `process ${pid} uses the data, and its port is not known`);
     await wait(25);
   }
   return null;

@@ -175,7 +175,7 @@ export function makeFolder(folder: string): void {
   } catch (cause) {
     const { message } = cause as Error;
     throw new ServerUnavailableError(
-      `The state folder ${folder} cannot be made (${message}): make its parent writable, or move the state folder.`,
+      `The state folder ${folder} cannot be created (${message}): make its parent writable, or move the state folder.`,
       { cause },
     );
   }

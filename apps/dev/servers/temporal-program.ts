@@ -40,7 +40,7 @@ export async function getTemporalProgram(report: Report): Promise<string> {
   const cached = cacheFolder(`temporal-${temporalVersion}`, 'temporal');
   if (await inTurn(cached, report)) return cached;
   throw new ServerUnavailableError(
-    `Temporal's server cannot be had: neither its download nor Go is within reach. Install the temporal command ` +
+    `Temporal's server is not available: neither its download nor Go can be reached. Install the temporal command ` +
       `(version ${temporalVersion} or newer), or set TEMPORAL_ADDRESS.`,
   );
 }
@@ -62,7 +62,7 @@ async function inTurn(cached: string, report: Report): Promise<boolean> {
         release();
       }
     }
-    if (waits === 0) report('Temporal: another process is getting it; waiting for that');
+    if (waits === 0) report('Temporal: another process installs it; waiting');
     while (isBuilding(lock)) await wait(500);
   }
   return true;
@@ -94,7 +94,7 @@ export async function fetchVerified(url: string, sha256: string, report: Report)
     if (!answer.ok) return null;
     const bytes = Buffer.from(await answer.arrayBuffer());
     if (createHash('sha256').update(bytes).digest('hex') === sha256) return bytes;
-    report('Temporal: the download is not the file that this version of org-api knows (SHA-256); it is not used');
+    report('Temporal: the SHA-256 of the download is not the expected one; it is not used');
     return null;
   } catch {
     return null;
@@ -113,7 +113,7 @@ function unpack(bytes: Buffer, target: string): boolean {
 
 async function build(target: string, report: Report): Promise<boolean> {
   if (spawnSync('go', ['version']).status !== 0) return false;
-  report(`Temporal: the download is out of reach; building version ${temporalVersion} with Go (about 3 minutes, once)`);
+  report(`Temporal: the download failed; building version ${temporalVersion} with Go (about 3 minutes, once)`);
   const startedAt = performance.now();
   const progress = setInterval(
     () => report(`Temporal: still building (${Math.round((performance.now() - startedAt) / 1000)} s)`),

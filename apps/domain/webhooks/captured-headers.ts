@@ -75,6 +75,6 @@ export function readHeader(headers: CapturedHeaders, name: string): Read<string>
     .flatMap(([, value]) => value ?? []);
   const [value] = values;
   if (value === undefined || value === '') return { problem: `the header ${name} is missing` };
-  if (values.length > 1) return { problem: `the header ${name} is there ${values.length} times` };
+  if (values.length > 1) return { problem: `the header ${name} occurs ${values.length} times` };
   return { value };
 }

@@ -39,7 +39,8 @@ export function checkSecrets(secrets: readonly string[]): Check {
     return { name, ok: false, explanation: 'No secret was given: give the one shown when the webhook was created.' };
   const position = secrets.findIndex((secret) => !isSecret(secret)) + 1;
   const [secret = ''] = secrets.slice(position - 1);
-  if (position === 0) return { name, ok: true, explanation: `${countOf(secrets.length, 'secret')} of the right form.` };
+  if (position === 0)
+    return { name, ok: true, explanation: `${countOf(secrets.length, 'secret')} in the correct form.` };
   return {
     name,
     ok: false,
@@ -63,12 +64,12 @@ function whatIsWrong(secret: string): string {
 export function checkHeader(name: CheckName, read: Read<{ macs: Buffer[] }>): Check {
   if ('problem' in read) {
     const explanation =
-      `This form cannot be read, ${read.problem}: capture the request as it came, before a ` +
+      `This form cannot be read, because ${read.problem}: capture the request as it was sent, before a ` +
       'proxy or framework drops or rewrites headers.';
     return { name, ok: false, explanation };
   }
   const count = read.value.macs.length;
-  const rotation = count > 1 ? '; more than one means that a rotation is under way, and any of them may match' : '';
+  const rotation = count > 1 ? '; more than one means that a secret is being rotated, and any of them may match' : '';
   return { name, ok: true, explanation: `Well formed, with ${countOf(count, 'signature')}${rotation}.` };
 }
 
@@ -76,8 +77,8 @@ export function checkHeader(name: CheckName, read: Read<{ macs: Buffer[] }>): Ch
 export function checkTimesAgree([service, standard]: number[]): Check {
   const ok = service === standard;
   const explanation = ok
-    ? 'Both forms name the same time.'
-    : `Service-Signature says t=${service} and webhook-timestamp ${standard}: one of the headers is of another ` +
+    ? 'Both forms have the same time.'
+    : `Service-Signature has t=${service} and webhook-timestamp ${standard}: one header belongs to another ` +
       'attempt, or was changed.';
   return { name: 'timestamps_agree', ok, explanation };
 }
@@ -102,11 +103,11 @@ export function checkAge(timestampSeconds: number, now: Date, toleranceSeconds: 
 export function checkId(id: string, body: Buffer): Check {
   const name = 'id_matches_body';
   const inBody = findBodyId(body);
-  if (inBody === id) return { name, ok: true, explanation: "webhook-id is the body's id: ignore a repeat by it." };
+  if (inBody === id) return { name, ok: true, explanation: "webhook-id is the body's id: use it to ignore repeats." };
   const explanation =
     inBody === null
-      ? 'The body is not the JSON of an event with an id: capture its bytes whole and before any parsing.'
-      : "webhook-id is not the body's id: the headers are of another delivery than the body, or were changed.";
+      ? 'The body is not the JSON of an event with an id: capture all its bytes, before any parsing.'
+      : "webhook-id is not the body's id: the headers belong to another delivery, or were changed.";
   return { name, ok: false, explanation };
 }
 

@@ -15,11 +15,11 @@ export interface Form {
  * or null.
  */
 const changes: { undo: (text: string) => string | null; what: string }[] = [
-  { undo: (text) => text.replace(/^\uFEFF/, ''), what: 'a byte order mark was put in front of it' },
-  { undo: (text) => text.replace(/(\r?\n)+$/, ''), what: 'a line end was added to it' },
-  { undo: (text) => writeCompact(text, (event) => event), what: 'it was parsed and written again in another spelling' },
-  { undo: (text) => writeCompact(text, inOurOrder), what: 'it was parsed and written again in another order' },
-  { undo: findInner, what: 'it was encoded as a JSON string once more' },
+  { undo: (text) => text.replace(/^\uFEFF/, ''), what: 'a byte order mark was added before it' },
+  { undo: (text) => text.replace(/(\r?\n)+$/, ''), what: 'a line break was added to it' },
+  { undo: (text) => writeCompact(text, (event) => event), what: 'it was parsed and serialized differently' },
+  { undo: (text) => writeCompact(text, inOurOrder), what: 'it was parsed and serialized in another order' },
+  { undo: findInner, what: 'it was encoded as a JSON string again' },
 ];
 
 /**
@@ -37,7 +37,7 @@ export function explainMismatch(
         ? 'Service-Signature was'
         : 'webhook-id, webhook-timestamp or webhook-signature was';
     return (
-      `The other form verifies with this secret and body, so ${changed} changed on the way or is of another ` +
+      `The other form verifies with this secret and body, so ${changed} changed on the way or belongs to another ` +
       'attempt.'
     );
   }
@@ -48,7 +48,7 @@ export function explainMismatch(
   });
   if (change) {
     return (
-      `The body is not as it was sent, ${change.what}: verify the raw bytes, before any parsing, and parse ` +
+      `The body is not what was sent, because ${change.what}: verify the raw bytes, before any parsing, and parse ` +
       'them afterwards.'
     );
   }
@@ -60,9 +60,9 @@ export function explainMismatch(
     );
   }
   return (
-    "No given secret made this signature: either the secret is another webhook's or was rotated " +
-    'out, or the body was changed; compare the secret with the one shown when the webhook was ' +
-    'made or last rotated, and verify the raw bytes, before any parsing.'
+    'No given secret gives this signature: the secret belongs to another webhook or was rotated ' +
+    'out, or the body was changed. Compare the secret with the one shown when the webhook was ' +
+    'created or last rotated, and verify the raw bytes, before any parsing.'
   );
 }
 

@@ -96,7 +96,7 @@ function checkSignature(
   const { headers, body, secrets, othersMatch } = context;
   if (signer !== null) {
     const which = secrets.length === 1 ? 'the secret' : `secret ${signer} of the ${secrets.length} well-formed ones`;
-    return { name: form.name, ok: true, explanation: `Made with ${which} for this time and body.` };
+    return { name: form.name, ok: true, explanation: `Signed with ${which} for this time and body.` };
   }
   const isSigned = (candidate: Buffer) => findSigner(form, candidate, secrets) !== null;
   return { name: form.name, ok: false, explanation: explainMismatch(form, { headers, body, othersMatch, isSigned }) };

@@ -81,9 +81,9 @@ async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack
     console.log(
       `A webhook of ${stack.organization.name} (${stack.organization.id}) sends ${options.events.join(', ')} here.`,
     );
-    console.log(`Its signing secret, until this ends: ${subscription.secret}`);
+    console.log(`Its signing secret while this runs: ${subscription.secret}`);
   }
-  console.log(`Listening at ${listener.url}/ and passing on to ${forwardTo}. Ctrl-C ends it.`);
+  console.log(`Listening at ${listener.url}/ and forwarding to ${forwardTo}. Ctrl-C stops it.`);
 }
 
 async function trigger(options: Extract<ListenOptions, { task: 'listen' }>, stack: OpenStack): Promise<void> {

@@ -101,7 +101,7 @@ function readPort(given = '0'): number {
 
 function readRegion(region: string | undefined): Region | null {
   if (region === undefined || isRegion(region)) return region ?? null;
-  throw new WrongCall(`--region: there are ${regionCodes.join(' and ')}.`);
+  throw new WrongCall(`--region: use ${regionCodes.join(' or ')}.`);
 }
 
 function readId(id: string | undefined): string | null {
@@ -121,7 +121,7 @@ function readTypes(option: string, given: readonly string[]): EventType[] {
   const types = [...new Set(given.flatMap((one) => one.split(',')).map((one) => one.trim()))];
   const unknown = types.filter((type) => !(eventTypes as string[]).includes(type));
   if (unknown.length > 0)
-    throw new WrongCall(`${option}: ${unknown.join(', ')} is no event type; there are ${eventTypes.join(', ')}.`);
+    throw new WrongCall(`${option}: ${unknown.join(', ')} is not an event type; use ${eventTypes.join(', ')}.`);
   return types as EventType[];
 }
 

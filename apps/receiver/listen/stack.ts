@@ -75,18 +75,18 @@ async function assertDevelopment({ pool }: Database): Promise<void> {
     });
   if (rows[0]?.mark !== 'on')
     throw new SettingsRefused([
-      'this database is not a development stack’s; webhooks of an installation are made in its console',
+      'this database is not a development stack’s; create webhooks of an installation in its console',
     ]);
 }
 
 function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> {
   if (!existsSync(file))
     throw new SettingsRefused([
-      'there is no development stack here: run npm start first, or give --secret and let events be sent to this port',
+      'no development stack runs here: run npm start first, or give --secret and send events to this port',
     ]);
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    throw new SettingsRefused([`${file} cannot be read or understood: run npm start again`]);
+    throw new SettingsRefused([`${file} cannot be read: run npm start again`]);
   }
 }

@@ -18,7 +18,7 @@ export function verifyFile(options: {
   const capture = readCapture(readWhole(file));
   if (capture === null)
     throw new WrongCall(
-      `--verify: ${file} holds no request: give headers, an empty line and the body, or JSON {"headers", "body"}.`,
+      `--verify: ${file} contains no request: give headers, an empty line and the body, or JSON {"headers", "body"}.`,
     );
   return verifyDelivery({ ...capture, ...rest });
 }
@@ -38,6 +38,6 @@ export function verificationText({ ok, checks }: Verification): string {
     (check) => `${check.ok ? 'ok    ' : 'FAILED'}  ${check.name.padEnd(width)}  ${check.explanation}`,
   );
   const failed = checks.filter((check) => !check.ok).length;
-  const end = ok ? 'It verifies.' : `It does not verify: ${failed} of ${checks.length} checks failed.`;
+  const end = ok ? 'It verifies.' : `The delivery does not verify: ${failed} of ${checks.length} checks failed.`;
   return [...lines, '', end].join('\n');
 }

@@ -52,10 +52,10 @@ interface CauseFacts {
 }
 
 const failed = (explanation: string): CauseFacts => ({ kind: 'failed', isInternalError: false, explanation });
-const ours = (what: string): CauseFacts => ({
+const internal = (what: string): CauseFacts => ({
   kind: 'failed',
   isInternalError: true,
-  explanation: `${what} The fault is on our side: nothing to do, the attempt does not count and is made again.`,
+  explanation: `${what} This is an internal error of the service: the attempt does not count and is made again.`,
 });
 
 const failures = {
@@ -64,22 +64,24 @@ const failures = {
   dns_no_address: failed('DNS has no address for the host: publish an A or AAAA record for the name.'),
   dns_failed: failed('The name servers of the host answered with an error: check the zone and its delegation.'),
   dns_timeout: failed('The name servers of the host did not answer in time: check that all of them are up.'),
-  dns_unavailable: ours('Our DNS resolver could not be used.'),
+  dns_unavailable: internal('The service’s DNS resolver could not be used.'),
 
   connection_refused: failed(
     'The receiver refused the connection: start it, and check the port and the firewall in front of it.',
   ),
   connection_timeout: failed(
-    'No connection came about in time: check that the receiver is up and that its firewall lets us in.',
+    'No connection was established in time: check that the receiver is up and that its firewall admits the service.',
   ),
   host_unreachable: failed(
     'The network reported that the receiver cannot be reached: check that its host is up and its address is right.',
   ),
-  ipv6_only: failed('The host has IPv6 addresses only and we have no IPv6 route: publish an A record as well.'),
-  connection_failed: failed('The connection failed: check the receiver and what stands in front of it.'),
-  network_unreachable: ours('Our network had no route to the internet.'),
-  sockets_exhausted: ours('Our process could not open another connection.'),
-  egress_blocked: ours('Our firewall blocked the connection.'),
+  ipv6_only: failed(
+    'The host has IPv6 addresses only, and the service has no IPv6 route: publish an A record as well.',
+  ),
+  connection_failed: failed('The connection failed: check the receiver and its proxies.'),
+  network_unreachable: internal('The service’s network had no route to the internet.'),
+  sockets_exhausted: internal('The service could not open another connection.'),
+  egress_blocked: internal('The service’s firewall blocked the connection.'),
 
   tls_timeout: failed('The TLS handshake did not end in time: check the load on the receiver or its proxy.'),
   tls_closed: failed(
@@ -87,23 +89,23 @@ const failures = {
   ),
   tls_expired: failed('The certificate has expired: renew it and reload the server.'),
   tls_not_yet_valid: failed(
-    'The certificate is not valid yet: check its dates and the clock of the machine that made it.',
+    'The certificate is not valid yet: check its dates and the clock of the machine that issued it.',
   ),
   tls_wrong_host: failed(
     'The certificate does not name the host of the URL: serve one whose subject names include it.',
   ),
-  tls_self_signed: failed('The certificate is signed by itself: serve one of a public certificate authority.'),
+  tls_self_signed: failed('The certificate is self-signed: use one of a public certificate authority.'),
   tls_unknown_authority: failed(
     'The certificate’s authority is unknown or its chain is incomplete: use a public authority ' +
       'and serve all intermediate certificates.',
   ),
   tls_certificate_unfit: failed(
-    'The certificate cannot be accepted (revoked, too weak, or made for another purpose): replace it.',
+    'The certificate cannot be accepted (revoked, too weak, or issued for another purpose): replace it.',
   ),
   tls_protocol_too_old: failed('The receiver does not offer TLS 1.2 or newer: enable TLS 1.2 and 1.3.'),
   tls_not_spoken: failed('The port does not speak TLS: use the https port of the receiver.'),
   tls_client_certificate: failed(
-    'The receiver asks for a client certificate, which we do not have: turn that off for this ' +
+    'The receiver asks for a client certificate, which the service does not have: turn that off for this ' +
       'path and check the signature instead.',
   ),
   tls_no_http1: failed('The receiver speaks HTTP/2 only: let it offer HTTP/1.1 as well.'),
@@ -112,27 +114,25 @@ const failures = {
   answer_timeout: failed(
     'No status line arrived in time: answer 2xx as soon as the event is stored, and do the work afterwards.',
   ),
-  answer_missing: failed(
-    'The connection was closed before a status line arrived: look for a crash in the receiver’s log.',
-  ),
-  answer_not_http: failed('What came back is not an HTTP/1.1 answer: check which server listens on this port.'),
+  answer_missing: failed('The connection was closed before a status line arrived: see the receiver’s log for a crash.'),
+  answer_not_http: failed('The answer is not HTTP/1.1: check which server listens on this port.'),
 
   answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
   answered_unauthorized: failed(
-    'The receiver refused us (401, 403 or 407): let posts to this path in without other ' +
-      'credentials and check the signature.',
+    'The receiver refused the request (401, 403 or 407): accept posts to this path without other ' +
+      'credentials, and check the signature.',
   ),
   answered_not_found: failed('The receiver has nothing at this path (404 or 410): correct the URL or the route.'),
   answered_method_refused: failed('The receiver does not take POST at this path (405): correct the URL or the route.'),
-  answered_too_large: failed('The receiver finds the event too large (413): raise its limit for bodies.'),
-  answered_too_many: failed('The receiver limits our rate (429): raise its limit, or answer with Retry-After.'),
+  answered_too_large: failed('The event is too large for the receiver (413): raise its limit for bodies.'),
+  answered_too_many: failed('The receiver limits the rate (429): raise its limit, or answer with Retry-After.'),
   answered_client_error: failed(
-    'The receiver rejected the event (4xx): look at the answer and at the receiver’s log, and ' +
+    'The receiver rejected the event (4xx): see the answer and the receiver’s log, and ' +
       'answer 2xx once it is stored.',
   ),
   answered_unavailable: failed('The receiver is not available (503): start it or give it more capacity.'),
-  answered_server_error: failed('The receiver failed (5xx): look for the error in its log.'),
-  answered_other: failed('The receiver answered with a status that is no final answer to a POST: answer 2xx.'),
+  answered_server_error: failed('The receiver failed (5xx): see its log for the error.'),
+  answered_other: failed('The receiver answered with a status that is not a final answer to a POST: answer 2xx.'),
 } satisfies Record<string, CauseFacts>;
 
 /** Stable codes of what decided an attempt. They are stored and never renamed. */

@@ -11,6 +11,6 @@ export class UnlimitedWorker extends Worker {
   // The SDK does not export the type of its bundle.
   protected static override createWorkflowCreator(bundle: never, options: CompiledWorkerOptions, logger: Logger) {
     const { isolateExecutionTimeoutMs: _, ...unlimited } = options;
-    return super.createWorkflowCreator(bundle, unlimited as CompiledWorkerOptions, logger);
+    return Worker.createWorkflowCreator(bundle, unlimited as CompiledWorkerOptions, logger);
   }
 }

@@ -173,16 +173,16 @@ describe('the reported failure is', () => {
   it('another secret', () => {
     const failed = failures(captured({ secrets: [otherSecret] }));
     expect(Object.keys(failed)).toEqual(['service_signature', 'standard_signature']);
-    expect(failed.service_signature).toContain("another webhook's or was rotated out");
+    expect(failed.service_signature).toContain('belongs to another webhook or was rotated out');
   });
 
   const event = JSON.parse(vector.body);
   const { id: _id, ...rest } = event;
   it.each([
-    ['with white space', JSON.stringify(event, null, 2), 'written again in another spelling'],
-    ['with escapes', vector.body.replace('attorney', '\\u0061ttorney'), 'written again in another spelling'],
-    ['in another order', JSON.stringify({ ...rest, id }), 'written again in another order'],
-    ['with a line end', `${vector.body}\r\n`, 'a line end was added'],
+    ['with white space', JSON.stringify(event, null, 2), 'parsed and serialized differently'],
+    ['with escapes', vector.body.replace('attorney', '\\u0061ttorney'), 'parsed and serialized differently'],
+    ['in another order', JSON.stringify({ ...rest, id }), 'serialized in another order'],
+    ['with a line end', `${vector.body}\r\n`, 'a line break was added'],
     ['with a byte order mark', `\uFEFF${vector.body}`, 'a byte order mark'],
     ['as a string', JSON.stringify(vector.body), 'encoded as a JSON string'],
   ])('a body that was serialized again %s', (_, text, explanation) => {
