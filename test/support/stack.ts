@@ -62,7 +62,7 @@ export async function stackPlace(settings: Record<string, string> = {}) {
       onTestFinished(() => stopped(child, 'SIGTERM').then(() => {}));
       const output = collect(child);
       await new Promise<void>((ready, failed) => {
-        child.stdout?.on('data', () => output.text.includes('Ctrl-C stops all of it') && ready());
+        child.stdout?.on('data', () => output.text.includes('Ctrl-C stops everything') && ready());
         child.once('exit', (code) => failed(new Error(`npm start ended with ${code}:\n${output.text}`)));
       });
       return { child, output, stop: (signal: NodeJS.Signals = 'SIGINT') => stopped(child, signal) };
