@@ -58,6 +58,10 @@ describe('in a browser', () => {
     await pages.find(({ picture }) => picture === 'deliveries-all')?.path(t, ada);
     await page.goto(`/o/${ada.orgId}`);
     await ready(page);
+    // The longest time, which few hours of the day have.
+    await page.evaluate(
+      `document.querySelectorAll('.x-axis time').forEach((label) => (label.textContent = 'Sep 30, 2026, 10:00 PM'))`,
+    );
     for (const width of [390, 768, 1_000, 1_200, 1_440]) {
       await page.setViewportSize({ width, height: 900 });
       const outside = await page.evaluate(
