@@ -11,6 +11,7 @@ import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { claimValues } from '#test/claim.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { createFactories } from '#test/make.ts';
 import { createDeliveryActivities, type PostOutcome } from '#workflows/deliver-event/activities.ts';
@@ -88,7 +89,9 @@ export async function openProtocol(
     organizationId,
     insertWebhook: async () => (await make.webhook({ orgId: organizationId })).id,
     makeEvent: async () => void (await make.grant({ professional })),
-    claim: async (): Promise<ClaimedDelivery[]> => (await worker.query(claimDeliveriesSql, [20, 20, 5])).rows,
+    claim: async (): Promise<ClaimedDelivery[]> =>
+      (await worker.query(claimDeliveriesSql, await claimValues(worker, { prompt: 20, slow: 20, leaseSeconds: 5 })))
+        .rows,
     recordStarted: async (rounds: Round[]) => void (await worker.query(recordStartedSql, columnsOf(rounds))),
     attempt: (input: AttemptInput) => activities.attemptDelivery(input),
     recordLost: (input: LostAttemptInput) => activities.recordLostAttempt(input),

@@ -161,6 +161,41 @@ describe('a relay with more deliveries than it can start within its leases', () 
   });
 });
 
+describe('a relay with more waiting webhooks than one claim covers', () => {
+  it('claims for each of them, and at once for a new one while all others have no free slot', async () => {
+    const { openRelay, make, rows } = await arrange();
+    await rows(insertWaitingWebhooksSql);
+    const { begun } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
+    await vi.waitFor(() => expect(begun).toHaveLength(630), patient);
+    expect(new Set(begun.map(({ webhookId }) => webhookId)).size).toBe(630);
+
+    const professional = await make.member();
+    const { id } = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
+    await make.grant({ professional });
+    await vi.waitFor(() => expect(begun.map(({ webhookId }) => webhookId)).toContain(id), patient);
+    expect(begun).toHaveLength(631);
+  });
+});
+
+/** Thirty organizations with twenty webhooks each: one slot and two deliveries for every webhook. */
+const insertWaitingWebhooksSql = `
+  with organizations as (
+    insert into organization (id, name, slug, kind, status)
+    select gen_random_uuid(), 'Many', 'many-' || n, 'law_firm', 'active' from generate_series(1, 30) n returning id
+  ), events as (
+    insert into event (organization_id, id, type, created_at, body, delivery_count)
+    select id, new_id(), 'seat.given', now(), '{}', 20 from organizations, generate_series(1, 2)
+    returning organization_id, id
+  ), webhooks as (
+    insert into webhook (organization_id, id, url, event_types, slot, ramp)
+    select id, gen_random_uuid(), 'http://127.0.0.1:9/', '{client.started}', n, 1
+    from organizations, generate_series(1, 20) n
+    returning organization_id, id
+  )
+  insert into delivery (organization_id, webhook_id, event_id, state, created_at, next_attempt_at)
+  select w.organization_id, w.id, e.id, 'waiting', now(), now()
+  from webhooks w join events e on e.organization_id = w.organization_id`;
+
 const idOf = ({ webhookId, eventId }: ClaimedDelivery) => `${webhookId}/${eventId}`;
 
 interface OpenOptions {

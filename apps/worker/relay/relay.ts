@@ -9,6 +9,7 @@ import {
 import type { ClaimedDelivery, ClaimTimes } from './claimed-delivery.ts';
 import { createPoll } from './poll.ts';
 import { createStartQueue, type HeldDelivery } from './start-queue.ts';
+import { createTurns, type Turn, type WaitingWebhook } from './turns.ts';
 
 /** One row of a claim. */
 interface ClaimRow extends ClaimedDelivery {
@@ -71,12 +72,7 @@ export function createRelay(options: RelayOptions) {
   const { claimEveryMs = 500, leaseSeconds = 5 } = options;
   const poll = createPoll({ look, retryEveryMs });
   const queue = createStartQueue({ start, leaseMs: leaseSeconds * 1_000, onRoom: poll.wake });
-  /**
-   * Webhooks with deliveries that are unclaimed because no slot is free. Polling for them again
-   * needs no claim.
-   */
-  let heldUp = new Set<string>();
-  let claimedAt = Number.NEGATIVE_INFINITY;
+  const turns = createTurns({ sweepEveryMs: claimEveryMs });
   let temporalIsAway = false;
   let failedAt = Number.NEGATIVE_INFINITY;
   let isFailing = false;
@@ -87,45 +83,49 @@ export function createRelay(options: RelayOptions) {
   let stopping = new AbortController();
 
   /**
-   * Claims when there is new work, and without asking for it when an attempt ended while a webhook
-   * waited for a slot. @returns whether it claimed any delivery.
+   * Claims for webhooks with new work; for those that are held up too when an attempt has ended
+   * (`isWoken`) and every `claimEveryMs`. Returns whether it claimed any delivery.
    */
   async function look(isWoken: boolean): Promise<boolean> {
     try {
       if (temporalIsAway && (queue.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
-      const unclaimed = isWoken && heldUp.size > 0 ? null : await listUnclaimed();
+      const turn = turns.next(isWoken);
+      const listed = await listWaiting(turn);
       isFailing = temporalIsAway;
-      const isDue = performance.now() - claimedAt > claimEveryMs;
-      if (isDue || unclaimed === null || unclaimed.some((webhookId) => !heldUp.has(webhookId)))
-        return await claim(unclaimed);
-      heldUp = new Set(unclaimed);
-      return false;
+      const covered = turns.choose(turn, listed);
+      const claimed = covered.length > 0 ? await claim(covered) : [];
+      if (claimed === null) return false;
+      turns.advance(turn, listed, covered);
+      return claimed.length > 0;
     } catch (cause) {
       fail(cause);
       throw cause;
     }
   }
 
-  async function listUnclaimed(): Promise<string[]> {
-    const { rows } = await pool.query<{ webhookIds: string[] }>({ name: 'listUnclaimed', text: listUnclaimedSql });
-    return rows[0]?.webhookIds ?? [];
+  async function listWaiting({ after, atMost, isSweep }: Turn): Promise<WaitingWebhook[]> {
+    const values = [after.organizationId, after.webhookId, atMost, isSweep];
+    return (await pool.query<WaitingWebhook>({ name: 'listUnclaimed', text: listUnclaimedSql, values })).rows;
   }
 
-  async function claim(unclaimed: string[] | null): Promise<boolean> {
+  /** Claims deliveries of these webhooks. Returns them, or null when the queues have no room. */
+  async function claim(webhooks: WaitingWebhook[]): Promise<ClaimRow[] | null> {
     const { prompt, slow } = queue.room();
-    if (prompt === 0 && slow === 0) return false;
+    if (prompt === 0 && slow === 0) return null;
     const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one of each queue shows whether Temporal is back
     const askedAtMs = Date.now();
-    const values = [Math.min(prompt, atMost), Math.min(slow, atMost), leaseSeconds];
+    const columns = [webhooks.map(({ organizationId }) => organizationId), webhooks.map(({ webhookId }) => webhookId)];
+    const values = [Math.min(prompt, atMost), Math.min(slow, atMost), leaseSeconds, ...columns];
     const { rows } = await pool.query<ClaimRow>({ name: 'claimDeliveries', text: claimDeliveriesSql, values });
-    claimedAt = performance.now();
-    heldUp = heldUpAfter(rows, unclaimed ?? [...heldUp]);
-    if (rows.length === 0) return false;
+    const full = new Set(rows.filter(({ isFull }) => isFull).map(({ webhookId }) => webhookId));
+    const free = rows.map(({ webhookId }) => webhookId).filter((webhookId) => !full.has(webhookId));
+    turns.note(webhooks, free);
+    if (rows.length === 0) return rows;
     onClaimed(rows.length);
     const times = { askedAtMs, claimedAtMs: Date.now() };
     for (const { isFull: _, ...delivery } of rows) queue.add({ delivery, times });
     queue.room(); // notes which queues are full, so that they report when they have room
-    return true;
+    return rows;
   }
 
   async function start(held: HeldDelivery): Promise<void> {
@@ -209,16 +209,6 @@ export function createRelay(options: RelayOptions) {
       await recording;
     },
   };
-}
-
-/**
- * Returns the webhooks without a free slot: those that a claim skipped, and those that it filled.
- */
-function heldUpAfter(rows: ClaimRow[], unclaimed: string[]): Set<string> {
-  const heldUp = new Set(unclaimed);
-  for (const { webhookId } of rows) heldUp.delete(webhookId);
-  for (const { webhookId, isFull } of rows) if (isFull) heldUp.add(webhookId);
-  return heldUp;
 }
 
 /** Organizations, webhooks, events and rounds, each as an array. */

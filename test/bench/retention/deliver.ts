@@ -14,6 +14,7 @@ export type Statement = keyof typeof statements;
 export type Statements = Readonly<Record<Statement, string>>;
 
 const uniqueViolation = '23505';
+const nil = '00000000-0000-0000-0000-000000000000';
 
 interface Admitted {
   number: number | null;
@@ -57,8 +58,11 @@ export async function deliver(
       }
     }
   }
-  await run('find', []);
-  const claimed = await run<Claimed>('claim', [atMost, atMost, 30]);
+  const waiting = await run<Pick<Claimed, 'organizationId' | 'webhookId'>>('find', [nil, nil, 512, false]);
+  const columns = (['organizationId', 'webhookId'] as const).map((name) =>
+    waiting.slice(0, 64).map((row) => row[name]),
+  );
+  const claimed = await run<Claimed>('claim', [atMost, atMost, 30, ...columns]);
   for (const { organizationId, webhookId, eventId, round } of claimed) {
     const values = [[organizationId], [webhookId], [eventId], [round]];
     await client.query({ name: 'recordStarted', text: recordStartedSql, values });

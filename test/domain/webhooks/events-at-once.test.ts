@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
+import { claimValues } from '#test/claim.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 describe('parallel writers, relays and people', () => {
@@ -49,7 +50,7 @@ describe('parallel writers, relays and people', () => {
     });
     const relays = Array.from({ length: 3 }, async () => {
       while (writing) {
-        const { rows: claimed } = await worker.query(claimDeliveriesSql, [200, 200, 15]);
+        const { rows: claimed } = await worker.query(claimDeliveriesSql, await claimValues(worker));
         await worker.query(
           `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = false
             where state = 'waiting'

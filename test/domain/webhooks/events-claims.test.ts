@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
+import { claimValues } from '#test/claim.ts';
 import type { ClaimedDelivery } from '../../../apps/worker/relay/claimed-delivery.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
@@ -21,7 +22,8 @@ async function setupClaims(events: number, ramp: number | null = null) {
     webhookId,
     worker,
     async claim(prompt = 200, slow = 200, leaseSeconds = 15) {
-      const { rows } = await worker.query<ClaimedDelivery>(claimDeliveriesSql, [prompt, slow, leaseSeconds]);
+      const values = await claimValues(worker, { prompt, slow, leaseSeconds });
+      const { rows } = await worker.query<ClaimedDelivery>(claimDeliveriesSql, values);
       return rows;
     },
     async recordStarted(claimed: ClaimedDelivery[]) {

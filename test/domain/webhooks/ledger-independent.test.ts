@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
 import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { claimValues } from '#test/claim.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
@@ -19,7 +20,7 @@ async function setupCounts() {
   const webhooks = [await rows.webhook({ orgId, ramp: 3 }), await rows.webhook({ orgId, ramp: 3 })];
   await rows.grants(orgId, 6);
   const worker = openPool(database.urls.worker, 2);
-  await worker.query(claimDeliveriesSql, [10, 10, 15]);
+  await worker.query(claimDeliveriesSql, await claimValues(worker));
   const events = (await rows.events(orgId)).map(({ id }) => id);
   return {
     ...world,

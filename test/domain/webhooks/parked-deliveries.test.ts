@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { claimDeliveriesSql, listOverdueSql, listUnclaimedSql } from '#domain/db/statements/claim-deliveries.ts';
 import { restartDeliveriesSql, suspendFailingWebhooksSql } from '#domain/db/statements/park-webhooks.ts';
+import { claimValues } from '#test/claim.ts';
 import { type Plan, planOf, rowsRead } from './plans.ts';
 import { setupWebhooks } from './subscriptions.ts';
 
@@ -68,13 +69,14 @@ describe('a webhook with 50,000 open deliveries', () => {
   it('is skipped while it is parked: claiming and repairing read a few rows', async () => {
     const t = await setupMany();
     await t.pause(t.many.id);
-    expect(await t.rows(listUnclaimedSql)).toEqual([{ webhookIds: [] }]);
+    const everything = [nil, nil, 100, true];
+    expect(await t.rows(listUnclaimedSql, everything)).toMatchObject([{ webhookId: t.many.id, isActive: false }]);
     await t.make.delivery({ webhook: t.other });
     await t.make.delivery({ webhook: t.other, started: true, nextAttemptAt: new Date(Date.now() - 600_000) });
 
-    const claim = await t.explain(claimDeliveriesSql, [10, 10, 15]);
+    const claim = await t.explain(claimDeliveriesSql, await claimValues(t.owner.pool));
     expect(rowsRead(claim)).toBeLessThan(200);
-    const polled = await t.explain(listUnclaimedSql, []);
+    const polled = await t.explain(listUnclaimedSql, everything);
     expect(rowsRead(polled)).toBeLessThan(20);
     const overdue = await t.explain(listOverdueSql, [60, 200, nil, nil, '-infinity', nil]);
     expect(rowsRead(overdue)).toBeLessThan(50);
@@ -89,7 +91,7 @@ describe('a webhook with 50,000 open deliveries', () => {
     expect(rowsWritten(first)).toMatchObject({ delivery: 100 });
     expect(rowsRead(first)).toBeLessThan(2_000);
     expect(rowsWritten(await t.explain(restartDeliveriesSql, [100]))).toMatchObject({ delivery: 0 });
-    expect(rowsRead(await t.explain(claimDeliveriesSql, [10, 10, 15]))).toBeLessThan(1_000);
+    expect(rowsRead(await t.explain(claimDeliveriesSql, await claimValues(t.owner.pool)))).toBeLessThan(1_000);
   });
 });
 
@@ -111,15 +113,18 @@ describe('a claim that was planned while nothing was waiting', () => {
     onTestFinished(close);
     await relay.query(`set plan_cache_mode = 'force_generic_plan'`);
     await relay.query('set enable_seqscan = off');
-    await relay.query(`prepare claim (integer, integer, integer) as ${claimDeliveriesSql}`);
-    await relay.query(`prepare list as ${listUnclaimedSql}`);
-    await relay.query('execute claim (10, 10, 15)');
-    await relay.query('execute list');
+    await relay.query(`prepare claim (integer, integer, integer, uuid[], uuid[]) as ${claimDeliveriesSql}`);
+    await relay.query(`prepare list (uuid, uuid, integer, boolean) as ${listUnclaimedSql}`);
+    const organizations = webhooks.map(() => t.organizationId).join();
+    const runClaim = `execute claim (10, 10, 15, '{${organizations}}', '{${webhooks.map(({ id }) => id).join()}}')`;
+    const runList = `execute list ('${nil}', '${nil}', 512, false)`;
+    await relay.query(runClaim);
+    await relay.query(runList);
     for (const id of queued) await t.rows(insertManySql, [t.organizationId, id, 5_000, false]);
 
     const explain = async (text: string) => planOf(relay, text, []);
-    expect(rowsRead(await explain('execute list'))).toBeLessThan(50);
-    const claim = await explain('execute claim (10, 10, 15)');
+    expect(rowsRead(await explain(runList))).toBeLessThan(50);
+    const claim = await explain(runClaim);
     expect(rowsRead(claim)).toBeLessThan(500);
     expect(rowsWritten(claim)).toMatchObject({ delivery: 10 });
   });

@@ -11,13 +11,13 @@ import {
   purgeExpiredSecretsSql,
   restartDeliveriesSql,
 } from '#domain/db/statements/park-webhooks.ts';
+import { claimValues } from '#test/claim.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';
 import { daySeconds, setupWebhooks } from './subscriptions.ts';
 
 /** What one claim may take, and its lease. */
-const claimed = [10, 10, 15];
 const untouched = { started: false, claimed: false, leased_until: null };
 const waiting = { ...untouched, state: 'waiting', due: true, settled: false };
 
@@ -96,13 +96,14 @@ describe('pausing a webhook', () => {
     const eventId = await t.open({ started: true });
     await t.pause(t.id);
     expect(await t.rows(admitAttemptSql, [t.organizationId, t.id, eventId, 1, false, false, randomUUID()])).toEqual([]);
-    expect(await t.rows(claimDeliveriesSql, claimed)).toEqual([]);
+    expect(await t.rows(claimDeliveriesSql, await claimValues(t.owner.pool, { prompt: 10 }))).toEqual([]);
   });
 
   it('while relays claim gives every number once, and admits none of the claimed deliveries', async () => {
     const t = await setupStates();
     for (let event = 0; event < 40; event += 1) await t.open();
-    const claims = Array.from({ length: 6 }, () => t.rows<{ eventId: string }>(claimDeliveriesSql, claimed));
+    const values = await claimValues(t.owner.pool, { prompt: 10 });
+    const claims = Array.from({ length: 6 }, () => t.rows<{ eventId: string }>(claimDeliveriesSql, values));
     const [, ...taken] = await Promise.all([t.pause(t.id), ...claims]);
     expect(taken.flat().length).toBeLessThanOrEqual(10);
     for (const { eventId } of taken.flat())
@@ -116,7 +117,7 @@ describe('pausing a webhook', () => {
         [],
       );
     await t.restart();
-    await t.rows(claimDeliveriesSql, claimed);
+    await t.rows(claimDeliveriesSql, await claimValues(t.owner.pool, { prompt: 10 }));
     const numbers = await t.rows<{ sequence: string }>(
       'select sequence from delivery where sequence is not null order by sequence',
     );
@@ -160,7 +161,9 @@ describe('resuming a webhook', () => {
     expect(await t.stateOf(retrying)).toEqual({ ...waiting, round: 2 });
     expect(await t.stateOf(born)).toEqual({ ...waiting, round: 1 });
     expect(await t.show(t.id)).toMatchObject({ state: 'active', parkedReason: null, failingSince: null, ramp: 1 });
-    expect(await t.rows(claimDeliveriesSql, claimed)).toMatchObject([{ eventId: retrying, round: 2 }]);
+    expect(await t.rows(claimDeliveriesSql, await claimValues(t.owner.pool, { prompt: 10 }))).toMatchObject([
+      { eventId: retrying, round: 2 },
+    ]);
     expect((await t.lines()).at(-1)).toMatchObject({
       action: 'webhook.resume',
       detail: { webhookId: t.id, deliveries: 2 },
@@ -184,7 +187,10 @@ describe('resuming a webhook', () => {
     );
     expect(restarted.map(({ event_id }) => event_id)).toEqual(events.slice(0, 3));
     await t.rows(`update webhook set ramp = null`);
-    const first = await t.rows<{ eventId: string }>(claimDeliveriesSql, claimed);
+    const first = await t.rows<{ eventId: string }>(
+      claimDeliveriesSql,
+      await claimValues(t.owner.pool, { prompt: 10 }),
+    );
     expect(
       first
         .map(({ eventId }) => eventId)

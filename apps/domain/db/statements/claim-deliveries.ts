@@ -2,9 +2,11 @@ import { concurrencySlotsSql, hostSlots, hostSql, isSlowSql, organizationSlotsSq
 import { isAdmittingSql } from './delivery-admission.ts';
 
 /**
- * Lists the active webhooks that have unclaimed deliveries: `{webhookIds}`; none while the region
- * admits no delivery. A relay runs this many times a second to find work, so it reads one index
- * entry per webhook and nothing else; 30 µs when there are none.
+ * Lists webhooks that have unclaimed deliveries, in the order of their ids: at most `$3` after the
+ * webhook `$2` of organization `$1`. With `$4` those with claimed deliveries are listed too: the
+ * lease of a claim may have expired. Lists none while the region admits no delivery. Returns a row
+ * per webhook: `{organizationId, webhookId, isActive}`. A relay runs this many times a second to
+ * find work, so it reads one index entry per webhook and nothing else; 30 µs when there are none.
  *
  * It steps from webhook to webhook along the index of unstarted deliveries, because PostgreSQL
  * before 18 does not skip within an index.
@@ -12,25 +14,30 @@ import { isAdmittingSql } from './delivery-admission.ts';
 export const listUnclaimedSql = /* sql */ `
   with recursive unclaimed as (
     (select d.organization_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and not d.started and not d.claimed and ${isAdmittingSql}
+      where d.state = 'waiting' and not d.started and (not d.claimed or $4::boolean) and ${isAdmittingSql}
+        and (d.organization_id, d.webhook_id) > ($1::uuid, $2::uuid)
       order by d.organization_id, d.webhook_id limit 1)
     union all
     select n.organization_id, n.webhook_id from unclaimed u cross join lateral (
       select d.organization_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and not d.started and not d.claimed
+      where d.state = 'waiting' and not d.started and (not d.claimed or $4::boolean)
         and (d.organization_id, d.webhook_id) > (u.organization_id, u.webhook_id)
       order by d.organization_id, d.webhook_id limit 1
     ) n
   )
-  select coalesce(array_agg(u.webhook_id::text), '{}') as "webhookIds"
-  from unclaimed u join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id
-    and w.state = 'active'`;
+  select u.organization_id as "organizationId", u.webhook_id as "webhookId", w.state = 'active' as "isActive"
+  from (select * from unclaimed limit $3::integer) u
+  join webhook w on w.organization_id = u.organization_id and w.id = u.webhook_id
+  order by u.organization_id, u.webhook_id`;
 
 /**
- * Claims deliveries whose workflow has to start, as many as there are concurrency slots for, and
- * numbers those that have no number yet. Claims none while the region admits no delivery.
+ * Claims deliveries of given webhooks whose workflow has to start, as many as there are concurrency
+ * slots for, and numbers those that have no number yet. Claims none while the region admits no
+ * delivery.
  *
- * `$1` and `$2`: the most deliveries of prompt and of slow webhooks; `$3` the lease in seconds.
+ * `$1` and `$2`: the most deliveries of prompt and of slow webhooks; `$3` the lease in seconds;
+ * `$4` and `$5`: organizations and webhooks, arrays of equal length without duplicates. Its cost
+ * grows with their number (20 µs each) and with that of the other webhooks of their organizations.
  * Returns a row per delivery:
  * `{organizationId, webhookId, eventId, round, slow, type, begunAtMs, isFull}`: the event's type,
  * when the round became due (a first round: the event's own time; Unix time in ms), and whether the
@@ -58,22 +65,14 @@ export const listUnclaimedSql = /* sql */ `
  *
  * Its cost must not depend on the statistics: those of a moment without waiting deliveries estimate
  * one row where thousands are queued a second later, and a cached plan keeps them until the next
- * analyze. So it steps from webhook to webhook along the index of unstarted deliveries, and locks
- * each delivery by its key (`limit 1` prevents another join order, which read 200,000 queued
- * deliveries in each claim, 40 ms against 1 ms).
+ * analyze. So it looks up the deliveries of one webhook after another in the index of unstarted
+ * deliveries, and locks each delivery by its key (`limit 1` prevents another join order, which read
+ * 200,000 queued deliveries in each claim, 40 ms against 1 ms).
  */
 export const claimDeliveriesSql = /* sql */ `
-  with recursive unstarted as (
-    (select d.organization_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and not d.started and ${isAdmittingSql}
-      order by d.organization_id, d.webhook_id limit 1)
-    union all
-    select n.organization_id, n.webhook_id from unstarted u cross join lateral (
-      select d.organization_id, d.webhook_id from delivery d
-      where d.state = 'waiting' and not d.started and (d.organization_id, d.webhook_id) > (u.organization_id,
-        u.webhook_id)
-      order by d.organization_id, d.webhook_id limit 1
-    ) n
+  with unstarted as materialized (
+    select g.organization_id, g.webhook_id from unnest($4::uuid[], $5::uuid[]) as g (organization_id, webhook_id)
+    where ${isAdmittingSql}
   ), used as materialized (
     select w.organization_id, w.id, w.ctid as version, ${hostSql} as host, ${isSlowSql} as slow,
       ${organizationSlotsSql} as organization_slots, t.held + t.claimed as taken,
