@@ -245,17 +245,21 @@ describe('claiming deliveries', () => {
   });
 
   // Regression: its event had no number, and the numbers of the webhook had a gap.
-  it('is claimed and numbered again when PostgreSQL forgot the claim and its first attempt failed', async () => {
-    const { claim, pool, rows, webhookId, worker, orgId } = await setupClaims(1);
-    const [delivery] = await claim();
-    if (delivery === undefined) throw new Error('nothing was claimed');
+  it('is numbered by the admission of its first attempt when PostgreSQL forgot the claim', async () => {
+    const { claim, pool, rows, webhookId, worker, orgId } = await setupClaims(2);
+    const [delivery, other] = await claim();
+    if (delivery === undefined || other === undefined) throw new Error('two deliveries were not claimed');
     await pool.query('update delivery set sequence = null, claimed = false, leased_until = null');
     await pool.query('update webhook set next_sequence = 1');
-    await worker.query(admitAttemptSql, [orgId, webhookId, delivery.eventId, 1, false, true, randomUUID()]);
-    await pool.query('delete from concurrency_slot');
-    await pool.query('update delivery set next_attempt_at = clock_timestamp()');
-    expect(await claim()).toMatchObject([{ eventId: delivery.eventId, round: 1 }]);
-    expect(await rows.deliveries(webhookId)).toMatchObject([{ sequence: 1 }]);
+    const admit = async (eventId: string) => {
+      const values = [orgId, webhookId, eventId, 1, false, true, randomUUID()];
+      return (await worker.query<{ sequence: string | null }>(admitAttemptSql, values)).rows[0]?.sequence;
+    };
+    expect(await admit(delivery.eventId)).toBe('1');
+    expect(await claim()).toMatchObject([{ eventId: other.eventId, round: 1 }]);
+    expect(await admit(other.eventId)).toBe('2');
+    const numbers = (await rows.deliveries(webhookId)).map(({ sequence }) => sequence);
+    expect(numbers.sort()).toEqual([1, 2]);
   });
 
   // Regression: the relay records a start up to a second later, when the claim may be forgotten.

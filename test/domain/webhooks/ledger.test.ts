@@ -389,7 +389,8 @@ describe('the ledger of an installation that was changed by hand', () => {
       for (const moment of ['before', 'after']) {
         const [missing, surplus] = [Math.max(difference, 0), Math.max(-difference, 0)];
         expect(await read(), moment).toMatchObject({ difference, missing, surplus });
-        const [found, ...more] = await faults();
+        // A delivery that is gone leaves its number without a delivery, which is another fault.
+        const [found, ...more] = (await faults()).filter(({ kind }) => kind !== 'numbers_differ');
         expect(more).toEqual([]);
         expect(found).toMatchObject({
           organizationId: orgId,
@@ -418,7 +419,8 @@ describe('the ledger of an installation that was changed by hand', () => {
 
       for (const moment of ['before', 'after']) {
         expect(await read(), moment).toMatchObject({ difference: 0, missing: 1, surplus: 1 });
-        expect(await faults(), moment).toMatchObject([{ eventId: eventIds[0] }, { eventId: eventIds[1] }]);
+        const ofEvents = (await faults()).filter(({ kind }) => kind !== 'numbers_differ');
+        expect(ofEvents, moment).toMatchObject([{ eventId: eventIds[0] }, { eventId: eventIds[1] }]);
         await rollUp();
       }
     },

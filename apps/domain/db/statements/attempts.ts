@@ -52,7 +52,9 @@ export interface AdmittedRow {
  * need no statement of the relay for it. Two workers may choose the same slot, or begin the same
  * delivery: the unique indexes refuse the second one (23505), which then tries again. Numbers follow
  * the rows and not only the count: an outcome whose row was lost is inserted again, after the
- * delivery continued or was settled, and a number that exists would be refused each time.
+ * delivery continued or was settled, and a number that exists would be refused each time. A claim
+ * gives the delivery its place in the webhook's sequence. PostgreSQL may have lost the claim in a
+ * failover, while the workflow runs: then the admission gives it one.
  *
  * While the region's deliveries are held, the delivery gets a new round that is not started. The
  * relay starts it when they are no longer held.
@@ -113,15 +115,20 @@ export const admitAttemptSql = /* sql */ `
       from secret s), '{}'), h.started_at
     from target t, held h
     returning number, started_at
+  ), numbered as (
+    update webhook w set next_sequence = w.next_sequence + 1
+    from target t, admitted a
+    where t.sequence is null and w.organization_id = $1 and w.id = $2
+    returning w.next_sequence - 1 as sequence
   ), counted as (
-    update delivery d set attempts = a.number, claimed = false,
-      started = d.started or d.sequence is not null,
-      leased_until = case when d.sequence is null then d.leased_until end,
+    update delivery d set attempts = a.number, claimed = false, started = true, leased_until = null,
+      sequence = coalesce(d.sequence, (select n.sequence from numbered n)),
       next_attempt_at = clock_timestamp() + interval '60 seconds'
     from admitted a
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
   )
-  select a.number, t.is_begun as "isBegun", t.url, t.type, t.body, t.sequence::text as sequence,
+  select a.number, t.is_begun as "isBegun", t.url, t.type, t.body,
+    coalesce(t.sequence, (select n.sequence from numbered n))::text as sequence,
     a.started_at::text as "startedAt", (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs",
     case when a.number is null and not t.is_begun then json_build_object(
       'slots', t.slots,
