@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
+import { admitAttemptSql, recordOutcomeSql } from '#domain/db/statements/attempts.ts';
 import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
 import { claimValues } from '#test/claim.ts';
 import type { ClaimedDelivery } from '../../../apps/worker/relay/claimed-delivery.ts';
@@ -258,6 +258,27 @@ describe('claiming deliveries', () => {
     expect(await admit(delivery.eventId)).toBe('1');
     expect(await claim()).toMatchObject([{ eventId: other.eventId, round: 1 }]);
     expect(await admit(other.eventId)).toBe('2');
+    const numbers = (await rows.deliveries(webhookId)).map(({ sequence }) => sequence);
+    expect(numbers.sort()).toEqual([1, 2]);
+  });
+
+  // Regression: as above, when the admission was forgotten too.
+  it.each([
+    ['delivered', [204, 'accepted']],
+    ['exhausted', [500, 'status']],
+  ])('is numbered by the outcome that settles it as %s when PostgreSQL forgot all before', async (state, answer) => {
+    const { claim, pool, rows, webhookId, worker, orgId } = await setupClaims(2);
+    const [delivery] = await claim();
+    if (delivery === undefined) throw new Error('nothing was claimed');
+    await pool.query('update delivery set sequence = null, claimed = false, leased_until = null');
+    await pool.query('update webhook set next_sequence = 1');
+    const forgotten = [new Date().toISOString(), 1, true, []];
+    const values = [orgId, webhookId, delivery.eventId, 1, ...answer, null, '{}', '127.0.0.1', 0, null, state, null];
+    for (let times = 0; times < 2; times += 1)
+      await worker.query(recordOutcomeSql, [...values, true, '{}', ...forgotten]);
+    const settled = (await rows.deliveries(webhookId)).filter((row) => row.state === state);
+    expect(settled).toMatchObject([{ event_id: delivery.eventId, sequence: 1 }]);
+    expect((await claim()).length).toBe(1);
     const numbers = (await rows.deliveries(webhookId)).map(({ sequence }) => sequence);
     expect(numbers.sort()).toEqual([1, 2]);
   });

@@ -225,20 +225,27 @@ const failureColumns = /* sql */ `
  * A 2xx settles the delivery in any round, also one that was parked or exhausted meanwhile; a
  * failure changes only its own round. A PostgreSQL that lost its last commits in a failover may
  * have lost the attempt's row: then the row is inserted again with its outcome, with the next
- * number if another attempt has its own. Repeating the statement changes nothing.
+ * number if another attempt has its own. It may have lost the claim too: then a delivery that is
+ * settled gets its place in the webhook's sequence here. Repeating the statement changes nothing.
  *
  * Returns `{recorded, hasDelivery}`. `recorded` is false when the attempt already has an outcome
  * (it was closed as lost, or this is a repetition), or when the delivery's row is missing too,
  * which `hasDelivery` shows.
  */
 export const recordOutcomeSql = /* sql */ `
-  with attempt as (
+  with target as materialized (
+    select d.sequence is null and case $12 when 'delivered' then d.state in ('waiting', 'exhausted')
+      when 'exhausted' then d.state = 'waiting' and d.round = $17::integer else false end as lacks_number
+    from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
+    for no key update
+  ), attempt as (
     update delivery_attempt a set finished_at = clock_timestamp(), status = $5, cause = $6, explanation = $7,
       timings = $8::jsonb,
       peer_address = $9::inet, kept_bytes = $10, answer = $11, headers = $15::json
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.number = $4
       and a.started_at = $16::timestamptz
       and (a.finished_at is null or $12 = 'delivered')
+      and exists (select from target) -- read before this statement changes the delivery
     returning a.round, a.number
   ), restored as (
     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
@@ -254,7 +261,8 @@ export const recordOutcomeSql = /* sql */ `
       $17::integer, $18::boolean, $19::uuid[], $16::timestamptz, clock_timestamp(),
       $5, $6, $7, $8::jsonb, $9::inet, $10, $11, $15::json
     from delivery d
-    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and not exists (
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and exists (select from target)
+      and not exists (
       select from delivery_attempt o
       where o.organization_id = $1 and o.webhook_id = $2 and o.event_id = $3 and o.started_at = $16::timestamptz)
     on conflict do nothing
@@ -264,23 +272,27 @@ export const recordOutcomeSql = /* sql */ `
   ), released as (
     delete from concurrency_slot c using attempt a
     where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.number = a.number
-  ), delivery_now as (
-    update delivery d set state = $12::text, attempts = greatest(d.attempts, a.number),
-      next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double
-        precision / 1000) end,
-      settled_at = case when $12 <> 'waiting' then clock_timestamp() end, claimed = false
-    from ended a
-    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
-      and case $12 when 'delivered' then d.state in ('waiting', 'exhausted') else d.state = 'waiting'
-        and d.round = a.round end
   ), webhook_now as (
     update webhook w set
+      next_sequence = w.next_sequence + (select t.lacks_number::integer from target t),
       failing_since = case when $12 = 'delivered' then null when $14 then coalesce(w.failing_since,
         clock_timestamp()) else w.failing_since end,
       ramp = case when $12 = 'delivered' and w.ramp is not null then nullif(least(w.ramp * 2, 10), 10) else w.ramp end,
       ${failureColumns}
     where w.organization_id = $1 and w.id = $2 and exists (select from ended)
-      and case when $12 = 'delivered' then w.failing_since is not null or w.ramp is not null else $14 end
+      and case when $12 = 'delivered' then w.failing_since is not null or w.ramp is not null
+        or (select t.lacks_number from target t) else $14 end
+    returning w.next_sequence
+  ), delivery_now as (
+    update delivery d set state = $12::text, attempts = greatest(d.attempts, a.number),
+      next_attempt_at = case when $12 = 'waiting' then clock_timestamp() + make_interval(secs => $13::double
+        precision / 1000) end,
+      settled_at = case when $12 <> 'waiting' then clock_timestamp() end, claimed = false,
+      sequence = coalesce(d.sequence, (select w.next_sequence - 1 from webhook_now w, target t where t.lacks_number))
+    from ended a
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
+      and case $12 when 'delivered' then d.state in ('waiting', 'exhausted') else d.state = 'waiting'
+        and d.round = a.round end
   )
   select exists (select from ended) as recorded, exists (
     select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3) as "hasDelivery"`;
