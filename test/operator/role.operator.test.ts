@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { CoreV1Api, CustomObjectsApi } from '@kubernetes/client-node';
+import { CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createLog } from '#runtime/log.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -10,10 +7,8 @@ import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 import type { Condition, ResourceKind } from '../../apps/operator/controller/contract.ts';
 import { kinds } from '../../apps/operator/resources.ts';
-import { render } from '../charts/render.ts';
-import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from './api-server.ts';
-
-const chart = path.join(import.meta.dirname, '../../charts/org-api-operator');
+import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
+import { installOperator } from './installed.ts';
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -27,15 +22,7 @@ const waiting = { timeout: 60_000, interval: 100 };
 /** Runs an operator as the chart's ServiceAccount, with the chart's Role. */
 async function setup(webhooks: boolean) {
   const namespace = await createNamespace(server);
-  const values = { webhooks: { enabled: webhooks } };
-  const objects = render({ from: chart, region: null, namespace, release: 'operator', values });
-  for (const object of objects) if (object.kind !== 'Deployment') await server.apply(object);
-  const core = server.kubeConfig.makeApiClient(CoreV1Api);
-  const { status } = await core.createNamespacedServiceAccountToken({
-    name: 'operator',
-    namespace,
-    body: { spec: { audiences: [] } },
-  });
+  const installed = await installOperator(server, namespace, { webhooks: { enabled: webhooks } });
   const { database, make } = await setupDatabase();
   await server.apply({
     apiVersion: 'v1',
@@ -43,17 +30,12 @@ async function setup(webhooks: boolean) {
     metadata: { name: 'org-api', namespace },
     stringData: { OPERATOR_DATABASE_URL: database.urls.operator, WEBHOOK_SECRET_KEYS: secretKeys },
   });
-  const kubeConfig = configOf(server.port, 'operator', status?.token ?? '');
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const file = path.join(folder, 'kubeconfig.json');
-  writeFileSync(file, kubeConfig.exportConfig());
   const config = readConfig({
     REGION: 'us',
     OPERATOR_NAMESPACE: namespace,
     OPERATOR_IDENTITY: 'test',
     OPERATOR_WEBHOOKS: String(webhooks),
-    KUBECONFIG: file,
+    KUBECONFIG: installed.kubeconfig,
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
   });
@@ -71,7 +53,7 @@ async function setup(webhooks: boolean) {
   const at = ({ group, version, plural }: ResourceKind, name: string) => ({ group, version, plural, namespace, name });
   return {
     organizationId,
-    rules: objects.find(({ kind }) => kind === 'Role')?.rules as Rule[],
+    installed,
     apply: (kind: ResourceKind, name: string, spec: object) =>
       server.apply({
         apiVersion: `${kind.group}/${kind.version}`,
@@ -82,44 +64,28 @@ async function setup(webhooks: boolean) {
     read: async (kind: ResourceKind, name: string) =>
       (await api.getNamespacedCustomObject(at(kind, name))) as { status?: { conditions?: Condition[] } },
     remove: (kind: ResourceKind, name: string) => api.deleteNamespacedCustomObject(at(kind, name)),
-    /** The requests of the operator, such as `patch regions/status`, from the API server's audit log. */
-    listRequests: () =>
-      new Set(
-        server
-          .readAuditLog(namespace)
-          .filter(({ user }) => user === `system:serviceaccount:${namespace}:operator`)
-          .map(({ verb, resource }) => `${verb} ${resource}`),
-      ),
   };
 }
 
-interface Rule {
-  resources: string[];
-  verbs: string[];
-}
-
-const requestsOf = (rules: readonly Rule[]): Set<string> =>
-  new Set(rules.flatMap(({ resources, verbs }) => resources.flatMap((one) => verbs.map((verb) => `${verb} ${one}`))));
-
 /** An Event needs an action, and to apply an object that does not exist also takes the verb `create`. */
 const optional = ['create events', 'create secrets'];
-const without = (requests: Set<string>): string[] => [...requests].filter((one) => !optional.includes(one)).toSorted();
+const without = (requests: string[]): string[] => requests.filter((one) => !optional.includes(one));
 
 describe("the chart's Role", () => {
   it('lets the operator lead and write the status of a Region, and allows no request that it does not make', async () => {
-    const { rules, read, listRequests } = await setup(false);
+    const { installed, read } = await setup(false);
 
     await vi.waitFor(
       async () => expect(await read(kinds.Region, 'region')).toMatchObject({ status: { deliveries: { waiting: 0 } } }),
       waiting,
     );
-    await vi.waitFor(() => expect(listRequests()).toContain('update leases'), waiting);
+    await vi.waitFor(() => expect(installed.listUsed()).toContain('update leases'), waiting);
 
-    expect(without(listRequests())).toEqual(without(requestsOf(rules)));
+    expect(without(installed.listUsed())).toEqual(without(installed.allowed));
   });
 
   it('lets it carry out webhooks and replays when the values say so, and allows no other request', async () => {
-    const { organizationId, rules, apply, read, remove, listRequests } = await setup(true);
+    const { organizationId, installed, apply, read, remove } = await setup(true);
     await apply(kinds.WebhookSubscription, 'orders', {
       organizationId,
       url: 'https://hooks.example.com/',
@@ -136,7 +102,7 @@ describe("the chart's Role", () => {
     );
     const range = { from: new Date(Date.now() - 3_600_000).toISOString(), to: new Date().toISOString() };
     await apply(kinds.DeliveryReplay, 'again', { subscription: 'orders', ...range, ttlSecondsAfterFinished: 0 });
-    await vi.waitFor(() => expect(listRequests()).toContain('patch deliveryreplays/status'), waiting);
+    await vi.waitFor(() => expect(installed.listUsed()).toContain('patch deliveryreplays/status'), waiting);
     await remove(kinds.DeliveryReplay, 'again');
     await apply(kinds.DeliveryReplay, 'count', {
       subscription: 'orders',
@@ -144,10 +110,10 @@ describe("the chart's Role", () => {
       dryRun: true,
       ttlSecondsAfterFinished: 0,
     });
-    await vi.waitFor(() => expect(listRequests()).toContain('delete deliveryreplays'), waiting);
+    await vi.waitFor(() => expect(installed.listUsed()).toContain('delete deliveryreplays'), waiting);
     await remove(kinds.WebhookSubscription, 'orders');
     await expect.poll(() => read(kinds.WebhookSubscription, 'orders').catch(() => 'gone'), waiting).toBe('gone');
 
-    expect(without(listRequests())).toEqual(without(requestsOf(rules)));
+    expect(without(installed.listUsed())).toEqual(without(installed.allowed));
   });
 });

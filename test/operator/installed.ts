@@ -1,0 +1,52 @@
+/** What the operator's chart installs, but its pods: who the operator is, and what it may do. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { CoreV1Api } from '@kubernetes/client-node';
+import { onTestFinished } from 'vitest';
+import { render } from '../charts/render.ts';
+import { type ApiServer, configOf } from './api-server.ts';
+
+const chart = path.join(import.meta.dirname, '../../charts/org-api-operator');
+
+interface Rule {
+  resources: string[];
+  verbs: string[];
+}
+
+/** Applies the chart's ServiceAccount, Role and RoleBinding to a namespace, and gets a token. */
+export async function installOperator(server: ApiServer, namespace: string, values: object = {}) {
+  const objects = render({ from: chart, region: null, namespace, release: 'operator', values });
+  for (const object of objects) if (object.kind !== 'Deployment') await server.apply(object);
+  const core = server.kubeConfig.makeApiClient(CoreV1Api);
+  const { status } = await core.createNamespacedServiceAccountToken({
+    name: 'operator',
+    namespace,
+    body: { spec: { audiences: [] } },
+  });
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const kubeconfig = path.join(folder, 'kubeconfig.json');
+  writeFileSync(kubeconfig, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
+  const rules = objects.find(({ kind }) => kind === 'Role')?.rules as Rule[];
+  const allowed = rules.flatMap(({ resources, verbs }) =>
+    resources.flatMap((one) => verbs.map((verb) => `${verb} ${one}`)),
+  );
+  /** Its requests in the API server's audit log, oldest first, such as `patch regions/status`. */
+  const listRequests = () =>
+    server
+      .readAuditLog(namespace)
+      .filter(({ user }) => user === `system:serviceaccount:${namespace}:operator`)
+      .map(({ verb, resource, code }) => ({ request: `${verb} ${resource}`, code }));
+  return {
+    /** A file. */
+    kubeconfig,
+    /** What the Role allows, sorted. */
+    allowed: [...new Set(allowed)].toSorted(),
+    listRequests,
+    /** Each kind of request that it made, sorted. */
+    listUsed: () => [...new Set(listRequests().map(({ request }) => request))].toSorted(),
+    /** What the Role did not allow. */
+    listForbidden: () => listRequests().filter(({ code }) => code === 403),
+  };
+}

@@ -1,0 +1,143 @@
+/** A region whose workers the operator rolls out, for tests. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
+import { Client, Connection } from '@temporalio/client';
+import { inject, onTestFinished, vi } from 'vitest';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { workerEnvironment } from '#test/worker.ts';
+import { workflowBundle } from '../../apps/dev/prebuilt.ts';
+import { kinds, type Region } from '../../apps/operator/resources.ts';
+import { spawnWorker } from '../worker/child-worker.ts';
+import { type ApiServer, createNamespace, regionIn } from './api-server.ts';
+import { installOperator } from './installed.ts';
+
+export const waiting = { timeout: 120_000, interval: 100 };
+const deployment = 'org-api-rollout';
+
+/**
+ * Sets up a region whose workers the operator rolls out: PostgreSQL, Temporal, a receiver and a
+ * Region. Its operators are processes, and have the chart's Role.
+ */
+export async function arrangeRollout(server: ApiServer) {
+  const namespace = await createNamespace(server);
+  const { database, owner, make } = await setupDatabase();
+  const receiver = await startReceiver();
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  const temporalNamespace = await registerNamespace();
+  await server.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'org-api', namespace },
+    stringData: { OPERATOR_DATABASE_URL: database.urls.operator },
+  });
+  const installed = await installOperator(server, namespace);
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  onTestFinished(() => connection.close());
+  const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  const operators = new Map<string, ReturnType<typeof spawnWorker>>();
+  const { group, version, plural } = kinds.Region;
+  const t = {
+    receiver,
+    owner,
+    installed,
+    startOperator(identity: string) {
+      const environment = {
+        REGION: 'us',
+        OPERATOR_NAMESPACE: namespace,
+        OPERATOR_IDENTITY: identity,
+        KUBECONFIG: installed.kubeconfig,
+        WORKFLOW_BUNDLE: workflowBundle,
+        HOST: '127.0.0.1',
+        METRICS_PORT: '0',
+      };
+      const operator = spawnWorker(environment, undefined, 'operator');
+      operators.set(identity, operator);
+      return operator;
+    },
+    kill: (identity: string) => operators.get(identity)?.process.kill('SIGKILL'),
+    startBuild: (buildId: string, settings: Record<string, string> = {}) =>
+      spawnWorker(
+        workerEnvironment(database, {
+          TEMPORAL_NAMESPACE: temporalNamespace,
+          DELIVERY_SCHEDULE: Array(40).fill('2s').join(','),
+          WORKER_DEPLOYMENT: deployment,
+          WORKER_BUILD_ID: buildId,
+          WORKER_ROLLOUT: 'operator',
+          ...settings,
+        }),
+      ),
+    /** Declares a build as the release's. */
+    release: (buildId: string) =>
+      server.apply(
+        regionIn(namespace, {
+          release: { version: '0.1.0', buildId },
+          temporal: { address: inject('temporalAddress'), namespace: temporalNamespace, deployment, tls: false },
+          workers: { rollout: { mode: 'Operator', step: '6s' } },
+        }),
+      ),
+    read: async () =>
+      (await custom.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' })) as Region,
+    conditions: async () =>
+      ((await t.read()).status?.conditions ?? []).map(({ type, status, reason }) => `${type} ${status} ${reason}`),
+    async events(): Promise<(string | undefined)[]> {
+      const api = server.kubeConfig.makeApiClient(EventsV1Api);
+      return (await api.listNamespacedEvent({ namespace })).items.map(({ reason }) => reason);
+    },
+    async routing(): Promise<string> {
+      const { workerDeploymentInfo } = await connection.workflowService.describeWorkerDeployment({
+        namespace: temporalNamespace,
+        deploymentName: deployment,
+      });
+      const routing = workerDeploymentInfo?.routingConfig;
+      const ramping = routing?.rampingDeploymentVersion?.buildId;
+      const share = ramping ? `, ${ramping} ${Math.round(routing?.rampingVersionPercentage ?? 0)} %` : '';
+      return `${routing?.currentDeploymentVersion?.buildId ?? ''}${share}`;
+    },
+    /** Every routing that was seen, in order. */
+    watchRouting(): string[] {
+      const seen: string[] = [];
+      let isWatching = true;
+      const watch = async () => {
+        for (; isWatching; await sleep(50)) {
+          const now = await t.routing().catch(() => seen.at(-1));
+          if (now !== undefined && now !== seen.at(-1)) seen.push(now);
+        }
+      };
+      const watched = watch();
+      onTestFinished(() => {
+        isWatching = false;
+        return watched;
+      });
+      return seen;
+    },
+    async makeEvents(count: number): Promise<void> {
+      for (let event = 0; event < count; event += 1) await make.grant({ professional });
+    },
+    async count(condition: string): Promise<number> {
+      const { rows } = await owner.pool.query<{ n: number }>(
+        `select count(*)::int as n from delivery where ${condition}`,
+      );
+      return rows[0]?.n ?? 0;
+    },
+  };
+  return t;
+
+  async function registerNamespace(): Promise<string> {
+    const name = `org-api-rollout-${randomBytes(4).toString('hex')}`;
+    const opened = await Connection.connect({ address: inject('temporalAddress') });
+    onTestFinished(() => opened.close());
+    const { workflowService } = new Client({ connection: opened });
+    await workflowService.registerNamespace({
+      namespace: name,
+      workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
+    });
+    await vi.waitFor(
+      () => workflowService.describeTaskQueue({ namespace: name, taskQueue: { name: 'deliver' } }),
+      waiting,
+    );
+    return name;
+  }
+}
