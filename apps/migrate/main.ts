@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util';
 import { migrate } from '#domain/db/migrate.ts';
 import { describeError } from '#runtime/log.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
@@ -5,16 +6,24 @@ import { readConfig } from './config.ts';
 
 /**
  * `npm run migrate`: brings the database to the current schema and its logins up to date. It may
- * run twice, also at the same time. Exit code 0 when the schema is current, 1 when it is not.
+ * run twice, also at the same time. `--contract` applies contract migrations too, which the version
+ * before does not survive. Exit code 0 when the schema is current, 1 when it is not.
  */
 try {
+  const { contract } = parseArgs({ options: { contract: { type: 'boolean', default: false } } }).values;
   const config = readConfig();
-  const { applied, current } = await migrate({ ...config, report: (line) => process.stderr.write(`${line}\n`) });
+  const report = (line: string) => void process.stderr.write(`${line}\n`);
+  const { applied, pendingContract, current } = await migrate({ ...config, contract, report });
   const logins = config.logins.map((login) => login.role).join(', ') || 'none';
   process.stdout.write(
     `${applied.length === 0 ? 'Nothing to apply' : `Applied ${applied.length}`}; the schema is ${current}. ` +
       `Logins brought up to date: ${logins}.\n`,
   );
+  if (pendingContract.length > 0)
+    process.stdout.write(
+      `Contract migrations pending: ${pendingContract.join(', ')}. ` +
+        'Run `npm run migrate -- --contract` when no process of the version before runs.\n',
+    );
 } catch (error) {
   const reason =
     error instanceof SettingsRefused
@@ -26,6 +35,7 @@ try {
 
 function reasonOf(error: unknown): string {
   const { type, code } = describeError(error);
+  if (type === 'TypeError' && String(code).startsWith('ERR_PARSE_ARGS')) return 'the only option is --contract.';
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `no PostgreSQL answers at DATABASE_URL (${code}).`;
   if (code === '28P01' || code === '28000') return 'PostgreSQL refuses the user or password of DATABASE_URL.';
   if (code === '3D000') return 'the database named by DATABASE_URL does not exist.';

@@ -13,6 +13,7 @@ import { regionWith } from './region.ts';
 const region = regionWith();
 const database = {
   migrations: [currentMigration],
+  pendingContract: [],
   failedMigration: null,
   waiting: 3,
   overdue: 0,
@@ -46,6 +47,14 @@ describe('the status of a Region', () => {
       deliveries: { waiting: 3, overdue: 0, ledgerDifference: 0 },
       workers: { currentBuild: 'b2' },
     });
+  });
+
+  it('is Ready while a contract migration is pending, and after it', () => {
+    const pendingContract = ['0012-drop-column'];
+    const after = [...database.migrations, '0012-drop-column'];
+
+    expect(problemsOf({ ...healthy, database: { ...database, pendingContract } })).toEqual([]);
+    expect(problemsOf({ ...healthy, database: { ...database, migrations: after } })).toEqual([]);
   });
 
   it.each([

@@ -20,6 +20,7 @@ const progressOf = (change: Partial<RolloutProgress>): RolloutProgress => ({
 const before: ObservedRegion = {
   database: {
     migrations: [currentMigration],
+    pendingContract: [],
     failedMigration: null,
     waiting: 0,
     overdue: 0,

@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Migration, Migrator } from '@mikro-orm/migrations';
+import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
 import pg from 'pg';
 import { ormOptions } from './connect.ts';
 import { ensureLogin, type Login } from './logins.ts';
 import { currentMigration, migrations as ours } from './migrations/index.ts';
+import type { NamedMigration } from './migrations/named-migration.ts';
 
 /**
  * The advisory lock that migrators of one database take. Any constant will do; this one is "orga"
@@ -30,16 +31,21 @@ export interface MigrateOptions {
   logins: Login[];
   /** Days for which the worker must keep the activity log; unchanged when absent. */
   activityFloorDays?: number;
+  /** Applies pending contract migrations too; a database without any migration gets all of them. */
+  contract?: boolean;
   /** Receives one line per step, for people. */
   report?: (line: string) => void;
   /** Other migrations, for tests. */
   migrations?: readonly NamedMigration[];
 }
 
-/** A migration in the list. */
-export interface NamedMigration {
-  name: string;
-  class: typeof Migration & (new (...args: ConstructorParameters<typeof Migration>) => Migration);
+export interface Migrated {
+  /** Names of the migrations that the call applied, in order. */
+  applied: string[];
+  /** Contract migrations that it left pending, in order. */
+  pendingContract: string[];
+  /** The migration that this version needs. */
+  current: string;
 }
 
 /**
@@ -50,11 +56,9 @@ export interface NamedMigration {
  * first statement, so a separate connection holds an advisory lock. Pending migrations commit
  * together or not at all, divided by those that are not transactional, which run alone. A lock that
  * is not free within 2 s is tried again, at most 30 times. A failure is recorded in the database
- * until a later call succeeds.
- *
- * @returns the names that this call applied, and the current one.
+ * until a later call succeeds, and so are the contract migrations that are left pending.
  */
-export async function migrate(options: MigrateOptions): Promise<{ applied: string[]; current: string }> {
+export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { ownerUrl, report = () => {}, migrations = ours } = options;
   const lock = new pg.Client({ connectionString: ownerUrl, application_name: 'org-api-migrate' });
   await lock.connect();
@@ -62,7 +66,10 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);
     const target = { ownerUrl, migrations };
     const pending = await withMigrator(target, { alone: false }, (migrator) => migrator.getPending());
-    const applied = pending.map(({ name }) => name);
+    const names = pending.map(({ name }) => name);
+    const isNew = names.length === migrations.length;
+    const pendingContract = options.contract || isNew ? [] : names.filter((name) => isContract(name, migrations));
+    const applied = names.filter((name) => !pendingContract.includes(name));
     for (const { names, alone } of batchesOf(applied, migrations)) {
       report(`applying ${names.length} migration${names.length === 1 ? '' : 's'}: ${names.join(', ')}`);
       try {
@@ -75,27 +82,37 @@ export async function migrate(options: MigrateOptions): Promise<{ applied: strin
         throw cause;
       }
     }
-    if (await hasFailureTable(lock)) await lock.query('delete from migration_failure');
+    if (await hasTable(lock, 'migration_failure')) await lock.query('delete from migration_failure');
+    if (await hasTable(lock, 'contract_migration')) await recordPending(lock, pendingContract);
     if (options.activityFloorDays !== undefined)
       await lock.query('update retention_floor set activity_days = $1', [options.activityFloorDays]);
     for (const login of options.logins) await ensureLogin(lock, login);
-    return { applied, current: currentMigration };
+    return { applied, pendingContract, current: currentMigration };
   } finally {
     await lock.end();
   }
 }
 
-/** Whether the schema is new enough to record failures. */
-async function hasFailureTable(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ has: boolean }>(
-    `select to_regclass('public.migration_failure') is not null as has`,
-  );
+const isContract = (name: string, migrations: readonly NamedMigration[]): boolean =>
+  migrations.some((migration) => migration.name === name && migration.isContract === true);
+
+/** Whether the schema is new enough to have a table of the migrator. */
+async function hasTable(client: pg.Client, name: 'migration_failure' | 'contract_migration'): Promise<boolean> {
+  const { rows } = await client.query<{ has: boolean }>('select to_regclass($1) is not null as has', [
+    `public.${name}`,
+  ]);
   return rows[0]?.has === true;
+}
+
+/** Records which contract migrations are left pending, for the operator. */
+async function recordPending(client: pg.Client, names: readonly string[]): Promise<void> {
+  await client.query('delete from contract_migration where name <> all($1)', [names]);
+  await client.query('insert into contract_migration select unnest($1::text[]) on conflict do nothing', [names]);
 }
 
 /** Records which migrations failed, and PostgreSQL's code, for the operator to show. */
 async function recordFailure(client: pg.Client, names: readonly string[], cause: unknown): Promise<void> {
-  if (!(await hasFailureTable(client))) return;
+  if (!(await hasTable(client, 'migration_failure'))) return;
   const { code } = cause as { code?: unknown };
   await client.query(
     `insert into migration_failure (names, code) values ($1, $2)

@@ -1,4 +1,4 @@
-import { currentMigration } from '#domain/db/migrations/index.ts';
+import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
 import type { RolloutProgress } from '#workflows/rollout/types.ts';
 import { condition } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
@@ -112,12 +112,13 @@ function judgeSchema({ database }: ObservedRegion): JudgedCondition {
       'MigrationsPending',
       `The newest migration is ${newest}; this version needs ${currentMigration}.`,
     );
-  if (newest !== currentMigration)
+  const unknown = database.migrations.findLast((applied) => !migrations.some(({ name }) => name === applied));
+  if (unknown !== undefined)
     return condition(
       type,
       true,
       'NewerThanOperator',
-      `The newest migration is ${newest}, which this operator does not know.`,
+      `Migration ${unknown} is applied; this operator does not know it.`,
     );
   return condition(type, true, 'MigrationsApplied', `The newest migration is ${newest}.`);
 }

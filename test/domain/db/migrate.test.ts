@@ -35,7 +35,11 @@ it('one call brings an empty database to the current schema, and reports it', as
   const lines: string[] = [];
   const report = (line: string) => void lines.push(line);
   const result = await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database), report });
-  expect(result).toEqual({ applied: migrations.map(({ name }) => name), current: currentMigration });
+  expect(result).toEqual({
+    applied: migrations.map(({ name }) => name),
+    pendingContract: [],
+    current: currentMigration,
+  });
   expect(lines.join('\n')).toContain(`applying ${migrations.length} migrations`);
   for (const url of Object.values(database.urls)) expect(await findRefusal(url)).toBeNull();
 });
@@ -44,7 +48,7 @@ it('a second call applies nothing', async () => {
   const database = await emptyDatabase();
   await migrate({ ownerUrl: database.ownerUrl, logins: [] });
   const again = await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) });
-  expect(again).toEqual({ applied: [], current: currentMigration });
+  expect(again).toEqual({ applied: [], pendingContract: [], current: currentMigration });
 });
 
 it('four parallel calls are safe: one applies, and the others find nothing to do', async () => {

@@ -56,6 +56,10 @@ export class Rights extends Migration {
         code text,
         failed_at timestamptz not null default now()
       );
+      -- Contract migrations that the newest run of the migrator left pending.
+      create table public.contract_migration (
+        name text primary key
+      );
     `);
 
     // De-identified sums across families, as a function, because a view of the daily counts would
@@ -263,7 +267,7 @@ export class Rights extends Migration {
       grant insert (organization_id, person_id, key_id, action, address, detail) on activity to org_api_operator;
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
       grant select, update (state, changed_at) on delivery_admission to org_api_operator;
-      grant select on concurrency_slot, migration_failure to org_api_operator;
+      grant select on concurrency_slot, migration_failure, contract_migration to org_api_operator;
       grant execute on function sealed_versions to org_api_operator;
       grant select (pepper_version, revoked_at, expires_at) on api_key to org_api_operator;
       grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;

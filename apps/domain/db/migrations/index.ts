@@ -9,11 +9,14 @@ import { Deliveries } from './0008-deliveries.ts';
 import { Ledger } from './0009-ledger.ts';
 import { Identity } from './0010-identity.ts';
 import { Rights } from './0011-rights.ts';
+import type { NamedMigration } from './named-migration.ts';
 
 /**
  * Every migration in order, one per subject. The first release freezes them; until then a change
  * edits them. From then on a new one is appended here, and says whether running pods, which
- * continue to read and write, survive it.
+ * continue to read and write, survive it. One that they do not survive, for example because it drops
+ * a column, is a contract migration (`isContract`): it stays pending until no pod of the version
+ * before runs. An expand migration behind it must work with it pending and with it applied.
  *
  * Filled tables are `activity` (every read adds a row), `event`, `delivery` and `delivery_attempt`.
  * A migration must not block their writers for more than a moment, because a read fails after 5 s.
@@ -27,7 +30,7 @@ import { Rights } from './0011-rights.ts';
  *   validated by the next migration.
  * - The worker changes rows in batches, not a migration.
  */
-export const migrations = [
+export const migrations: readonly NamedMigration[] = [
   { name: '0001-roles-and-functions', class: RolesAndFunctions },
   { name: '0002-organizations', class: Organizations },
   { name: '0003-clients-and-seats', class: ClientsAndSeats },
@@ -41,5 +44,8 @@ export const migrations = [
   { name: '0011-rights', class: Rights },
 ];
 
-/** The migration that a database must have for this code to use it. */
+/**
+ * The newest expand migration, which a database must have for this code to use it. A contract
+ * migration that is pending is no fault.
+ */
 export const currentMigration = '0011-rights';

@@ -8,6 +8,8 @@ export interface RegionState {
    * Migrations of the newest run that failed, with PostgreSQL's error code; null when it succeeded.
    */
   failedMigration: { names: string[]; code: string | null } | null;
+  /** Contract migrations that the newest run of the migrations left pending, in order. */
+  pendingContract: string[];
   /** Deliveries that wait for an attempt. */
   waiting: number;
   /** Deliveries of active webhooks that are more than a minute late. */
@@ -34,6 +36,7 @@ export const readRegionStateSql = /* sql */ `
   select json_build_object(
     'migrations', (select json_agg(v.name order by v.name) from api.schema_version v),
     'failedMigration', (select json_build_object('names', f.names, 'code', f.code) from migration_failure f),
+    'pendingContract', (select coalesce(json_agg(c.name order by c.name), '[]') from contract_migration c),
     'waiting', (select count(*) from delivery d where d.state = 'waiting'),
     'overdue', l.count,
     'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),

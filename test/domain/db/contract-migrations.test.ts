@@ -1,0 +1,175 @@
+/** Expand migrations run at once; contract migrations wait until they are asked for. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { Migration } from '@mikro-orm/migrations';
+import pg from 'pg';
+import { expect, it, onTestFinished } from 'vitest';
+import { migrate } from '#domain/db/migrate.ts';
+import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
+import type { NamedMigration } from '#domain/db/migrations/named-migration.ts';
+import { readRegionStateSql } from '#domain/db/statements/region-state.ts';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { startTestApi } from '#test/setup.ts';
+
+class AddColumn extends Migration {
+  override up(): void {
+    this.addSql('alter table organization add column nickname text');
+  }
+}
+
+class DropColumn extends Migration {
+  override up(): void {
+    this.addSql('alter table organization drop column nickname');
+  }
+}
+
+class AddTable extends Migration {
+  override up(): void {
+    this.addSql('create table nickname (organization_id uuid primary key, name text not null)');
+  }
+}
+
+class Fail extends Migration {
+  override up(): void {
+    this.addSql('select 1 / 0');
+  }
+}
+
+const before: NamedMigration[] = [...migrations, { name: '9001-add-column', class: AddColumn }];
+const contract: NamedMigration = { name: '9002-drop-column', class: DropColumn, isContract: true };
+const after: NamedMigration[] = [...before, contract, { name: '9003-add-table', class: AddTable }];
+
+async function openEmpty() {
+  const database = await createTestDatabase({ empty: true });
+  onTestFinished(() => database.drop());
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  onTestFinished(() => owner.end());
+  return { database, owner, ownerUrl: database.ownerUrl };
+}
+
+/** Opens a database that has every migration of the release before. */
+async function openMigrated() {
+  const t = await openEmpty();
+  await migrate({ ownerUrl: t.ownerUrl, logins: [], migrations: before });
+  return t;
+}
+
+const hasColumn = async (owner: pg.Client): Promise<boolean> => {
+  const { rows } = await owner.query(
+    `select from information_schema.columns where table_name = 'organization' and column_name = 'nickname'`,
+  );
+  return rows.length > 0;
+};
+
+/** Reads what the operator sees, with the rights of its login. */
+async function readState({ urls, ownerUrl }: TestDatabase) {
+  await migrate({ ownerUrl, logins: [{ role: 'operator', url: urls.operator }], migrations: after });
+  const operator = new pg.Client({ connectionString: urls.operator });
+  await operator.connect();
+  const { rows } = await operator.query(readRegionStateSql);
+  await operator.end();
+  return rows[0].state;
+}
+
+it('a contract migration stays pending, and the expand migrations before and behind it run', async () => {
+  const { ownerUrl, owner } = await openMigrated();
+
+  const result = await migrate({ ownerUrl, logins: [], migrations: after });
+
+  expect(result).toMatchObject({ applied: ['9003-add-table'], pendingContract: ['9002-drop-column'] });
+  expect(await hasColumn(owner)).toBe(true);
+});
+
+it('a contract migration runs once when it is asked for', async () => {
+  const { ownerUrl, owner } = await openMigrated();
+  await migrate({ ownerUrl, logins: [], migrations: after });
+
+  const first = await migrate({ ownerUrl, logins: [], migrations: after, contract: true });
+  const second = await migrate({ ownerUrl, logins: [], migrations: after, contract: true });
+
+  expect([first, second].map(({ applied, pendingContract }) => [applied, pendingContract])).toEqual([
+    [['9002-drop-column'], []],
+    [[], []],
+  ]);
+  expect(await hasColumn(owner)).toBe(false);
+});
+
+it('two calls at once apply a contract migration once', async () => {
+  const { ownerUrl } = await openMigrated();
+  const run = () => migrate({ ownerUrl, logins: [], migrations: after, contract: true });
+
+  const results = await Promise.all([run(), run()]);
+
+  expect(results.flatMap(({ applied }) => applied).toSorted()).toEqual(['9002-drop-column', '9003-add-table']);
+});
+
+it('a new database gets every migration at once, because no older version uses it', async () => {
+  const { ownerUrl, owner } = await openEmpty();
+
+  const result = await migrate({ ownerUrl, logins: [], migrations: after });
+
+  expect(result).toMatchObject({ applied: after.map(({ name }) => name), pendingContract: [] });
+  expect(await hasColumn(owner)).toBe(false);
+});
+
+it('the operator sees which contract migrations are pending, until they are applied', async () => {
+  const { database, ownerUrl } = await openMigrated();
+
+  expect(await readState(database)).toMatchObject({ pendingContract: ['9002-drop-column'], failedMigration: null });
+  await migrate({ ownerUrl, logins: [], migrations: after, contract: true });
+  expect(await readState(database)).toMatchObject({ pendingContract: [] });
+});
+
+it('the version before forgets a contract migration that it does not know, so a rollback leaves none pending', async () => {
+  const { ownerUrl, owner } = await openMigrated();
+  await migrate({ ownerUrl, logins: [], migrations: after });
+
+  await migrate({ ownerUrl, logins: [], migrations: before });
+
+  expect((await owner.query('select name from contract_migration')).rows).toEqual([]);
+  expect(await migrate({ ownerUrl, logins: [], migrations: after })).toMatchObject({
+    pendingContract: ['9002-drop-column'],
+  });
+});
+
+it('a contract migration that fails changes nothing, stays pending, and is recorded', async () => {
+  const { ownerUrl, owner } = await openMigrated();
+  const failing = [...before, contract, { name: '9004-fail', class: Fail, isContract: true }];
+  await migrate({ ownerUrl, logins: [], migrations: failing });
+
+  const failed = migrate({ ownerUrl, logins: [], migrations: failing, contract: true });
+
+  await expect(failed).rejects.toMatchObject({ code: '22012' });
+  expect(await hasColumn(owner)).toBe(true);
+  const { rows } = await owner.query('select names, code from migration_failure');
+  expect(rows).toEqual([{ names: ['9002-drop-column', '9004-fail'], code: '22012' }]);
+  expect((await owner.query('select name from contract_migration order by name')).rows).toHaveLength(2);
+});
+
+it('reads are served while a contract migration is pending', async () => {
+  const { database, ownerUrl } = await openMigrated();
+  await migrate({ ownerUrl, logins: [{ role: 'api', url: database.urls.api }], migrations: after });
+  const api = await startTestApi(database);
+
+  await expect.poll(async () => (await api.get('/readyz')).status, { timeout: 15_000 }).toBe(200);
+});
+
+it('the migration that this version needs is the newest expand migration', () => {
+  expect(migrations.findLast(({ isContract }) => !isContract)?.name).toBe(currentMigration);
+});
+
+it('npm run migrate -- --contract applies what is pending, and another option is refused', async () => {
+  const { ownerUrl } = await openEmpty();
+  const run = async (...args: string[]) => {
+    const main = path.join(import.meta.dirname, '../../../apps/migrate/main.ts');
+    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env.PATH, DATABASE_URL: ownerUrl } });
+    const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+    return { out, errors, code };
+  };
+
+  expect(await run('--contract')).toMatchObject({ code: 0, out: expect.stringContaining('Applied') });
+  expect(await run('--expand')).toMatchObject({ code: 1, errors: expect.stringContaining('the only option') });
+});
