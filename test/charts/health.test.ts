@@ -62,7 +62,7 @@ function toLua(value: unknown): string {
 
 const database = {
   migrations: [currentMigration],
-    pendingContract: [],
+  pendingContract: [],
   failedMigration: null,
   waiting: 0,
   overdue: 0,
