@@ -67,6 +67,30 @@ describe('saved workflow histories', () => {
   });
 });
 
+describe('the bundle of workflows', () => {
+  it('loads each module once for all workflows of a worker', { timeout }, async () => {
+    const { code } = await todays;
+    const preload = /preloadModules\(\) \{\s*__webpack_require__\([^\n]*"\.\/workflows\/index\.ts"\);\s*\}/;
+    expect(preload.test(code)).toBe(true);
+  });
+
+  it('has no module that keeps state, because all workflows of a worker share it', { timeout }, async () => {
+    const files = [...(await todays).code.matchAll(/^\/\*{3}\/ "\.\/(workflows\/[^"]+\.ts)"/gm)].map(
+      ([, file]) => file,
+    );
+    expect(files).toContain('workflows/deliver-event/workflow.ts');
+    const stateOf = (file = '') =>
+      readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+        .match(moduleState)
+        ?.map((line) => [file, line]);
+    expect(files.flatMap((file) => stateOf(file) ?? [])).toEqual([]);
+  });
+});
+
+/** A statement at module level that declares what can change. */
+const moduleState =
+  /^(?:export )?(?:let|var)\b.*|^(?:export )?const [^=\n]*= (?:new (?:Weak)?(?:Map|Set)\b|\[\]|\{\}).*/gm;
+
 const words = new Set([
   'delivered',
   'exhausted',
