@@ -1,0 +1,241 @@
+/** Operators that are killed with SIGKILL after an action of a Region, and what the next ones make of it. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { CustomObjectsApi } from '@kubernetes/client-node';
+import { Client, Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { childEnvironment } from '#test/child-environment.ts';
+import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { workerEnvironment } from '#test/worker.ts';
+import { deliveryAttributes } from '#workflows/deliver-event/search-attributes.ts';
+import { deliverQueue, deliverSlowQueue } from '#workflows/deliver-event/types.ts';
+import { rolloutWorkflowId } from '#workflows/rollout/types.ts';
+import { workflowBundle } from '../../../apps/dev/prebuilt.ts';
+import { kinds, type Region } from '../../../apps/operator/resources.ts';
+import { spawnWorker } from '../../worker/child-worker.ts';
+import { type ApiServer, createNamespace, regionIn, startApiServer } from '../api-server.ts';
+
+const waiting = { timeout: 120_000, interval: 100 };
+const deployment = 'org-api-kills';
+const child = path.join(import.meta.dirname, '../region-child.ts');
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+const killed = new Set<string>();
+
+describe('an operator that is killed', () => {
+  it('after it held the deliveries is followed by one that leaves them held', async () => {
+    const t = await setup();
+    await t.applyRegion({ delivery: { state: 'Draining' } });
+    await t.killAfter('setAdmission');
+    const read = () => t.rows('select state, changed_at from delivery_admission');
+    const before = await read();
+    expect(before).toMatchObject([{ state: 'draining' }]);
+
+    await t.runUntil('Delivering False Draining');
+    expect(await read()).toEqual(before);
+  });
+
+  it('after it sealed the secrets again is followed by one that finds all sealed, and no secret is lost', async () => {
+    const t = await setup({ WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
+    const apps = await insertApps(t.owner.pool, t.make);
+    await t.applyRegion({
+      webhooks: { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } },
+      sealing: { resealWith: 2, databaseSecretRef: { name: 'org-api', key: 'DATABASE_URL' } },
+    });
+    await t.killAfter('resealSecrets');
+    const read = () => t.rows('select sealed from webhook_secret order by id');
+    const before = await read();
+
+    await t.runUntil('KeysFresh True NewestKeySeals');
+    expect(await read()).toEqual(before);
+    expect(await openApps(t.owner.pool, apps, newerSealingKeys)).toEqual([apps.secret, apps.secret, apps.secret]);
+  });
+
+  it.each(['createNamespace', 'addSearchAttributes', 'setQueueLimits', 'setRetention'])(
+    'after %s is followed by one that sets up the rest of Temporal’s namespace',
+    async (action) => {
+      const t = await setup();
+      const { workflowService, operatorService } = t.temporal;
+      const { temporalNamespace: namespace } = t;
+      if (action === 'setRetention') {
+        await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs('3 days') });
+        await vi.waitFor(() => workflowService.describeTaskQueue(queueIn(namespace)), waiting);
+      }
+      const queueLimits = { retriesPerSecond: 50, retriesPerSecondPerOrganization: 5 };
+      await t.applyRegion({}, { retention: '48h', searchAttributes: 'Managed', queueLimits });
+      await t.killAfter(action);
+
+      await t.runUntil('TemporalReady True NamespaceAnswers');
+      const { config } = await workflowService.describeNamespace({ namespace });
+      expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(48 * 3_600);
+      const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+      const names = deliveryAttributes.map(({ name }) => name);
+      expect(Object.keys(customAttributes ?? {})).toEqual(expect.arrayContaining(names));
+      const request = { ...queueIn(namespace, deliverSlowQueue), taskQueueType: 2, reportConfig: true };
+      const { effectiveRateLimit } = await workflowService.describeTaskQueue(request);
+      expect(effectiveRateLimit?.requestsPerSecond).toBe(50);
+    },
+  );
+
+  it('after each action of a rollout is followed by one that ends it, and no rollout runs twice', {
+    timeout: 600_000,
+  }, async () => {
+    const t = await setup();
+    await t.temporal.workflowService.registerNamespace({
+      namespace: t.temporalNamespace,
+      workflowExecutionRetentionPeriod: msToTs('1 day'),
+    });
+    await vi.waitFor(() => t.temporal.workflowService.describeTaskQueue(queueIn(t.temporalNamespace)), waiting);
+    const release = (buildId: string) =>
+      t.applyRegion({
+        release: { version: '0.1.0', buildId },
+        workers: { rollout: { mode: 'Operator', step: '6s' } },
+      });
+    t.startBuild('a');
+    await release('a');
+    await t.killAfter('openRollouts');
+    await t.killAfter('startRollout');
+    await t.runUntil('WorkersCurrent True BuildCurrent', 'Progressing False RolloutComplete');
+    expect(await t.countRollouts()).toBe(1);
+
+    t.startBuild('b');
+    await release('b');
+    await t.runUntil('WorkersCurrent False Ramping');
+    await release('a');
+    await t.killAfter('cancelRollout');
+    await t.runUntil('WorkersCurrent True BuildCurrent');
+    expect(await t.countRollouts()).toBe(2);
+
+    await t.temporal.workflowService.setWorkerDeploymentRampingVersion({
+      namespace: t.temporalNamespace,
+      deploymentName: deployment,
+      buildId: 'b',
+      percentage: 20,
+    });
+    await t.killAfter('endShare');
+    await t.runUntil('WorkersCurrent True BuildCurrent');
+    expect((await t.read()).status?.workers).toMatchObject({ currentBuild: 'a' });
+    expect((await t.read()).status?.workers).not.toHaveProperty('rampingBuild');
+    expect(await t.countRollouts()).toBe(2);
+  });
+
+  it('was killed above after every action of a Region', () => {
+    const controller = path.join(import.meta.dirname, '../../../apps/operator/region/controller.ts');
+    const [execute = ''] = readFileSync(controller, 'utf8').match(/async execute[\s\S]*?\n {4}\}/) ?? [];
+    const actions = [...execute.matchAll(/case '(\w+)':/g)].map(([, name]) => name);
+    expect(actions.length).toBeGreaterThan(8);
+    expect([...killed].toSorted()).toEqual(actions.toSorted());
+  });
+});
+
+const queueIn = (namespace: string, name = deliverQueue) => ({ namespace, taskQueue: { name } });
+
+/** A region's servers and its Secret, and operators in processes of their own. */
+async function setup(secrets: Record<string, string> = {}) {
+  const namespace = await createNamespace(server);
+  const { database, owner, make } = await setupDatabase();
+  const temporalNamespace = `org-api-kills-${randomBytes(4).toString('hex')}`;
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-operator-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const kubeconfig = path.join(folder, 'kubeconfig.json');
+  writeFileSync(kubeconfig, server.operatorConfig.exportConfig());
+  await server.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'org-api', namespace },
+    stringData: { OPERATOR_DATABASE_URL: database.urls.operator, DATABASE_URL: database.ownerUrl, ...secrets },
+  });
+  const temporal = await Connection.connect({ address: inject('temporalAddress') });
+  onTestFinished(() => temporal.close());
+  const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+  const { group, version, plural } = kinds.Region;
+
+  function spawnOperator(settings: Record<string, string> = {}) {
+    const spawned = spawn(process.execPath, [child], {
+      env: {
+        ...childEnvironment,
+        REGION: 'us',
+        OPERATOR_NAMESPACE: namespace,
+        OPERATOR_IDENTITY: 'test', // the next one need not wait for the Lease
+        KUBECONFIG: kubeconfig,
+        WORKFLOW_BUNDLE: workflowBundle,
+        HOST: '127.0.0.1',
+        METRICS_PORT: '0',
+        ...settings,
+      },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    onTestFinished(() => void spawned.kill('SIGKILL'));
+    return { process: spawned, ended: once(spawned, 'exit') };
+  }
+
+  const t = {
+    owner,
+    make,
+    temporal,
+    temporalNamespace,
+    rows: async (text: string) => (await owner.pool.query(text)).rows as unknown[],
+    applyRegion: (spec: object, temporalSpec: object = {}) =>
+      server.apply(
+        regionIn(namespace, {
+          temporal: {
+            address: inject('temporalAddress'),
+            namespace: temporalNamespace,
+            deployment,
+            tls: false,
+            ...temporalSpec,
+          },
+          ...spec,
+        }),
+      ),
+    read: async () =>
+      (await custom.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' })) as Region,
+    /** Runs an operator until it dies after this action. */
+    async killAfter(action: string): Promise<void> {
+      const [, signal] = await spawnOperator({ KILL_AFTER: action }).ended;
+      expect(signal).toBe('SIGKILL');
+      killed.add(action);
+    },
+    /** Runs an operator until its status of the newest spec says this, and stops it. */
+    async runUntil(...expected: string[]): Promise<void> {
+      const operator = spawnOperator();
+      const startedAt = Date.now();
+      await vi.waitFor(async () => {
+        const { metadata, status } = await t.read();
+        expect(status?.observedGeneration).toBe(metadata.generation);
+        const found = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason}`);
+        expect(found).toEqual(expect.arrayContaining(expected));
+        expect(Date.now() - startedAt).toBeGreaterThan(2_000); // not the status of the one before
+      }, waiting);
+      operator.process.kill('SIGTERM');
+      await operator.ended;
+    },
+    startBuild: (buildId: string) =>
+      spawnWorker(
+        workerEnvironment(database, {
+          TEMPORAL_NAMESPACE: temporalNamespace,
+          WORKER_DEPLOYMENT: deployment,
+          WORKER_BUILD_ID: buildId,
+          WORKER_ROLLOUT: 'operator',
+        }),
+      ),
+    /** The runs of the rollout workflow that Temporal has. */
+    async countRollouts(): Promise<number> {
+      const client = new Client({ connection: temporal, namespace: temporalNamespace });
+      const query = `WorkflowId = '${rolloutWorkflowId(deployment)}'`;
+      return (await Array.fromAsync(client.workflow.list({ query }))).length;
+    },
+  };
+  return t;
+}
