@@ -6,7 +6,7 @@ import { fingerprint, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { generateKey } from '#domain/keys/format.ts';
 
 /** Organizations of a region, and live keys of each (25 at most). */
-const organizations = 1_000;
+export const organizations = 1_000;
 const keysEach = 20;
 const professionalsEach = 4;
 /**

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { migrate } from '#domain/db/migrate.ts';
+import { claimDeliveriesSql, listUnclaimedSql } from '#domain/db/statements/claim-deliveries.ts';
+import { quantile } from '../console/measure.ts';
+import { addDue, addWebhooks, type FilledWebhook } from '../retention/fill.ts';
+import { asOwner, type BenchServers } from '../servers.ts';
+
+const nil = '00000000-0000-0000-0000-000000000000';
+const [rounds, warmUpRounds] = [100, 10];
+/** As the relay does, a look lists at most so many webhooks. */
+const listedAtOnce = 512;
+/** The webhooks whose claim is measured, and what is due for each. */
+const measured = { organizations: 20, webhooksEach: 2, dueEach: 30 };
+
+/** What waits beside the measured webhooks. */
+const scenes: { name: string; sql: string }[] = [
+  { name: 'alone', sql: 'select' },
+  {
+    name: 'beside 1,000,000 open deliveries, suspended',
+    sql: `
+      with organizations as (
+        insert into organization (id, name, slug, kind, status)
+        values (gen_random_uuid(), 'Suspended', 'suspended', 'law_firm', 'active') returning id
+      ), webhooks as (
+        insert into webhook (organization_id, id, url, event_types, slot, state, parked_reason)
+        select id, gen_random_uuid(), 'https://suspended.example.com/', '{client.started}', 1, 'parked', 'failing'
+        from organizations returning organization_id, id
+      ), made as materialized (
+        select w.organization_id, w.id as webhook_id, new_id() as id from webhooks w, generate_series(1, 1000000)
+      ), events as (
+        insert into event (organization_id, id, type, created_at, body, delivery_count)
+        select organization_id, id, 'client.started', now(), '{}', 1 from made
+      )
+      insert into delivery (organization_id, webhook_id, event_id, state, created_at, next_attempt_at)
+      select organization_id, webhook_id, id, 'waiting', now(), now() from made`,
+  },
+  {
+    name: 'beside 10,000 webhooks with one event each',
+    sql: `
+      with organizations as (
+        insert into organization (id, name, slug, kind, status)
+        select gen_random_uuid(), 'Many', 'many-' || n, 'law_firm', 'active' from generate_series(1, 2500) n
+        returning id
+      ), webhooks as (
+        insert into webhook (organization_id, id, url, event_types, slot)
+        select id, gen_random_uuid(), 'https://' || id || '-' || n || '.example.com/', '{client.started}', n
+        from organizations, generate_series(1, 4) n returning organization_id, id
+      ), made as materialized (
+        select organization_id, id as webhook_id, new_id() as id from webhooks
+      ), events as (
+        insert into event (organization_id, id, type, created_at, body, delivery_count)
+        select organization_id, id, 'client.started', now(), '{}', 1 from made
+      )
+      insert into delivery (organization_id, webhook_id, event_id, state, created_at, next_attempt_at)
+      select organization_id, webhook_id, id, 'waiting', now(), now() from made`,
+  },
+];
+
+interface Scene {
+  name: string;
+  worker: pg.Client;
+  webhooks: FilledWebhook[];
+  looks: number[];
+  claims: number[];
+}
+
+/**
+ * Looks and claims for the same busy webhooks in three databases in turn, of which two hold much
+ * that waits for others. Nothing is kept of the claims. Returns what is over 1.1.
+ */
+export async function measureClaims(
+  servers: BenchServers,
+  { report, say }: { report: (line: string) => void; say: (line: string) => void },
+): Promise<string[]> {
+  const made: Scene[] = [];
+  for (const [index, { name, sql }] of scenes.entries()) {
+    made.push({ name, ...(await makeScene(servers, `bench_claims_${index}`, sql)), looks: [], claims: [] });
+    report(`claims ${name}: made`);
+  }
+  for (let round = -warmUpRounds; round < rounds; round += 1)
+    for (const place of made.keys()) await claimOnce(made[(place + round + warmUpRounds) % made.length] as Scene);
+
+  say(`\n${'Claims of others, median ms'.padEnd(46)}${'look'.padStart(12)}${'claim'.padStart(12)}   ratio`);
+  const missed: string[] = [];
+  const median = (values: number[]) => quantile(values.slice(warmUpRounds), 0.5);
+  for (const { name, looks, claims } of made) {
+    const ratio = median(claims) / median(made[0]?.claims ?? []);
+    const cells = [looks, claims].map((values) => median(values).toFixed(2).padStart(12)).join('');
+    say(`${name.padEnd(46)}${cells}   ${ratio.toFixed(2)}${ratio > 1.1 ? '  OVER' : ''}`);
+    if (ratio > 1.1) missed.push(`a claim ${name} takes ${ratio.toFixed(2)} of its time alone`);
+  }
+  return missed;
+}
+
+async function makeScene({ postgres, onStop }: BenchServers, name: string, sql: string) {
+  await asOwner(postgres.adminUrl, (admin) => admin.query(`create database ${name} template template0`));
+  const [ownerUrl, workerUrl] = [new URL(postgres.adminUrl), new URL(postgres.adminUrl)];
+  ownerUrl.pathname = workerUrl.pathname = name;
+  Object.assign(workerUrl, { username: `${name}_worker`, password: randomUUID() });
+  await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'worker', url: workerUrl.href }] });
+  const webhooks = await asOwner(ownerUrl.href, async (owner) => {
+    const filled = await addWebhooks(owner, measured.organizations, measured.webhooksEach);
+    for (const webhook of filled) await addDue(owner, webhook, measured.dueEach);
+    await owner.query(sql);
+    await owner.query('vacuum (freeze, analyze)');
+    return filled;
+  });
+  // Plans are generic, as on every connection of the product.
+  const options = '-c plan_cache_mode=force_generic_plan';
+  const worker = new pg.Client({ connectionString: workerUrl.href, options });
+  await worker.connect();
+  onStop(() => worker.end());
+  return { worker, webhooks };
+}
+
+async function claimOnce({ worker, webhooks, looks, claims }: Scene): Promise<void> {
+  await worker.query('begin');
+  const startedAt = performance.now();
+  await worker.query({ name: 'look', text: listUnclaimedSql, values: [nil, nil, listedAtOnce, false] });
+  const lookedAt = performance.now();
+  const columns = (['organizationId', 'webhookId'] as const).map((id) => webhooks.map((webhook) => webhook[id]));
+  const values = [20, 20, 30, ...columns];
+  const { rowCount } = await worker.query({ name: 'claim', text: claimDeliveriesSql, values });
+  claims.push(performance.now() - lookedAt);
+  looks.push(lookedAt - startedAt);
+  await worker.query('rollback');
+  if (rowCount !== 20) throw new Error(`${rowCount} deliveries were claimed instead of 20`);
+}

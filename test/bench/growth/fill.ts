@@ -1,0 +1,94 @@
+import type pg from 'pg';
+import { organizations } from '../reads/region.ts';
+
+/** Rows that one statement inserts, so that progress shows. */
+const batchSize = 250_000;
+/** The webhooks of each organization of the region. */
+const webhooksEach = 2;
+
+type Report = (line: string) => void;
+
+/** Gives every organization its webhooks, each at a host of its own. */
+export async function fillWebhooks(owner: pg.Client): Promise<void> {
+  await owner.query(
+    `insert into webhook (organization_id, id, url, event_types, slot)
+     select o.id, md5(o.id || ' webhook ' || n)::uuid, 'https://' || o.slug || '-' || n || '.example.com/',
+       '{client.started}', n
+     from organization o, generate_series(1, $1::integer) n where o.slug like 'organization-%'`,
+    [webhooksEach],
+  );
+}
+
+/**
+ * Spreads so many rows of activity over all organizations and twelve months, and as many delivered
+ * events, each with a delivery and an attempt, over 100 days. Triggers are off meanwhile: they cost
+ * minutes, and no sum of the ledger is compared here.
+ */
+export async function fillRows(owner: pg.Client, rows: number, report: Report): Promise<void> {
+  await owner.query(`set session_replication_role = replica; set work_mem = '256MB'`);
+  await owner.query(
+    `create temporary table place as
+     select o.id as organization_id, row_number() over (order by o.id) - 1 as place,
+       (select array_agg(k.id order by k.id) from api_key k where k.organization_id = o.id) as keys,
+       (select array_agg(w.id order by w.id) from webhook w where w.organization_id = o.id) as webhooks
+     from organization o where o.slug like 'organization-%'`,
+  );
+  await owner.query('create unique index on place (place); analyze place');
+  for (let from = 0; from < rows; from += batchSize) {
+    const batch = [from + 1, Math.min(from + batchSize, rows), rows, organizations];
+    await owner.query(activitySql, batch);
+    await owner.query(deliveriesSql, batch);
+    if (from > 0 && (from / batchSize) % 4 === 0)
+      report(`${from.toLocaleString('en')} of ${rows.toLocaleString('en')}`);
+  }
+  await owner.query('update webhook set next_sequence = $1', [rows + 1]);
+  await owner.query('drop table place; reset work_mem; set session_replication_role = origin');
+}
+
+/** `$1` to `$2` of `$3` rows over `$4` organizations; 1 in 200 is a refusal, 1 in 500 an action. */
+const activitySql = `
+  insert into activity (id, at, organization_id, person_id, key_id, action, status, code, address)
+  select new_id(), now() - interval '330 days' * (n::float8 / $3::float8), p.organization_id,
+    case when n % 500 = 5 then 'person-1' end,
+    case when n % 500 <> 5 then p.keys[n / $4::integer % cardinality(p.keys) + 1] end,
+    case when n % 500 = 5 then 'role.change' when n % 10000 = 7 then 'api.getFirmOutcomes' else 'api.getOrg' end,
+    case when n % 500 = 5 then null when n % 200 = 3 then 403 else 200 end,
+    case when n % 200 = 3 then 'forbidden' end, '203.0.113.7'
+  from generate_series($1::integer, $2::integer) n join place p on p.place = n % $4::integer`;
+
+/** As `activitySql`. Event ids are of their time, as the database makes them. */
+const deliveriesSql = `
+  with made as materialized (
+    select p.organization_id, p.webhooks[n / $4::integer % cardinality(p.webhooks) + 1] as webhook_id, t.at, n,
+      (lpad(to_hex((extract(epoch from t.at) * 1000)::bigint), 12, '0') || '7'
+        || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid as id
+    from generate_series($1::integer, $2::integer) n join place p on p.place = n % $4::integer
+    cross join lateral (select now() - interval '100 days' * (n::float8 / $3::float8) as at) t
+  ), events as (
+    insert into event (organization_id, id, type, created_at, body, delivery_count, rolled_up)
+    select organization_id, id, 'client.started', at, '{}', 1, true from made
+  ), deliveries as (
+    insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at, settled_at,
+      started, rolled_up)
+    select organization_id, webhook_id, id, 'delivered', 1, n, at, at + interval '1 second', true, true from made
+  )
+  insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at,
+    finished_at, status, cause)
+  select organization_id, webhook_id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 204, 'accepted'
+  from made`;
+
+/** Gives so many deliveries that are due now to each webhook of the organizations. */
+export async function addDueDeliveries(owner: pg.Client, organizationIds: readonly string[], each: number) {
+  await owner.query(
+    `with made as (
+       select w.organization_id, w.id as webhook_id, new_id() as id, clock_timestamp() as at
+       from webhook w, generate_series(1, $2::integer) where w.organization_id = any ($1::uuid[])
+     ), events as (
+       insert into event (organization_id, id, type, created_at, body, delivery_count)
+       select organization_id, id, 'client.started', at, '{}', 1 from made
+     )
+     insert into delivery (organization_id, webhook_id, event_id, state, created_at, next_attempt_at)
+     select organization_id, webhook_id, id, 'waiting', at, at from made`,
+    [organizationIds, each],
+  );
+}
