@@ -26,6 +26,8 @@ export interface ApiServer {
   apply(object: object): Promise<void>;
   /** Creates the operator's definitions, and waits until their kinds are served. */
   applyDefinitions(): Promise<void>;
+  /** Runs kubectl as an administrator, and returns what it prints. */
+  kubectl(args: readonly string[]): Promise<string>;
   /** Stops the API server's process as if its machine froze, and lets it go on. */
   freeze(): void;
   thaw(): void;
@@ -103,12 +105,13 @@ export async function startApiServer(): Promise<ApiServer> {
   const apply = async (object: object): Promise<void> => {
     await objects.patch(object, undefined, undefined, 'kubectl', true, PatchStrategy.ServerSideApply);
   };
+  const configFile = path.join(folder, 'kubeconfig.json');
+  writeFileSync(configFile, kubeConfig.exportConfig());
+  const kubectl = async (args: readonly string[]): Promise<string> =>
+    (await execute(path.join(bin, 'kubectl'), ['--kubeconfig', configFile, ...args])).stdout;
   const applyDefinitions = async (): Promise<void> => {
     // By kubectl: the library's serializer drops the keywords of a schema that are words of JavaScript.
-    const configFile = path.join(folder, 'kubeconfig.json');
-    writeFileSync(configFile, kubeConfig.exportConfig());
-    const args = ['--kubeconfig', configFile, 'apply', '--server-side', '-f', definitions];
-    await retry(async () => void (await execute(path.join(bin, 'kubectl'), args)), server, folder);
+    await retry(async () => void (await kubectl(['apply', '--server-side', '-f', definitions])), server, folder);
     await retry(() => waitForKinds(objects), server, folder);
   };
   const stop = async (): Promise<void> => {
@@ -128,6 +131,7 @@ export async function startApiServer(): Promise<ApiServer> {
     readAuditLog: (namespace) => readRequests(auditLog, namespace),
     apply,
     applyDefinitions,
+    kubectl,
     freeze: () => server.kill('SIGSTOP'),
     thaw: () => server.kill('SIGCONT'),
     stop,

@@ -127,6 +127,36 @@ describe('the operator', () => {
     ]);
   });
 
+  it('tells in the one line of `kubectl get region` what is true', async () => {
+    const { applySecret, applyRegion, readStatus, namespace } = await setup();
+    await applySecret();
+    await applyRegion();
+    await vi.waitFor(async () => expect((await readStatus())?.schema?.applied).toBe(currentMigration), waiting);
+
+    const [head = '', line = ''] = (await server.kubectl(['get', 'region', '-n', namespace])).split('\n');
+    const columns = head.match(/\S+\s*/g) ?? [];
+    let from = 0;
+    const told = columns.map((column) => {
+      const [name, value] = [column.trim(), line.slice(from, from + column.length).trim()];
+      from += column.length;
+      return [name, value];
+    });
+    expect(told.slice(0, -1)).toEqual([
+      ['NAME', 'region'],
+      ['REGION', 'us'],
+      ['READY', 'Unknown'],
+      ['REASON', 'NoDeployment'],
+      ['SCHEMA', currentMigration],
+      ['BUILD', ''],
+      ['ROLLOUT', ''],
+      ['DELIVERIES', 'Running'],
+      ['BACKLOG', '0'],
+      ['OVERDUE', '0'],
+      ['DIFFERENCE', '0'],
+    ]);
+    expect(told.at(-1)?.[0]).toBe('AGE');
+  });
+
   it('creates the webhook of a WebhookSubscription from what the Region names', async () => {
     const { applySecret, applyRegion, make, namespace, readReadiness } = await setup();
     const organizationId = await make.organization();
