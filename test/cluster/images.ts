@@ -41,35 +41,61 @@ async function build(tag: string): Promise<Built> {
 
 /** The same image with one more migration, which fails: what a bad release looks like. */
 export function buildBrokenImage(cluster: Cluster, from: Image, tag: string): Promise<Image> {
-  return buildChangedImage(cluster, { from, tag, target: '/app/apps/domain/db/migrations/index.ts' }, (file) => {
-    const migrations = readFileSync(path.join(repository, 'apps/domain/db/migrations/index.ts'), 'utf8');
-    writeFileSync(file, withFailingMigration(migrations));
-  });
+  return buildChangedImage(cluster, { from, tag, files: [migrationsWith(failing)] });
 }
 
-/** The same image with workflows that cannot replay the histories of its own. */
-export async function buildIncompatibleImage(cluster: Cluster, from: Image, tag: string): Promise<Image> {
+/**
+ * Columns that the migration of a release adds: to tables that reads, deliveries and the platform
+ * use all the time, whose statements PostgreSQL has prepared for pods of both versions.
+ */
+export const addedColumns = ['activity', 'client_grant', 'delivery', 'webhook'].map((table) => ({
+  table,
+  column: 'added_by_release',
+}));
+
+/**
+ * Two versions that add columns: one whose workflows cannot replay the histories of `from`, and the
+ * same one repaired.
+ */
+export async function buildExpandingImages(
+  cluster: Cluster,
+  from: Image,
+  tags: { incompatible: string; compatible: string },
+): Promise<{ incompatible: Image; compatible: Image }> {
   const workflowsPath = path.join(repository, 'test/workflows/altered/index.ts');
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-  return buildChangedImage(cluster, { from, tag, target: '/app/workflows.bundle.json' }, (file) =>
-    writeWorkflowBundle(file, bundle),
-  );
+  const migrations = migrationsWith(expanding);
+  const workflows: ChangedFile = {
+    target: '/app/workflows.bundle.json',
+    write: (file) => writeWorkflowBundle(file, bundle),
+  };
+  return {
+    incompatible: await buildChangedImage(cluster, { from, tag: tags.incompatible, files: [migrations, workflows] }),
+    compatible: await buildChangedImage(cluster, { from, tag: tags.compatible, files: [migrations] }),
+  };
 }
 
-/** An image with one file replaced and its tag as the build id; loads it. */
+/** A file that differs from the one of another image. */
+interface ChangedFile {
+  target: string;
+  write(file: string): void;
+}
+
+/** An image with some files replaced and its tag as the build id; loads it. */
 async function buildChangedImage(
   cluster: Cluster,
-  { from, tag, target }: { from: Image; tag: string; target: string },
-  write: (file: string) => void,
+  { from, tag, files }: { from: Image; tag: string; files: readonly ChangedFile[] },
 ): Promise<Image> {
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-changed-'));
-  const file = path.join(work, 'file');
   const archive = path.join(work, 'image.tar');
   const buildah = (...args: string[]) => runCommand('buildah', args, { env: process.env, timeoutMs: 300_000 });
   const container = (await buildah('from', '--pull-never', `docker-archive:${archiveOf(from)}`)).trim();
   try {
-    write(file);
-    await buildah('copy', container, file, target);
+    for (const { target, write } of files) {
+      const file = path.join(work, path.basename(target));
+      write(file);
+      await buildah('copy', container, file, target);
+    }
     await buildah('config', '--env', `ORG_API_BUILD_ID=${tag}`, container);
     const committed = (await buildah('commit', '--quiet', container, `${name}:${tag}`)).trim();
     await buildah('push', '--quiet', committed, `docker-archive:${archive}:${name}:${tag}`);
@@ -83,17 +109,37 @@ async function buildChangedImage(
 
 const archiveOf = ({ tag }: Image) => path.join(repository, '.org-api/image', `${tag}.tar`);
 
-/** A migration that writes first and then fails, so that what it wrote must be undone. */
-function withFailingMigration(source: string): string {
-  const failing = `
+interface AddedMigration {
+  name: string;
+  statements: readonly string[];
+}
+
+/** Writes first and then fails, so that what it wrote must be undone. */
+const failing: AddedMigration = {
+  name: '9999-failing',
+  statements: ['create table half_done (id int)', 'select 1 / 0'],
+};
+
+const expanding: AddedMigration = {
+  name: '9998-expanding',
+  statements: addedColumns.map(
+    ({ table, column }) => `alter table ${table} add column ${column} int not null default 0`,
+  ),
+};
+
+/** The migrations of this checkout and one more, which the version then needs. */
+function migrationsWith({ name: added, statements }: AddedMigration): ChangedFile {
+  const index = 'apps/domain/db/migrations/index.ts';
+  const source = readFileSync(path.join(repository, index), 'utf8');
+  const code = `
 import { Migration } from '@mikro-orm/migrations';
-class Failing extends Migration {
+class Added extends Migration {
   override up(): void {
-    this.addSql('create table half_done (id int)');
-    this.addSql('select 1 / 0');
+    for (const statement of ${JSON.stringify(statements)}) this.addSql(statement);
   }
 }
-migrations.push({ name: '9999-failing', class: Failing });
+migrations.push({ name: '${added}', class: Added });
 `;
-  return `${source.replace(/currentMigration = '[^']+'/, "currentMigration = '9999-failing'")}${failing}`;
+  const changed = `${source.replace(/currentMigration = '[^']+'/, `currentMigration = '${added}'`)}${code}`;
+  return { target: `/app/${index}`, write: (file) => writeFileSync(file, changed) };
 }

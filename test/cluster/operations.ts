@@ -16,8 +16,11 @@ export interface Operation {
 }
 
 export interface OperationsOptions {
-  /** Two good versions, one whose migration fails, and one whose workflows cannot replay. */
-  images: { first: Image; second: Image; broken: Image; incompatible: Image };
+  /**
+   * Two good versions, one whose migration fails, and two that add columns, of which the workflows
+   * of `incompatible` cannot replay.
+   */
+  images: Record<'first' | 'second' | 'broken' | 'incompatible' | 'compatible', Image>;
   /** Regions beside which an operator runs. */
   operated: readonly Operated[];
   /** Base URL of the receiver. */
@@ -49,9 +52,9 @@ export function listOperations(
       }),
     },
     {
-      name: 'a release that the operator holds, and one that it lets through',
+      name: 'a release with new columns that the operator holds, and one that it lets through',
       async run() {
-        const { first: compatible, second: current, incompatible } = images;
+        const { second: current, incompatible, compatible } = images;
         for (const region of operated) await releaseByOperator(cluster, region, { current, incompatible, compatible });
       },
     },

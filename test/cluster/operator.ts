@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Cluster } from './cluster.ts';
 import { CommandFailed } from './command.ts';
 import { startGrant } from './events.ts';
+import { addedColumns } from './images.ts';
 import { type Installation, waitUntilSettled } from './installation.ts';
 import { readArrivals } from './receiver.ts';
 import type { Image, Release } from './release.ts';
@@ -88,6 +89,7 @@ interface Job {
 }
 
 interface RegionStatus {
+  schema?: { applied?: string };
   workers: { currentBuild?: string; rampingBuild?: string };
   conditions: Condition[];
 }
@@ -157,9 +159,12 @@ export async function replayEvents(
 }
 
 /**
- * Releases an image whose workflows cannot replay, which the operator must hold while deliveries go
- * on, and then one that can. Uninstalls the operator at the end: the declared webhook stays, and the
- * events that follow reach it without one. @throws Error when a release ends otherwise.
+ * Releases an image that adds columns and whose workflows cannot replay. The operator must hold it
+ * while pods of `current` deliver with the new schema. Then releases the repaired image, and at last
+ * `current` again, which goes on with the new schema. Uninstalls the operator at the end: the
+ * declared webhook stays, and the events that follow reach it without one.
+ *
+ * @throws Error when a release ends otherwise.
  */
 export async function releaseByOperator(
   cluster: Cluster,
@@ -178,7 +183,11 @@ export async function releaseByOperator(
     await release.upgrade(current, { values });
     if (await isTaken(release.upgrade(incompatible, { values, timeout: '90s' })))
       throw new Error('helm took a release whose build cannot replay for a good one');
-    const { replay, workers } = await read();
+    const { replay, workers, schema, conditions } = await read();
+    if ((await countAddedColumns(pool)) !== addedColumns.length)
+      throw new Error('a release that is held has not added its columns');
+    if (conditions.find(({ type }) => type === 'SchemaCurrent')?.status !== 'True')
+      throw new Error(`the schema ${schema?.applied} of a release that is held is not current`);
     if (replay?.status !== 'False' || replay.reason !== 'ReplayFailed')
       throw new Error(`a build that cannot replay has ReplayVerified ${replay?.status} (${replay?.reason})`);
     if (workers.currentBuild !== current.tag || workers.rampingBuild !== undefined)
@@ -214,6 +223,16 @@ async function isTaken(upgrade: Promise<void>): Promise<boolean> {
     if (error instanceof CommandFailed) return false;
     throw error;
   }
+}
+
+async function countAddedColumns(pool: Installation['pool']): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `select count(*)::int as count from pg_attribute a
+     join json_to_recordset($1) added ("table" text, "column" text)
+       on a.attrelid = added."table"::regclass and a.attname = added."column"`,
+    [JSON.stringify(addedColumns)],
+  );
+  return rows[0]?.count ?? 0;
 }
 
 async function countDelivered(pool: Installation['pool']): Promise<number> {

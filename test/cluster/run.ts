@@ -5,10 +5,10 @@ import { fixturePath } from '#test/fixtures.ts';
 import { type Cluster, findFreeAddresses, getCluster } from './cluster.ts';
 import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
-import { buildBrokenImage, buildImages, buildIncompatibleImage } from './images.ts';
+import { buildBrokenImage, buildExpandingImages, buildImages } from './images.ts';
 import { fillRegion, type Installation, makeSecrets, waitUntilSettled } from './installation.ts';
 import { judgeEvents } from './judge.ts';
-import { listOperations, type Operated } from './operations.ts';
+import { listOperations, type Operated, type OperationsOptions } from './operations.ts';
 import { declareWebhook, installDefinitions, regionValues, replayEvents } from './operator.ts';
 import { startPolicies } from './policies.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
@@ -46,14 +46,8 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   // One release creates the Region, of which a namespace has one.
   const operatedRegion = quick ? null : regions[0];
   const cluster = await getCluster(report);
-  const [first, second] = await buildImages(cluster, ['test-1', 'test-2'], report);
-  if (first === undefined || second === undefined) throw new Error('no images were built');
-  const bad = quick
-    ? { broken: second, incompatible: second }
-    : {
-        broken: await buildBrokenImage(cluster, second, 'test-3'),
-        incompatible: await buildIncompatibleImage(cluster, second, 'test-4'),
-      };
+  const images = await buildAllImages(cluster, options);
+  const { first } = images;
   const servers = await startServers(regions, cluster.hostAddress, report);
   const policies = await startPolicies(cluster, { isWanted: !quick, report }).catch(async (error: unknown) => {
     await servers.stop();
@@ -87,7 +81,6 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     }
     if (!quick) problems.push(...(await probe(cluster, installed, first, report)));
     report(`pods are chosen by the seed ${seed}`);
-    const images = { first, second, ...bad };
     const operations = listOperations(cluster, installed, { images, operated, receiver, seed, report });
     const { figures, failed } = await operateUnderLoad(
       cluster,
@@ -105,6 +98,22 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     await policies.stop();
     if (!keep) await cluster.stop();
   }
+}
+
+/** With `quick`, only two versions that differ in their name are built. */
+async function buildAllImages(
+  cluster: Cluster,
+  { quick, report }: Pick<ClusterTestOptions, 'quick' | 'report'>,
+): Promise<OperationsOptions['images']> {
+  const [first, second] = await buildImages(cluster, ['test-1', 'test-2'], report);
+  if (first === undefined || second === undefined) throw new Error('no images were built');
+  if (quick) return { first, second, broken: second, incompatible: second, compatible: second };
+  return {
+    first,
+    second,
+    broken: await buildBrokenImage(cluster, second, 'test-3'),
+    ...(await buildExpandingImages(cluster, second, { incompatible: 'test-4', compatible: 'test-5' })),
+  };
 }
 
 /** Installs a region and fills it; adds its webhooks' secrets to `webhookSecrets`. */
