@@ -1,0 +1,49 @@
+/** A region where nothing changes: what the operator still asks the API server. */
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type ApiServer, startApiServer } from '../api-server.ts';
+import { arrangeRollout, waiting } from '../rollout.ts';
+
+const passes = 4;
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+it('a Region that has converged causes watches and lists alone, and each change of it one write of its status', {
+  timeout: 400_000,
+}, async () => {
+  const t = await arrangeRollout(server);
+  const operator = t.startOperator('one');
+  t.startBuild('a');
+  await t.release('a');
+  await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready True AllConditionsHold'), waiting);
+  await vi.waitFor(async () => expect(await t.conditions()).toContain('Progressing False RolloutComplete'), waiting);
+  const running = operator.lines.find((line) => line.includes('"the operator is running"')) ?? '{}';
+  const { metricsUrl } = JSON.parse(running) as { metricsUrl: string };
+  const countPasses = async () => {
+    const page = await (await fetch(new URL('/metrics', metricsUrl))).text();
+    return Number(/^org_api_operator_passes_total\{kind="Region"\} (\d+)$/m.exec(page)?.[1]);
+  };
+  /** Waits for whole passes over the Region. Returns what they asked; the Lease is renewed beside them. */
+  const runPasses = async (count: number): Promise<string[]> => {
+    const before = t.installed.listRequests().length;
+    const from = await countPasses();
+    // One more: a pass counts when it begins.
+    await vi.waitFor(async () => expect(await countPasses()).toBeGreaterThan(from + count), waiting);
+    const requests = t.installed.listRequests().slice(before);
+    return requests.map(({ request }) => request).filter((one) => !one.endsWith(' leases'));
+  };
+  // The last step may be younger than the last pass.
+  await vi.waitFor(async () => expect(await runPasses(1)).not.toContain('patch regions/status'), waiting);
+
+  const asked = await runPasses(passes);
+  process.stdout.write(`${passes} passes over a converged Region: ${asked.length} requests (${asked.join(', ')})\n`);
+  expect(asked.filter((request) => !['watch regions', 'list regions'].includes(request))).toEqual([]);
+
+  await t.owner.pool.query(`update webhook set state = 'parked', parked_reason = 'failing'`);
+  const afterChange = await runPasses(2);
+  expect(afterChange.filter((request) => request === 'patch regions/status')).toHaveLength(1);
+  expect((await t.read()).status?.suspendedWebhooks).toBe(1);
+});
