@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
+import { CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { Migration } from '@mikro-orm/migrations';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
@@ -351,6 +351,52 @@ describe('the operator', () => {
       message: 'There is no Secret org-api.',
     });
     expect(conditions.find(({ type }) => type === 'TemporalReady')?.status).toBe('True');
+  });
+
+  it('leaves fields of its status that another manager owns, names both, and keeps the others current', async () => {
+    const { applySecret, applyRegion, readStatus, namespace } = await setup();
+    await applySecret();
+    await applyRegion({}, { delivery: { state: 'Running' } });
+    const expectState = (state: string) =>
+      vi.waitFor(async () => expect((await readStatus())?.deliveries?.state).toBe(state), waiting);
+    await expectState('Running');
+    const find = async (type: string) => (await readStatus())?.conditions?.find((one) => one.type === type);
+    const balanced = await find('LedgerBalanced');
+    const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
+    const { group, version, plural, kind } = kinds.Region;
+    const metadata = { name: 'region', namespace };
+    const patchStatus = (status: object | null, strategy: PatchStrategy, options: object = {}) => {
+      const body = { apiVersion: `${group}/${version}`, kind, metadata, status };
+      const request = { group, version, plural, ...metadata, body, ...options };
+      return custom.patchNamespacedCustomObjectStatus(request, setHeaderOptions('Content-Type', strategy));
+    };
+    const { observedGeneration: _, ...foreign } = { ...balanced, message: 'The auditor balances it.' };
+
+    await patchStatus({ deliveries: { waiting: 7 }, conditions: [foreign] }, PatchStrategy.ServerSideApply, {
+      fieldManager: 'auditor',
+      force: true,
+    });
+    await applyRegion({}, { delivery: { state: 'Paused' } });
+    await expectState('Paused');
+    const message = [
+      'The field manager auditor owns .status.conditions[type="LedgerBalanced"].message.',
+      'The field manager auditor owns .status.deliveries.waiting.',
+    ].join(' ');
+    expect(await find('StatusApplied')).toMatchObject({ status: 'False', reason: 'FieldConflict', message });
+    expect((await readStatus())?.deliveries?.waiting).toBe(7);
+    expect(await find('LedgerBalanced')).toMatchObject({ status: 'True', message: 'The auditor balances it.' });
+    const readNotes = async () => {
+      const { items } = await server.kubeConfig.makeApiClient(EventsV1Api).listNamespacedEvent({ namespace });
+      return items.filter(({ reason }) => reason === 'FieldConflict').map(({ note }) => note);
+    };
+    await vi.waitFor(async () => expect(await readNotes()).toEqual([message]), waiting);
+
+    await patchStatus(null, PatchStrategy.MergePatch);
+    await applyRegion({}, { delivery: { state: 'Running' } });
+    await expectState('Running');
+    expect(await find('StatusApplied')).toBeUndefined();
+    expect((await find('LedgerBalanced'))?.message).toBe(balanced?.message);
+    expect((await readStatus())?.deliveries?.waiting).toBe(0);
   });
 
   it('is live and ready while the API server answers, and says that it leads', async () => {

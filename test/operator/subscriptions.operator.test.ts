@@ -1,5 +1,5 @@
 /** WebhookSubscriptions against a real API server and a real PostgreSQL. */
-import type { V1Secret } from '@kubernetes/client-node';
+import { EventsV1Api, type V1Secret } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { testAllowList } from '../support/secrets.ts';
@@ -120,6 +120,13 @@ describe('a WebhookSubscription', () => {
     await server.apply({ apiVersion: 'v1', kind: 'Secret', metadata, data });
     await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretConflict'), waiting);
     expect(own).toMatch(/^whsec_/);
+    expect(secretOf(await t.readSecret())).toBe('of another');
+    const message = 'Secret orders is not published. The field manager kubectl owns .data.secret.';
+    expect((await t.read()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', message }));
+    const { items } = await server.kubeConfig
+      .makeApiClient(EventsV1Api)
+      .listNamespacedEvent({ namespace: t.namespace });
+    expect(items.filter(({ reason }) => reason === 'SecretConflict').map(({ note }) => note)).toEqual([message]);
   });
 
   it('publishes the secret again after the Secret was deleted, and the same one', async () => {

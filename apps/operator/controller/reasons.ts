@@ -2,6 +2,7 @@
 export const reasons = [
   // Any kind.
   'ApiServerRefused',
+  'FieldConflict',
   'InternalError',
   'NoRegion',
   'Pending',

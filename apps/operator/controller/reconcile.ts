@@ -1,9 +1,16 @@
 import type { CustomObjectsApi } from '@kubernetes/client-node';
-import { statusOf } from '../kube/client.ts';
+import { conflictsOf, describeConflicts, statusOf } from '../kube/client.ts';
 import type { RecordEvent } from '../kube/events.ts';
-import { applyStatus } from '../kube/objects.ts';
-import { completeStatus } from './conditions.ts';
-import { type AnyController, type CustomResource, type Failure, ReconcileFailed } from './contract.ts';
+import { applyStatus, keepForeignFields } from '../kube/objects.ts';
+import { completeStatus, condition } from './conditions.ts';
+import {
+  type AnyController,
+  type CustomResource,
+  type Failure,
+  type JudgedCondition,
+  ReconcileFailed,
+  type Report,
+} from './contract.ts';
 
 export interface ReconcileOptions {
   controller: AnyController;
@@ -56,18 +63,44 @@ async function writeStatus(
   resource: CustomResource,
   observed: unknown,
   failure: Failure | null,
-  { controller, api, recordEvent, onStatus, now = () => new Date() }: ReconcileOptions,
+  options: ReconcileOptions,
 ): Promise<void> {
+  const { controller, recordEvent } = options;
   const report = controller.report(resource, observed, failure);
-  const status = completeStatus(resource, report, now());
   try {
-    if (!(await applyStatus(api, controller.kind, resource, status))) return;
-    onStatus();
+    const conflict = await applyReport(resource, report, options);
     const warning = report.conditions.find(({ reason }) => controller.warnings?.includes(reason));
-    if (warning !== undefined && isNew(resource, warning)) await recordEvent(resource, 'Warning', warning);
+    for (const note of [conflict, warning])
+      if (note !== undefined && isNew(resource, note)) await recordEvent(resource, 'Warning', note);
   } catch (cause) {
     // It was deleted meanwhile: the last finalizer went, for example.
     if (statusOf(cause) !== 404 && statusOf(cause) !== 409) throw cause;
+  }
+}
+
+/**
+ * Applies a report as the status. Fields of other managers stay as they are. Returns the condition
+ * that names them, if there are any.
+ */
+async function applyReport(
+  resource: CustomResource,
+  report: Report<CustomResource>,
+  { controller, api, onStatus, now = () => new Date() }: ReconcileOptions,
+): Promise<JudgedCondition | undefined> {
+  const time = now();
+  const apply = async (status: Record<string, unknown>) => {
+    if (await applyStatus(api, controller.kind, resource, status)) onStatus();
+  };
+  try {
+    await apply(completeStatus(resource, report, time));
+    return undefined;
+  } catch (cause) {
+    const conflicts = conflictsOf(cause);
+    if (conflicts.length === 0) throw cause;
+    const conflict = condition('StatusApplied', false, 'FieldConflict', describeConflicts(conflicts));
+    const status = completeStatus(resource, { ...report, conditions: [...report.conditions, conflict] }, time);
+    await apply(keepForeignFields(resource, status, conflicts));
+    return conflict;
   }
 }
 

@@ -6,6 +6,7 @@ import {
   type Middleware,
   type RequestContext,
   ServerConfiguration,
+  type V1Status,
 } from '@kubernetes/client-node';
 
 /** A request as metrics show it: `GET regions`, `PATCH regions/status`. */
@@ -61,10 +62,36 @@ export const statusOf = (error: unknown): number | undefined =>
 /** Returns a refusal's sentence, as the API server gives it. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof ApiException)) return 'the API server did not answer';
+  return readBody(error)?.message ?? `the API server answered ${error.code}`;
+}
+
+/** Returns null for an answer that is not the API server's, such as a proxy's page. */
+function readBody({ body }: ApiException<unknown>): V1Status | null {
   try {
-    const body = typeof error.body === 'string' ? JSON.parse(error.body) : error.body;
-    return String(body?.message ?? `the API server answered ${error.code}`);
+    return (typeof body === 'string' ? JSON.parse(body) : body) as V1Status;
   } catch {
-    return `the API server answered ${error.code}`;
+    return null;
   }
 }
+
+/** A field that another manager owns and has given another value. */
+export interface FieldConflict {
+  /** Such as `.status.conditions[type="Ready"].message`. */
+  field: string;
+  manager: string;
+}
+
+/** Returns the fields for which the API server refused an apply; none for any other error. */
+export function conflictsOf(error: unknown): FieldConflict[] {
+  const causes = error instanceof ApiException ? readBody(error)?.details?.causes : undefined;
+  return (causes ?? [])
+    .filter(({ reason }) => reason === 'FieldManagerConflict')
+    .map(({ field = '', message = '' }) => ({
+      field,
+      manager: /^conflict with "([^"]*)"/.exec(message)?.[1] ?? 'unknown',
+    }));
+}
+
+/** Names each field and its manager in a sentence. */
+export const describeConflicts = (conflicts: readonly FieldConflict[]): string =>
+  conflicts.map(({ field, manager }) => `The field manager ${manager} owns ${field}.`).join(' ');

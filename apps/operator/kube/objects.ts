@@ -7,6 +7,7 @@ import {
   setHeaderOptions,
 } from '@kubernetes/client-node';
 import type { CustomResource, ResourceKind } from '../controller/contract.ts';
+import type { FieldConflict } from './client.ts';
 
 /** Owner of the fields that the operator applies. */
 export const fieldManager = 'org-api-operator';
@@ -25,6 +26,8 @@ const addressOf = ({ group, version, plural }: ResourceKind, { metadata: { names
 /**
  * Applies the status of an object when it differs from the one it has. Returns whether it did. The
  * object's version is not part of it, so a change of the spec meanwhile is no conflict.
+ *
+ * @throws ApiException 409 when another manager owns a field with another value.
  */
 export async function applyStatus(
   api: CustomObjectsApi,
@@ -38,9 +41,37 @@ export async function applyStatus(
   const { name, namespace, uid } = metadata;
   // The uid keeps the status off an object that was deleted and created again.
   const body = { apiVersion, kind: kind.kind, metadata: { name, namespace, uid }, status };
-  const request = { ...addressOf(kind, resource), body, fieldManager, force: true };
+  const request = { ...addressOf(kind, resource), body, fieldManager };
   await api.patchNamespacedCustomObjectStatus(request, applyOptions);
   return true;
+}
+
+/**
+ * Returns a status with the values that other managers gave to their fields, so that applying it
+ * changes none of them.
+ */
+export function keepForeignFields(
+  { status: found }: CustomResource,
+  status: Record<string, unknown>,
+  conflicts: readonly FieldConflict[],
+): Record<string, unknown> {
+  return conflicts.reduce((kept, { field }) => {
+    const [, ...path] = [...field.matchAll(/\.(\w+)|\[type="(\w+)"\]/g)].map(([, name, type]) => name ?? type ?? '');
+    return keepField(kept, found, path) as Record<string, unknown>;
+  }, status);
+}
+
+/** Each step is the name of a field, or the type of a condition. */
+function keepField(wanted: unknown, found: unknown, [step, ...rest]: readonly string[]): unknown {
+  if (step === undefined) return found;
+  if (!Array.isArray(wanted))
+    return { ...(wanted as object), [step]: keepField(at(wanted, step), at(found, step), rest) };
+  return wanted.map((one) => (one.type === step ? keepField(one, at(found, step), rest) : one));
+}
+
+function at(value: unknown, step: string): unknown {
+  if (Array.isArray(value)) return value.find(({ type }) => type === step);
+  return (value as Record<string, unknown> | undefined)?.[step];
 }
 
 /**
@@ -69,15 +100,12 @@ export async function deleteResource(
 }
 
 /**
- * Applies an object with exactly the fields that the operator owns. Without `force`, the API server
- * refuses with 409 when another manager owns one of them with another value.
+ * Applies an object with exactly the fields that the operator owns.
+ *
+ * @throws ApiException 409 when another manager owns one of them with another value.
  */
-export function applyObject<T extends KubernetesObject>(
-  api: KubernetesObjectApi,
-  object: T,
-  { force = false }: { force?: boolean } = {},
-): Promise<T> {
-  return api.patch(object, undefined, undefined, fieldManager, force, PatchStrategy.ServerSideApply);
+export function applyObject<T extends KubernetesObject>(api: KubernetesObjectApi, object: T): Promise<T> {
+  return api.patch(object, undefined, undefined, fieldManager, false, PatchStrategy.ServerSideApply);
 }
 
 /** An owner reference: the object is deleted with its owner. */

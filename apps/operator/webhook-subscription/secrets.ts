@@ -1,6 +1,6 @@
 import type { CoreV1Api, KubeConfig, KubernetesObjectApi, V1Secret } from '@kubernetes/client-node';
 import { ReconcileFailed } from '../controller/contract.ts';
-import { statusOf } from '../kube/client.ts';
+import { conflictsOf, describeConflicts, statusOf } from '../kube/client.ts';
 import { applyObject, ownerOf } from '../kube/objects.ts';
 import { watchObjects } from '../kube/watch.ts';
 import type { WebhookSubscription } from '../resources.ts';
@@ -100,8 +100,9 @@ export function createSecrets(options: SecretsOptions) {
       try {
         applied.set(name, await applyObject(objects, secret));
       } catch (cause) {
-        if (statusOf(cause) !== 409) throw cause;
-        const message = `Another manager owns the key ${publishedKey} of Secret ${name}. Remove it there.`;
+        const conflicts = conflictsOf(cause);
+        if (conflicts.length === 0) throw cause;
+        const message = `Secret ${name} is not published. ${describeConflicts(conflicts)}`;
         throw new ReconcileFailed('SecretConflict', message, { cause });
       }
     },

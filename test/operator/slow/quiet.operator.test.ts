@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-it('a Region that has converged causes watches and lists alone, and each change of it one write of its status', {
+it('a Region that has converged causes only watches and relists, and a change of it one write of its status', {
   timeout: 400_000,
 }, async () => {
   const t = await arrangeRollout(server);
@@ -40,7 +40,9 @@ it('a Region that has converged causes watches and lists alone, and each change 
 
   const asked = await runPasses(passes);
   process.stdout.write(`${passes} passes over a converged Region: ${asked.length} requests (${asked.join(', ')})\n`);
-  expect(asked.filter((request) => !['watch regions', 'list regions'].includes(request))).toEqual([]);
+  // Every five minutes it lists Regions and reads the Secret again; neither may come with each pass.
+  expect(asked.filter((request) => !['watch regions', 'list regions', 'get secrets'].includes(request))).toEqual([]);
+  expect(asked.filter((request) => !request.startsWith('watch')).length).toBeLessThan(passes);
 
   await t.owner.pool.query(`update webhook set state = 'parked', parked_reason = 'failing'`);
   const afterChange = await runPasses(2);
