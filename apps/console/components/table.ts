@@ -7,10 +7,10 @@ export interface Column<Row> {
   numeric?: boolean;
   main?: boolean;
   /**
-   * In a narrow frame: `beside` the name of the row, at the `start` or `end` of one line under the name, or
-   * `hidden`. By default a line of its own with its heading.
+   * In a narrow frame: `before` or `beside` the name of the row, at the `start` or `end` of one line under the
+   * name, a `plain` line of its own, or `hidden`. By default a line of its own with its heading.
    */
-  whenNarrow?: 'beside' | 'start' | 'end' | 'hidden' | undefined;
+  whenNarrow?: keyof typeof narrowClasses | undefined;
 }
 
 /**
@@ -47,7 +47,14 @@ function tableRow<Row>(columns: readonly Column<Row>[], row: Row, actions?: (row
   </tr>`;
 }
 
-const narrowClasses = { beside: 'beside', start: 'at-start', end: 'at-end', hidden: 'wide-only' };
+const narrowClasses = {
+  before: 'before',
+  beside: 'beside',
+  start: 'at-start',
+  end: 'at-end',
+  plain: 'plain',
+  hidden: 'wide-only',
+};
 
 function bodyCell<Row>({ heading, cell, main, numeric, whenNarrow }: Column<Row>, row: Row): Html {
   if (main) return html`<th scope="row" role="rowheader" data-heading="${heading}">${cell(row)}</th>`;

@@ -57,8 +57,8 @@ export function deliveriesTable(
     },
     { heading: 'Occurred', whenNarrow: hasWebhook ? 'end' : undefined, cell: ({ createdAt }) => time(createdAt) },
     { heading: 'Attempts', numeric: true, whenNarrow: 'hidden', cell: ({ attempts }) => String(attempts) },
-    { heading: 'Details', cell: describeDelivery },
-    canSelect && { heading: 'Select', cell: selectBox },
+    { heading: 'Details', whenNarrow: 'plain', cell: describeDelivery },
+    canSelect && { heading: 'Select', whenNarrow: 'before', cell: selectBox },
   ];
   return table<ListedDelivery>({
     caption: 'Deliveries',

@@ -63,7 +63,7 @@ function webhookSteps(visit: MemberVisit, overview: Overview): Step[] {
       title: 'Receive an event',
       why: 'Send a test event to check that your system accepts events.',
       path: newestWebhookId === null ? '/webhooks/new' : `/webhooks/${newestWebhookId}/test`,
-      button: newestWebhookId === null ? 'Add webhook' : 'Send test event',
+      button: newestWebhookId === null ? 'Add a webhook first' : 'Send test event',
       other: maySendSeatEvent
         ? html`<a href="${visit.at('/clients/seats/assign')}">Assign a seat to send a real event</a>`
         : null,
