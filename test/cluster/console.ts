@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { generateSync } from 'otplib';
 import type { Pool } from 'pg';
-import { createHttpVisitor, hiddenFields } from '../console/http-visitor.ts';
+import { createHttpVisitor, type HttpVisitor, hiddenFields } from '../console/http-visitor.ts';
 import { runCommand } from './command.ts';
 import type { Installation } from './installation.ts';
 
@@ -10,15 +10,15 @@ const password = 'violet-harbour-tractor-mango';
 
 /**
  * Enrols an owner in the console of a release and signs in, as a person does by the link that an
- * operator prints, over the console's Service. `address` is the Service's, `origin` what people
- * would open.
+ * operator prints. `address` is where the console is reached, `origin` what people open. Returns
+ * the browser that is signed in.
  *
  * @throws Error with what the console answered instead.
  */
 export async function signInToConsole(
   { servers, organizations, pool }: Pick<Installation, 'servers' | 'organizations' | 'pool'>,
   { address, origin }: { address: string; origin: string },
-): Promise<void> {
+): Promise<HttpVisitor> {
   const [organization] = organizations;
   if (organization === undefined) throw new Error('there is no organization to sign in to');
   const email = await emailOf(pool, organization.id, organization.ownerUserId);
@@ -43,6 +43,7 @@ export async function signInToConsole(
   await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorRecovery });
   const overview = await visitor.get(`/o/${organization.id}`);
   if (overview.status !== 200) throw new Error(`the console let an owner in and answered ${overview.status}`);
+  return visitor;
 }
 
 const codeOf = (secret: string) => generateSync({ secret, epoch: Math.floor(Date.now() / 1000), period: 30 });

@@ -9,6 +9,7 @@ import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
 import { addressBlocks, keyPeppers, keyTagSecrets, webhookSecretKeys } from '#runtime/settings/types.ts';
 import { importFile } from '../../apps/import/document/import-file.ts';
+import type { Routes } from './ingress-controller.ts';
 import type { ReadOrganization } from './reads.ts';
 import type { RegionServers } from './servers.ts';
 
@@ -25,6 +26,8 @@ export interface Installation {
   secrets: RegionSecrets;
   /** Base URL of its API's Service. */
   api: string;
+  /** Through its Ingresses; null where no Ingress controller runs. */
+  routes: Routes | null;
   organizations: (ReadOrganization & { ownerUserId: string })[];
   /** Ids of webhooks, by the name of the endpoint. */
   webhookIds: Map<string, string>;

@@ -1,4 +1,5 @@
 import type { Cluster } from './cluster.ts';
+import type { Routes } from './ingress-controller.ts';
 import { startPolicyEngine } from './policy-engine.ts';
 import type { Release } from './release.ts';
 import type { RegionServers } from './servers.ts';
@@ -12,10 +13,18 @@ interface Connection {
   isAllowed: boolean;
 }
 
+/** What is checked of a region. */
+interface Checked {
+  release: Release;
+  servers: RegionServers;
+  /** Not null when the Ingress controller alone may connect to the API. */
+  routes: Routes | null;
+}
+
 /** The check of NetworkPolicies, and what enforces them while the test runs. */
 export interface Policies {
   /** Returns every connection of the releases that is not as their NetworkPolicies say. */
-  check(regions: readonly { release: Release; servers: RegionServers }[]): Promise<string[]>;
+  check(regions: readonly Checked[]): Promise<string[]>;
   stop(): Promise<void>;
 }
 
@@ -38,14 +47,15 @@ export async function startPolicies(
 
 /**
  * Connects from pods to what their NetworkPolicy allows and to what it refuses. What it refuses is
- * connected to from a pod without a policy as well, so that the server is known to answer.
+ * connected to from a pod without a policy as well, so that the server is known to answer. The API
+ * is known to answer by its reads.
  */
 async function checkConnections(
   cluster: Cluster,
-  { release, servers }: { release: Release; servers: RegionServers },
+  { release, servers, routes }: Checked,
   report: (line: string) => void,
 ): Promise<string[]> {
-  const connections = await listConnections(cluster, release, servers);
+  const connections = await listConnections(cluster, { release, servers, routes });
   const problems: string[] = [];
   for (const { from, to, target, isAllowed } of connections)
     if ((await connects(cluster, release, from, target)) !== isAllowed)
@@ -55,7 +65,7 @@ async function checkConnections(
   return problems;
 }
 
-async function listConnections(cluster: Cluster, release: Release, servers: RegionServers): Promise<Connection[]> {
+async function listConnections(cluster: Cluster, { release, servers, routes }: Checked): Promise<Connection[]> {
   const database = { to: 'PostgreSQL', target: hostOf(servers.podOwnerUrl) };
   const redis = { to: 'Redis', target: hostOf(servers.redisUrl) };
   const temporal = { to: 'Temporal', target: servers.temporalAddress };
@@ -68,7 +78,8 @@ async function listConnections(cluster: Cluster, release: Release, servers: Regi
     ...from(`${release.name}-api`, [temporal, metrics], false),
     ...from(`${release.name}-worker`, [database, temporal], true),
     ...from(`${release.name}-worker`, [redis, api], false),
-    ...from('receiver', [redis, temporal, api, metrics], true),
+    ...from('receiver', [redis, temporal, metrics], true),
+    ...from('receiver', [api], routes === null),
   ];
 }
 

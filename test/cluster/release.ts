@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Region } from '#domain/contract/regions.ts';
 import type { Cluster } from './cluster.ts';
 import type { RegionSecrets } from './installation.ts';
 import type { RegionServers } from './servers.ts';
@@ -99,8 +100,11 @@ export function releaseOf(
   };
 }
 
-/** What people of a region would open. */
-export const consoleOrigin = (region: string) => `https://console.${region}.example.com`;
+/** What partners of a region call. */
+export const apiOrigin = (region: Region) => `https://api.${region}.example.com`;
+
+/** What people of a region open. */
+export const consoleOrigin = (region: Region) => `https://console.${region}.example.com`;
 
 /**
  * Requests as small as a machine of two cores needs for two regions, their surge and the receiver.
@@ -113,7 +117,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
   const portOf = (url: string) => Number(new URL(url).port);
   return {
     region: servers.region,
-    baseUrls: { us: 'https://api.us.example.com', ca: 'https://api.ca.example.com' },
+    baseUrls: { us: apiOrigin('us'), ca: apiOrigin('ca') },
     image: { ...image, pullPolicy: 'IfNotPresent' },
     secrets: { existingSecret: `org-api-${servers.region}` },
     allowPlaintext: ['postgresql', 'redis', 'temporal'], // the test's servers stand beside the cluster

@@ -6,6 +6,8 @@ import { type Cluster, findFreeAddresses, getCluster } from './cluster.ts';
 import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
 import { buildBrokenImage, buildExpandingImages, buildImages } from './images.ts';
+import { checkIngress, openRoutes } from './ingress.ts';
+import { type IngressController, startIngressController } from './ingress-controller.ts';
 import { fillRegion, type Installation, makeSecrets, waitUntilSettled } from './installation.ts';
 import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated, type OperationsOptions } from './operations.ts';
@@ -15,7 +17,7 @@ import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
 import { compareAnswers, startReads } from './reads.ts';
 import { createReceiverService, readArrivals, startReceiver } from './receiver.ts';
-import { applySecrets, consoleOrigin, type Image, type Release, releaseOf } from './release.ts';
+import { apiOrigin, applySecrets, consoleOrigin, type Image, type Release, releaseOf } from './release.ts';
 import { startServers } from './servers.ts';
 
 const regions: readonly Region[] = ['us', 'ca'];
@@ -53,16 +55,29 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     await servers.stop();
     throw error;
   });
+  let controller: IngressController | null = null;
   const pools = servers.regions.map(({ ownerUrl }) => new pg.Pool({ connectionString: ownerUrl, max: 2 }));
   try {
     await makeNamespace(cluster);
+    if (!quick && cluster.localNode !== null) {
+      const origins = regions.flatMap((region) => [apiOrigin(region), consoleOrigin(region)]);
+      controller = await startIngressController(cluster, { namespace, origins });
+    }
     const receiver = await createReceiverService(cluster, namespace);
     const installed: (Installation & Operated)[] = [];
     const webhookSecrets: Record<string, string[]> = {};
     for (const [index, one] of servers.regions.entries()) {
       const isOperated = one.region === operatedRegion;
       const pool = pools[index] ?? new pg.Pool();
-      const installation = { servers: one, pool, image: first, receiver, folder: options.folder, isOperated };
+      const installation = {
+        servers: one,
+        pool,
+        image: first,
+        receiver,
+        folder: options.folder,
+        isOperated,
+        controller,
+      };
       installed.push(await installRegion(cluster, installation, webhookSecrets));
       report(`${one.region}: installed, and the release waited until it serves`);
     }
@@ -75,9 +90,10 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     await deliverOne(cluster, installed, report);
     for (const region of operated) problems.push(...(await replayEvents(cluster, region, report)));
     for (const region of installed) {
-      const address = await serviceOf(cluster, region.release, 'console');
-      await signInToConsole(region, { address, origin: consoleOrigin(region.servers.region) });
+      const address = region.routes?.console ?? (await serviceOf(cluster, region.release, 'console'));
+      const visitor = await signInToConsole(region, { address, origin: consoleOrigin(region.servers.region) });
       report(`${region.servers.region}: an owner enrolled in the console and signed in`);
+      problems.push(...(await checkIngress(cluster, { ...region, visitor }, report)));
     }
     if (!quick) problems.push(...(await probe(cluster, installed, first, report)));
     report(`pods are chosen by the seed ${seed}`);
@@ -95,6 +111,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   } finally {
     for (const pool of pools) await pool.end();
     await servers.stop();
+    await controller?.stop();
     await policies.stop();
     if (!keep) await cluster.stop();
   }
@@ -124,10 +141,11 @@ async function installRegion(
     receiver: string;
     folder: string;
     isOperated: boolean;
+    controller: IngressController | null;
   },
   webhookSecrets: Record<string, string[]>,
 ): Promise<Installation & Operated> {
-  const { servers, pool, image, receiver, folder, isOperated } = options;
+  const { servers, pool, image, receiver, folder, isOperated, controller } = options;
   const secrets = makeSecrets();
   await applySecrets(cluster, namespace, { servers, secrets });
   const release = releaseOf(cluster, { namespace, servers, folder });
@@ -135,11 +153,14 @@ async function installRegion(
     await installDefinitions(cluster, namespace);
     release.set(regionValues);
   }
+  if (controller !== null) release.set(controller.values);
   await release.upgrade(image);
   const dataFile = fixturePath(`${servers.region}.json`);
   const filled = await fillRegion({ servers, secrets, dataFile, receiver, allow: cluster.serviceRange });
   Object.assign(webhookSecrets, filled.webhookSecrets);
-  return { ...filled, servers, secrets, release, pool, api: await serviceOf(cluster, release, 'api') };
+  const api = await serviceOf(cluster, release, 'api');
+  const routes = controller && (await openRoutes(controller, servers.region));
+  return { ...filled, servers, secrets, release, pool, api, routes };
 }
 
 /** Has the operator create one more webhook at the receiver. */
@@ -183,11 +204,14 @@ async function serviceOf(cluster: Cluster, { name }: Release, component: string)
 
 async function checkAnswers(installed: readonly Installation[], report: (line: string) => void): Promise<string[]> {
   const problems: string[] = [];
-  for (const { api, organizations, shiftedDays, servers } of installed) {
+  for (const { api, routes, organizations, shiftedDays, servers } of installed) {
     const expectedFile = fixturePath(`${servers.region}.expected.json`);
-    const { right, wrong } = await compareAnswers({ api, organizations, expectedFile, shiftedDays });
-    report(`${servers.region}: ${right} of ${right + wrong.length} answers through the Service are as expected`);
-    problems.push(...wrong);
+    for (const [way, url] of Object.entries({ Service: api, Ingress: routes?.api })) {
+      if (url === undefined) continue;
+      const { right, wrong } = await compareAnswers({ api: url, organizations, expectedFile, shiftedDays });
+      report(`${servers.region}: ${right} of ${right + wrong.length} answers through the ${way} are as expected`);
+      problems.push(...wrong.map((one) => `through the ${way}: ${one}`));
+    }
   }
   return problems;
 }

@@ -53,6 +53,14 @@ const tools = {
     probe: ['--version'],
     inModule: 'github.com/cloudnativelabs/kube-router',
   },
+  // Routes to Ingresses in test/cluster.
+  skipper: {
+    package: 'github.com/zalando/skipper/cmd/skipper',
+    version: 'v0.21.0',
+    probe: ['-version'],
+    inModule: 'github.com/zalando/skipper',
+    flags: ['-ldflags', '-s -w'],
+  },
   // v0.313.5 is Prometheus 3.13.5. Without service discovery: 2.5 minutes of processor time with an
   // empty cache of Go, and not far more.
   promtool: {
@@ -128,18 +136,20 @@ function runs(program: string, name: ToolName): boolean {
 function build(name: ToolName, target: string, report: (line: string) => void): boolean {
   const { package: source, version, flags = [], inModule }: Tool = tools[name];
   if (spawnSync('go', ['version']).status !== 0) return false;
+  // Without C, so that a program also runs in an image that contains nothing else.
+  const env = { ...process.env, CGO_ENABLED: '0' };
   report(`${name}: not found; building ${source}@${version} with Go (one to six minutes, once)`);
   const folder = `${path.dirname(target)}.${process.pid}`;
   const built =
     inModule === undefined
       ? spawnSync('go', ['install', ...flags, `${source}@${version}`], {
-          env: { ...process.env, GOBIN: folder },
+          env: { ...env, GOBIN: folder },
           encoding: 'utf8',
         })
       : spawnSync('go', ['build', '-mod=readonly', ...flags, '-o', path.join(folder, name), source], {
           cwd: getModule(`${inModule}@${version}`),
           // the module's own workspace names folders that its archive does not contain
-          env: { ...process.env, GOWORK: 'off' },
+          env: { ...env, GOWORK: 'off' },
           encoding: 'utf8',
         });
   if (built.status === 0) {

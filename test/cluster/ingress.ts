@@ -1,0 +1,105 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Region } from '#domain/contract/regions.ts';
+import type { HttpVisitor } from '../console/http-visitor.ts';
+import type { Cluster } from './cluster.ts';
+import { startGrant } from './events.ts';
+import type { IngressController, Routes } from './ingress-controller.ts';
+import type { Installation } from './installation.ts';
+import { apiOrigin, consoleOrigin } from './release.ts';
+
+const routeDeadlineMs = 60_000;
+const messageDeadlineMs = 30_000;
+
+/**
+ * Checks the client's address and a page of the console that changes. Returns what is not as
+ * expected; nothing is checked where no Ingress controller runs.
+ */
+export async function checkIngress(
+  { hostAddress }: Pick<Cluster, 'hostAddress'>,
+  region: Installation & { visitor: HttpVisitor },
+  report: (line: string) => void,
+): Promise<string[]> {
+  const { servers, routes } = region;
+  if (routes === null) return [];
+  const problems: string[] = [];
+  const recorded = await readRecordedAddress(region, routes.api);
+  report(`${servers.region}: the activity log has ${recorded} as the address of a read through the Ingress`);
+  if (recorded !== hostAddress)
+    problems.push(`${servers.region}: the activity log has ${recorded} instead of the client's ${hostAddress}`);
+  const message = await followPage(region, routes.console);
+  if (message === null) problems.push(`${servers.region}: a page's stream had no message of a change`);
+  else report(`${servers.region}: an open page of the console received a change through the Ingress`);
+  return problems;
+}
+
+/** Opens the way to a release's Ingresses, and resolves when the controller has both routes. */
+export async function openRoutes(controller: IngressController, region: Region): Promise<Routes> {
+  const routes = {
+    api: await controller.open(apiOrigin(region)),
+    console: await controller.open(consoleOrigin(region)),
+  };
+  await waitForRoute(`${routes.api}/v1/orgs/${crypto.randomUUID()}/seats`, 401);
+  await waitForRoute(`${routes.console}/sign-in`, 200);
+  return routes;
+}
+
+/** Resolves when the controller has a route and the certificate for it. @throws Error */
+async function waitForRoute(url: string, status: number): Promise<void> {
+  let last = 'no answer';
+  for (const giveUpAt = performance.now() + routeDeadlineMs; performance.now() < giveUpAt; await wait(250)) {
+    const answer = await fetch(url).catch(() => null);
+    await answer?.body?.cancel();
+    if (answer?.status === status) return;
+    if (answer !== null) last = String(answer.status);
+  }
+  throw new Error(`the Ingress controller has no route to ${url}: ${last}`);
+}
+
+/** Reads with an address that the client claims. Returns the one that the activity log has. */
+async function readRecordedAddress({ organizations, pool }: Installation, api: string): Promise<string | null> {
+  const [organization] = organizations;
+  const answer = await fetch(`${api}/v1/orgs/${organization?.id}/seats`, {
+    headers: { authorization: `Bearer ${organization?.keys[0]}`, 'x-forwarded-for': '203.0.113.9' },
+  });
+  await answer.body?.cancel();
+  const { rows } = await pool.query<{ address: string | null }>(
+    'select host(address) as address from activity where organization_id = $1 and id = $2',
+    [organization?.id, answer.headers.get('request-id')],
+  );
+  return rows[0]?.address ?? null;
+}
+
+/**
+ * Opens the stream of a webhook's deliveries, causes one, and returns the message of it, or null.
+ * The stream stays open meanwhile, so a controller that buffers passes no message.
+ */
+async function followPage(
+  { organizations, webhookIds, pool, visitor }: Installation & { visitor: HttpVisitor },
+  console: string,
+): Promise<string | null> {
+  const [organization] = organizations;
+  if (organization === undefined) return null;
+  const path = `/o/${organization.id}/webhooks/${webhookIds.get(organization.id)}/deliveries`;
+  const page = await visitor.get(path);
+  const version = /data-version="([^"]+)"/.exec(page.text)?.[1] ?? '';
+  const cookie = [...visitor.jar].map(([name, value]) => `${name}=${value}`).join('; ');
+  const response = await fetch(`${console}${path}?version=${version}`, {
+    headers: { accept: 'text/event-stream', cookie },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(messageDeadlineMs),
+  });
+  if (response.status !== 200) throw new Error(`the stream of a page answered ${response.status}`);
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for await (const bytes of response.body ?? []) {
+      if (text === '') await startGrant(pool, organization);
+      text += decoder.decode(bytes, { stream: true });
+      const [message] = /event: changed\ndata: .*\n/.exec(text) ?? [];
+      if (message !== undefined) return message;
+    }
+  } catch (error) {
+    if ((error as Error).name !== 'TimeoutError') throw error;
+  }
+  return null;
+}
