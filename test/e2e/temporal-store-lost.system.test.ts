@@ -18,7 +18,7 @@ it('no delivery is lost when the whole Temporal store is deleted while deliverie
   const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'test', poolMax: 4 });
   onTestFinished(() => owner.close());
   const { organization, webhookIds, receivers } = await arrange(owner.pool);
-  const settings = { DELIVERY_SCHEDULE: '300ms,12s,1s,1s,1s', RECONCILE_AFTER: '2s' };
+  const settings = { DELIVERY_SCHEDULE: '300ms,25s,1s,1s,1s', RECONCILE_AFTER: '2s' };
   const environment = workerEnvironment(servers, settings);
   const worker = await startAppProcess({ name: 'worker', label: 'worker', folder: servers.folder, environment });
   onTestFinished(() => worker.stop());
