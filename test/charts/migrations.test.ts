@@ -18,6 +18,28 @@ describe.each(regions)('the migrations of %s', (region) => {
   });
 });
 
+describe.each(regions)('the contract migrations of %s', (region) => {
+  const manifests = render({ region });
+  const cronJob = pick(manifests, 'CronJob');
+  const { template } = cronJob.spec.jobTemplate.spec;
+
+  it('run only when a Job is made of the CronJob', () => {
+    expect(cronJob.spec).toMatchObject({ suspend: true, schedule: '0 0 31 2 *' });
+    expect(template.spec.containers[0].args).toEqual(['--contract']);
+  });
+
+  it('run as the other migrations do', () => {
+    const { args: _, ...container } = template.spec.containers[0];
+    const expected = pick(manifests, 'Job').spec.template;
+
+    expect({ ...template, spec: { ...template.spec, containers: [container] } }).toEqual(expected);
+  });
+
+  it('leave the health of an Argo CD application alone while they are suspended', () => {
+    expect(cronJob.metadata.annotations).toEqual({ 'argocd.argoproj.io/ignore-healthcheck': 'true' });
+  });
+});
+
 describe('the name of the migrations’ Job', () => {
   const now = nameOf();
 
@@ -49,5 +71,6 @@ describe('the name of the migrations’ Job', () => {
 it('a release without the migrations’ Job has no object of it', () => {
   const manifests = render({ values: { migrations: { enabled: false } } });
   expect(ofKind(manifests, 'Job')).toEqual([]);
+  expect(ofKind(manifests, 'CronJob')).toEqual([]);
   expect(manifests.filter((one) => /migrat/.test(one.metadata.name))).toEqual([]);
 });
