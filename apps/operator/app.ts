@@ -1,4 +1,11 @@
-import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api, KubeConfig } from '@kubernetes/client-node';
+import {
+  BatchV1Api,
+  CoordinationV1Api,
+  CoreV1Api,
+  CustomObjectsApi,
+  EventsV1Api,
+  KubeConfig,
+} from '@kubernetes/client-node';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
@@ -12,6 +19,7 @@ import { createElection } from './kube/lease.ts';
 import { createMetrics } from './metrics.ts';
 import { createRegionAccess } from './region/access.ts';
 import { createConnections } from './region/connections.ts';
+import { createContractJobs } from './region/contract-job.ts';
 import { createRegionController } from './region/controller.ts';
 import { createRollouts } from './region/rollouts.ts';
 import { kinds, type Region } from './resources.ts';
@@ -86,6 +94,7 @@ export async function startOperator(
     controller: createRegionController({
       connections,
       rollouts,
+      contractJobs: createContractJobs({ batch: apis(BatchV1Api), core: apis(CoreV1Api), namespace }),
       onReport: (conditions) => {
         metrics.regionCondition.reset(); // a condition can be gone
         for (const { type, status: current } of conditions)

@@ -165,6 +165,19 @@ export interface RegionSpec {
       retry?: string;
     };
   };
+  /**
+   * Contract migrations, which remove what the version before needs. An upgrade leaves them
+   * pending. Without it, people run them.
+   */
+  migrations?: {
+    /**
+     * `Gate`: the operator runs them when WorkersCurrent is true, no open workflow runs on an older
+     * build, and every pod of the region has the release's image. `Manual`: people run them.
+     */
+    mode: 'Gate' | 'Manual';
+    /** Name of the CronJob that their Jobs are made of. The chart writes it. */
+    cronJob: string;
+  };
   /** What WebhookSubscriptions need. Without it, none is carried out. */
   webhooks?: {
     /** Key of a Secret that holds the `WEBHOOK_SECRET_KEYS` of the workers. */
@@ -236,6 +249,8 @@ export interface RegionStatus {
     applied?: string;
     /** Newest migration that this operator's version knows. */
     expected?: string;
+    /** Contract migrations that are pending. */
+    pending?: string[];
   };
   /** Builds of the workers, as Temporal knows them. */
   workers?: {

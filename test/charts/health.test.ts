@@ -90,7 +90,9 @@ type Change = Partial<{ database: object; temporal: object | null; workers: obje
 const observe = (change: Change = {}) =>
   reportRegion(
     region,
-    { database, temporal, workers, sealing, rollout: null, ...change } as Parameters<typeof reportRegion>[1],
+    { database, temporal, workers, sealing, rollout: null, contract: null, ...change } as Parameters<
+      typeof reportRegion
+    >[1],
     null,
   ).conditions;
 

@@ -31,7 +31,7 @@ const sealing: Sealing = {
   missing: [],
 };
 const temporal: ObservedNamespace = { retentionSeconds: 86_400, attributes: null, limits: null };
-const healthy: ObservedRegion = { database, temporal, workers, sealing, rollout: null };
+const healthy: ObservedRegion = { database, temporal, workers, sealing, rollout: null, contract: null };
 
 /** Type, status and reason of each condition that is not true; Ready first. */
 const problemsOf = (observed: ObservedRegion | null) =>

@@ -34,6 +34,7 @@ const before: ObservedRegion = {
   workers: { currentBuild: 'b1', ramping: null, builds: [] },
   sealing: { newest: 1, counts: [], unused: [], missing: [] },
   rollout: { isOpen: true, newest: null },
+  contract: null,
 };
 const pending = { ...before.database, migrations: ['0001'] } as ObservedRegion['database'];
 const failed = { ...before.database, failedMigration: { names: ['9999'], code: null } } as ObservedRegion['database'];

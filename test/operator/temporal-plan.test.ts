@@ -15,6 +15,7 @@ const observe = (temporal: ObservedRegion['temporal']): ObservedRegion => ({
   temporal,
   workers: null,
   rollout: null,
+  contract: null,
 });
 const none = { missing: [], conflicting: [] };
 const some = { missing: ['OrgApiEvent'], conflicting: [] };

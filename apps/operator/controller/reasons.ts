@@ -13,6 +13,11 @@ export const reasons = [
   // Region.
   'AllConditionsHold',
   'BuildCurrent',
+  'ContractBlocked',
+  'ContractFailed',
+  'ContractManual',
+  'ContractPending',
+  'ContractRunning',
   'DatabaseUnreachable',
   'Drained',
   'Draining',

@@ -3,6 +3,8 @@ import type { Controller, JudgedCondition, Note } from '../controller/contract.t
 import { kinds, type Region } from '../resources.ts';
 import { type AdmissionAction, nameAdmission, planAdmission } from './admission.ts';
 import type { Connections } from './connections.ts';
+import { type ContractAction, planContract } from './contract.ts';
+import type { ContractJobs } from './contract-job.ts';
 import { type ObservedRegion, observeRegion, temporalDeadlineMs } from './observe.ts';
 import { reportRegion } from './report.ts';
 import { planRollout, type RolloutAction } from './rollout-plan.ts';
@@ -14,28 +16,30 @@ import { changeNamespace, type TemporalAction } from './temporal-namespace.ts';
 /** How often a region is looked at: its state is not in Kubernetes, so no watch shows it. */
 const resyncMs = 15_000;
 
-type RegionAction = AdmissionAction | SealingAction | RolloutAction | TemporalAction;
+type RegionAction = AdmissionAction | SealingAction | RolloutAction | TemporalAction | ContractAction;
 
 /**
  * Keeps the status of a Region true. Holds its deliveries, seals its secrets again, rolls its workers
- * out and sets up Temporal's namespace as the spec says.
+ * out, sets up Temporal's namespace and starts contract migrations as the spec says.
  */
 export function createRegionController(options: {
   connections: Connections;
   rollouts: Rollouts;
+  contractJobs: ContractJobs;
   onReport: (conditions: JudgedCondition[]) => void;
 }): Controller<Region, ObservedRegion, RegionAction> {
-  const { connections, rollouts } = options;
+  const { connections, rollouts, contractJobs } = options;
   return {
     kind: kinds.Region,
     resyncMs,
-    warnings: ['MigrationFailed'],
-    observe: (region) => observeRegion(region, connections, rollouts),
+    warnings: ['MigrationFailed', 'ContractFailed', 'ContractBlocked'],
+    observe: (region) => observeRegion(region, options),
     plan: (region, observed) => [
       ...planAdmission(region, observed),
       ...planSealing(region, observed),
       ...planRollout(region, observed),
       ...planTemporal(region, observed),
+      ...planContract(region, observed),
     ],
     async execute(action, region, signal) {
       switch (action.kind) {
@@ -54,6 +58,8 @@ export function createRegionController(options: {
           return rollouts.endShare(region);
         case 'startRollout':
           return rollouts.start(region, action.input);
+        case 'startContract':
+          return contractJobs.start(region, action);
         case 'createNamespace':
         case 'setRetention':
         case 'addSearchAttributes':
@@ -88,6 +94,8 @@ function describe(action: RegionAction): Note | null {
       return { reason: 'ShareEnded', message: 'The current build takes all traffic again.' };
     case 'startRollout':
       return { reason: 'RolloutStarted', message: 'The build of the release replays histories, then takes traffic.' };
+    case 'startContract':
+      return { reason: 'ContractStarted', message: `Job ${action.job} runs ${action.pending.join(', ')}.` };
     case 'createNamespace':
       return { reason: 'NamespaceCreated', message: 'Temporal has the namespace of this region.' };
     case 'setRetention':

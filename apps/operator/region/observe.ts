@@ -8,6 +8,7 @@ import { type Failure, ReconcileFailed } from '../controller/contract.ts';
 import type { Reason } from '../controller/reasons.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
+import type { ContractJobs, ObservedContract } from './contract-job.ts';
 import type { ObservedRollout, Rollouts } from './rollouts.ts';
 import { readSealing } from './sealing-keys.ts';
 import { type ObservedNamespace, readNamespace } from './temporal-namespace.ts';
@@ -27,6 +28,8 @@ export interface ObservedRegion {
   sealing: Sealing | Unreadable;
   /** Null: the workers roll themselves out. */
   rollout: { isOpen: boolean; newest: ObservedRollout | null } | Unreadable | null;
+  /** Null: no contract migration is pending, or people run them. */
+  contract: ObservedContract | Unreadable | null;
 }
 
 export const isUnreadable = (part: object | null): part is Unreadable => part !== null && 'reason' in part;
@@ -34,13 +37,20 @@ export const isUnreadable = (part: object | null): part is Unreadable => part !=
 /** For the requests to Temporal of one step. */
 export const temporalDeadlineMs = 5_000;
 
-/** Reads the region's PostgreSQL and Temporal, each by itself. */
+/** Reads the region's PostgreSQL and Temporal, each by itself, and then what contract migrations need. */
 export async function observeRegion(
   region: Region,
-  connections: Connections,
-  rollouts: Pick<Rollouts, 'isOpen' | 'find'>,
+  {
+    connections,
+    rollouts,
+    contractJobs,
+  }: {
+    connections: Connections;
+    rollouts: Pick<Rollouts, 'isOpen' | 'find'>;
+    contractJobs: Pick<ContractJobs, 'read'>;
+  },
 ): Promise<ObservedRegion> {
-  const { workers: workersSpec } = region.spec;
+  const { workers: workersSpec, migrations } = region.spec;
   const [database, sealing, temporal, rollout] = await Promise.all([
     readPart('DatabaseUnreachable', 'PostgreSQL', async () => {
       const { pool } = await connections.openDatabase(region);
@@ -56,7 +66,12 @@ export async function observeRegion(
         })),
   ]);
   const parts = isUnreadable(temporal) ? { temporal, workers: temporal } : temporal;
-  return { database, sealing, ...parts, rollout };
+  const pending = isUnreadable(database) || migrations?.mode !== 'Gate' ? [] : database.pendingContract;
+  const contract =
+    pending.length === 0
+      ? null
+      : await readPart('ApiServerRefused', 'The API server', () => contractJobs.read(region, pending));
+  return { database, sealing, ...parts, rollout, contract };
 }
 
 async function readTemporal(

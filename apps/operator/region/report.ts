@@ -4,10 +4,12 @@ import { condition } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
 import { judgeAdmission, nameAdmission } from './admission.ts';
+import { judgeContract } from './contract.ts';
 import { judgeKeys } from './keys.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import { showSealed } from './sealing.ts';
 import { judgeTemporal } from './temporal.ts';
+import { judgeWorkers } from './workers-condition.ts';
 
 /**
  * Returns the status of a Region. What could not be read is left out of the fields and makes its
@@ -21,7 +23,7 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
     return { schema: { expected: currentMigration }, conditions: [summarize(parts), ...parts, ...others] };
   }
   const parts = [
-    judgeSchema(observed),
+    judgeSchema(region, observed, failure),
     judgeTemporal(region, observed, failure),
     ...judgeReplay(region, observed),
     judgeWorkers(region, observed),
@@ -48,9 +50,11 @@ function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'condi
   if (isUnreadable(database)) return { schema: { expected: currentMigration } };
   const { waiting, overdue, oldestDueAt, ledgerDifference, suspendedWebhooks, admission } = database;
   const { underWay } = admission;
+  const { pendingContract } = database;
+  const pending = pendingContract.length === 0 ? {} : { pending: pendingContract };
   const oldest = oldestDueAt === null ? {} : { oldestDueAt };
   return {
-    schema: { applied: newestOf(database), expected: currentMigration },
+    schema: { applied: newestOf(database), expected: currentMigration, ...pending },
     deliveries: { state: nameAdmission(admission.state), underWay, waiting, overdue, ledgerDifference, ...oldest },
     suspendedWebhooks,
   };
@@ -93,8 +97,9 @@ function summarize(parts: readonly JudgedCondition[]): JudgedCondition {
   return condition('Ready', problem.status === 'Unknown' ? null : false, problem.reason, problem.message);
 }
 
-function judgeSchema({ database }: ObservedRegion): JudgedCondition {
+function judgeSchema(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
   const type = 'SchemaCurrent';
+  const { database } = observed;
   if (isUnreadable(database))
     return condition(type, database.reason === 'NotMigrated' ? false : null, database.reason, database.message);
   const newest = newestOf(database);
@@ -112,6 +117,8 @@ function judgeSchema({ database }: ObservedRegion): JudgedCondition {
       'MigrationsPending',
       `The newest migration is ${newest}; this version needs ${currentMigration}.`,
     );
+  const contract = judgeContract(region, observed, failure);
+  if (contract !== null) return contract;
   const unknown = database.migrations.findLast((applied) => !migrations.some(({ name }) => name === applied));
   if (unknown !== undefined)
     return condition(
@@ -121,33 +128,6 @@ function judgeSchema({ database }: ObservedRegion): JudgedCondition {
       `Migration ${unknown} is applied; this operator does not know it.`,
     );
   return condition(type, true, 'MigrationsApplied', `The newest migration is ${newest}.`);
-}
-
-function judgeWorkers({ spec }: Region, { workers }: ObservedRegion): JudgedCondition {
-  const type = 'WorkersCurrent';
-  if (isUnreadable(workers)) return condition(type, null, workers.reason, workers.message);
-  if (workers === null)
-    return condition(type, null, 'NoDeployment', 'Temporal knows no worker deployment of the name in the spec.');
-  const { currentBuild, ramping } = workers;
-  if (currentBuild === null) return condition(type, false, 'NoCurrentBuild', 'No build of the workers is current.');
-  if (ramping !== null && ramping.percent === 0)
-    return condition(
-      type,
-      false,
-      'RampStopped',
-      `Build ${ramping.buildId} was stopped; ${currentBuild} does the work.`,
-    );
-  if (ramping !== null)
-    return condition(type, false, 'Ramping', `Build ${ramping.buildId} takes ${ramping.percent} % of the traffic.`);
-  const expected = spec.release.buildId;
-  if (expected !== undefined && expected !== currentBuild)
-    return condition(
-      type,
-      false,
-      'OtherBuildCurrent',
-      `Build ${currentBuild} is current; the release has ${expected}.`,
-    );
-  return condition(type, true, 'BuildCurrent', `Build ${currentBuild} is current.`);
 }
 
 /** Whether the release's build replays histories; no condition when the workers roll themselves out. */

@@ -34,5 +34,6 @@ export function planRollout(region: Region, observed: ObservedRegion): RolloutAc
   return [{ kind: 'startRollout', input }];
 }
 
-const isSchemaCurrent = ({ failedMigration, migrations }: RegionState): boolean =>
+/** Whether every expand migration is applied and none failed. A pending contract migration is no fault. */
+export const isSchemaCurrent = ({ failedMigration, migrations }: RegionState): boolean =>
   failedMigration === null && migrations.includes(currentMigration);

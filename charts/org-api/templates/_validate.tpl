@@ -115,6 +115,10 @@ Returns all problems at once, a line each, with what to do.
 - operator.rollout.enabled is true without operator.region.create: the operator would not know the release, so enable
 {{- " both" }}
 {{- end }}
+{{- $canGate := and $values.operator.region.create $values.migrations.enabled }}
+{{- if and (eq $values.operator.migrations.mode "Gate") (not $canGate) }}
+- operator.migrations.mode is Gate: the operator needs operator.region.create and migrations.enabled
+{{- end }}
 {{- if $values.networkPolicy.enabled }}
 {{- $servers := list "database" "redis" "temporal" }}
 {{- if $values.otlp.endpoint }}{{ $servers = append $servers "otlp" }}{{ end }}

@@ -1,0 +1,126 @@
+/** When the operator runs contract migrations, and what the status says of them. */
+import { describe, expect, it } from 'vitest';
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import { judgeContract, planContract } from '../../apps/operator/region/contract.ts';
+import type { ObservedContract } from '../../apps/operator/region/contract-job.ts';
+import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
+import { regionWith } from './region.ts';
+
+const gate = { mode: 'Gate' as const, cronJob: 'org-api-contract' };
+const job = (state: ObservedContract['job']['state']) => ({
+  contract: { job: { name: 'org-api-contract-1a2b', state }, otherPods: [] },
+});
+const database = {
+  migrations: [currentMigration],
+  pendingContract: ['0012-drop-column'],
+  failedMigration: null,
+  waiting: 0,
+  overdue: 0,
+  oldestDueAt: null,
+  suspendedWebhooks: 0,
+  ledgerDifference: 0,
+  admission: { state: 'running' as const, changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
+  peppers: [],
+};
+const builds = (...states: ('Current' | 'Ramping' | 'Draining' | 'Drained' | 'Inactive')[]) => ({
+  workers: {
+    currentBuild: 'b2',
+    ramping: null,
+    builds: states.map((state, index) => ({ buildId: `b${2 - index}`, state })),
+  },
+});
+const ready: ObservedRegion = {
+  database,
+  temporal: { retentionSeconds: 86_400, attributes: null, limits: null },
+  ...builds('Current', 'Drained'),
+  sealing: { newest: 1, counts: [], unused: [], missing: [] },
+  rollout: { isOpen: true, newest: null },
+  ...job('absent'),
+};
+const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer.' };
+const blocked = { reason: 'ContractBlocked' as const, message: 'There is no CronJob org-api-contract.' };
+const ramping = { workers: { currentBuild: 'b2', ramping: { buildId: 'b3', percent: 5 }, builds: [] } };
+const otherPods = { contract: { ...job('absent').contract, otherPods: ['api-1'] } };
+
+describe('the contract migrations of a region', () => {
+  it.each<[string, Partial<ObservedRegion>, boolean, string]>([
+    ['start when nothing needs the version before', {}, true, 'True ContractPending'],
+    [
+      'wait for the expand migrations',
+      { database: { ...database, migrations: ['0001'] } },
+      false,
+      'True ContractPending',
+    ],
+    [
+      'wait while another build is current',
+      { workers: { ...ramping.workers, ramping: null, currentBuild: 'b1' } },
+      false,
+      'True ContractPending',
+    ],
+    ['wait while a build takes a share', ramping, false, 'True ContractPending'],
+    ['wait for the open workflows of an older build', builds('Current', 'Draining'), false, 'True ContractPending'],
+    ['start beside a build that was never used', builds('Current', 'Inactive'), true, 'True ContractPending'],
+    ['wait while Temporal cannot be read', { workers: away }, false, 'True ContractPending'],
+    ['wait for pods of another image', otherPods, false, 'True ContractPending'],
+    ['are not started again while their Job runs', job('running'), false, 'True ContractRunning'],
+    ['are not started again when their Job failed', job('failed'), false, 'False ContractFailed'],
+    ['are not started again when their Job left them pending', job('succeeded'), false, 'True ContractBlocked'],
+    ['wait without the CronJob', { contract: blocked }, false, 'True ContractBlocked'],
+  ])('%s', (_, change, isStarted, expected) => {
+    const region = regionWith({ migrations: gate });
+    const observed = { ...ready, ...change };
+    const judged = judgeContract(region, observed, null);
+
+    const action = { kind: 'startContract', job: 'org-api-contract-1a2b', pending: ['0012-drop-column'] };
+    expect(planContract(region, observed)).toEqual(isStarted ? [action] : []);
+    expect(`${judged?.status} ${judged?.reason}`).toBe(expected);
+    expect(judged?.message).toContain('0012-drop-column');
+  });
+
+  it('wait while a failed migration is recorded', () => {
+    const failedMigration = { names: ['0012-drop-column'], code: '22012' };
+
+    expect(
+      planContract(regionWith({ migrations: gate }), { ...ready, database: { ...database, failedMigration } }),
+    ).toEqual([]);
+  });
+
+  it('say what they wait for', () => {
+    const messageOf = (change: Partial<ObservedRegion>) =>
+      judgeContract(regionWith({ migrations: gate }), { ...ready, ...change }, null)?.message;
+
+    expect(messageOf(builds('Current', 'Draining'))).toContain('The open workflows of build b1.');
+    expect(messageOf(otherPods)).toContain('Pods of another image: api-1.');
+    expect(messageOf(ramping)).toContain('Build b3 takes 5 % of the traffic.');
+  });
+
+  it('are left to people in mode Manual, and the status has the command', () => {
+    const region = regionWith({ migrations: { mode: 'Manual', cronJob: 'org-api-contract' } });
+    const observed = { ...ready, contract: null };
+
+    expect(planContract(region, observed)).toEqual([]);
+    expect(judgeContract(region, observed, null)).toMatchObject({
+      status: 'True',
+      reason: 'ContractManual',
+      message: expect.stringContaining('kubectl create job --from=cronjob/org-api-contract org-api-contract-1'),
+    });
+  });
+
+  it('are not mentioned when none is pending', () => {
+    const none = { ...ready, database: { ...database, pendingContract: [] }, contract: null };
+
+    expect(judgeContract(regionWith({ migrations: gate }), none, null)).toBeNull();
+  });
+
+  it('say that the operator may not create their Job', () => {
+    const message = "The operator's Role does not allow it to use Jobs.";
+
+    expect(
+      judgeContract(regionWith({ migrations: gate }), ready, { reason: 'ContractBlocked', message }),
+    ).toMatchObject({
+      status: 'True',
+      reason: 'ContractBlocked',
+      message: expect.stringContaining(message),
+    });
+  });
+});
