@@ -18,9 +18,9 @@ const deployment = 'org-api-rollout';
 
 /**
  * Sets up a region whose workers the operator rolls out: PostgreSQL, Temporal, a receiver and a
- * Region. Its operators are processes, and have the chart's Role.
+ * Region. Its operators are processes, and have the Role of the chart with these values.
  */
-export async function arrangeRollout(server: ApiServer) {
+export async function arrangeRollout(server: ApiServer, values: object = {}) {
   const namespace = await createNamespace(server);
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
@@ -33,13 +33,15 @@ export async function arrangeRollout(server: ApiServer) {
     metadata: { name: 'org-api', namespace },
     stringData: { OPERATOR_DATABASE_URL: database.urls.operator },
   });
-  const installed = await installOperator(server, namespace);
+  const installed = await installOperator(server, namespace, values);
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => connection.close());
   const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
   const operators = new Map<string, ReturnType<typeof spawnWorker>>();
   const { group, version, plural } = kinds.Region;
   const t = {
+    namespace,
+    database,
     receiver,
     owner,
     installed,
@@ -69,13 +71,14 @@ export async function arrangeRollout(server: ApiServer) {
           ...settings,
         }),
       ),
-    /** Declares a build as the release's. */
-    release: (buildId: string) =>
+    /** Declares a build as the release's, with more fields of the spec. */
+    release: (buildId: string, more: object = {}) =>
       server.apply(
         regionIn(namespace, {
           release: { version: '0.1.0', buildId },
           temporal: { address: inject('temporalAddress'), namespace: temporalNamespace, deployment, tls: false },
           workers: { rollout: { mode: 'Operator', step: '6s' } },
+          ...more,
         }),
       ),
     read: async () =>

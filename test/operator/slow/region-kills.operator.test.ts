@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { CustomObjectsApi } from '@kubernetes/client-node';
+import { BatchV1Api, CustomObjectsApi } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
@@ -18,6 +18,7 @@ import { deliverQueue, deliverSlowQueue } from '#workflows/deliver-event/types.t
 import { rolloutWorkflowId } from '#workflows/rollout/types.ts';
 import { workflowBundle } from '../../../apps/dev/prebuilt.ts';
 import { kinds, type Region } from '../../../apps/operator/resources.ts';
+import { pick, render } from '../../charts/render.ts';
 import { spawnWorker } from '../../worker/child-worker.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from '../api-server.ts';
 
@@ -130,6 +131,32 @@ describe('an operator that is killed', () => {
     expect(await t.countRollouts()).toBe(2);
   });
 
+  it('after it made the Job of contract migrations is followed by one that makes no other', {
+    timeout: 300_000,
+  }, async () => {
+    const t = await setup();
+    await t.temporal.workflowService.registerNamespace({
+      namespace: t.temporalNamespace,
+      workflowExecutionRetentionPeriod: msToTs('1 day'),
+    });
+    await vi.waitFor(() => t.temporal.workflowService.describeTaskQueue(queueIn(t.temporalNamespace)), waiting);
+    const cronJob = await t.applyCronJob();
+    t.startBuild('a');
+    await t.applyRegion({
+      release: { version: '0.1.0', buildId: 'a' },
+      workers: { rollout: { mode: 'Operator', step: '6s' } },
+      migrations: { mode: 'Gate', cronJob },
+    });
+    await t.runUntil('WorkersCurrent True BuildCurrent');
+    await t.owner.pool.query(`insert into contract_migration values ('9999-drop-table')`);
+    await t.killAfter('startContract');
+    const before = await t.listJobs();
+    expect(before).toHaveLength(1);
+
+    await t.runUntil('SchemaCurrent True ContractRunning');
+    expect(await t.listJobs()).toEqual(before);
+  });
+
   it('was killed above after every action of a Region', () => {
     const controller = path.join(import.meta.dirname, '../../../apps/operator/region/controller.ts');
     const [execute = ''] = readFileSync(controller, 'utf8').match(/async execute[\s\S]*?\n {4}\}/) ?? [];
@@ -199,6 +226,16 @@ async function setup(secrets: Record<string, string> = {}) {
           ...spec,
         }),
       ),
+    /** Applies the chart's CronJob of contract migrations. Returns its name. */
+    async applyCronJob(): Promise<string> {
+      const cronJob = pick(render({ release: 'org-api' }), 'CronJob');
+      await server.apply({ ...cronJob, metadata: { ...cronJob.metadata, namespace } });
+      return cronJob.metadata.name as string;
+    },
+    async listJobs(): Promise<(string | undefined)[]> {
+      const { items } = await server.kubeConfig.makeApiClient(BatchV1Api).listNamespacedJob({ namespace });
+      return items.map(({ metadata }) => metadata?.uid);
+    },
     read: async () =>
       (await custom.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' })) as Region,
     /** Runs an operator until it dies after this action. */
