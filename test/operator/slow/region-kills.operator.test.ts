@@ -1,4 +1,4 @@
-/** Operators that are killed with SIGKILL after an action of a Region, and what the next ones make of it. */
+/** Operators that are killed with SIGKILL in and after the actions of a Region, and those that follow. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -21,6 +21,7 @@ import { kinds, type Region } from '../../../apps/operator/resources.ts';
 import { pick, render } from '../../charts/render.ts';
 import { spawnWorker } from '../../worker/child-worker.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from '../api-server.ts';
+import type { RegionKill } from '../region-child.ts';
 
 const waiting = { timeout: 120_000, interval: 100 };
 const deployment = 'org-api-kills';
@@ -60,6 +61,40 @@ describe('an operator that is killed', () => {
 
     await t.runUntil('KeysFresh True NewestKeySeals');
     expect(await read()).toEqual(before);
+    expect(await openApps(t.owner.pool, apps, newerSealingKeys)).toEqual([apps.secret, apps.secret, apps.secret]);
+  });
+
+  it.each([1, 2, 3, 4])('while it seals secret %i of 4 is followed by one that seals only the rest', async (count) => {
+    const t = await setup({ WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys });
+    const apps = await insertApps(t.owner.pool, t.make);
+    await t.make.webhook();
+    const read = async () => {
+      const rows = await t.rows(
+        `select sealed from webhook_secret union all select totp_sealed from second_factor
+          union all select totp_sealed from enrolment
+          union all select totp_sealed from factor_challenge where totp_sealed is not null`,
+      );
+      return (rows as { sealed: Buffer }[]).map(({ sealed }) => sealed.toString('base64'));
+    };
+    const countLeft = async (before: string[]) => {
+      const now = await read();
+      return before.filter((sealed) => now.includes(sealed)).length;
+    };
+    const original = await read();
+    expect(original).toHaveLength(4);
+    await t.applyRegion({
+      webhooks: { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } },
+      sealing: { resealWith: 2, databaseSecretRef: { name: 'org-api', key: 'DATABASE_URL' } },
+    });
+
+    await t.kill({ atStatement: { text: 'sealed = $1', count } });
+    // PostgreSQL carries out what it was sent.
+    await vi.waitFor(async () => expect(await countLeft(original)).toBe(4 - count), waiting);
+    const interrupted = await read();
+    await t.runUntil('KeysFresh True NewestKeySeals');
+
+    expect(await countLeft(interrupted)).toBe(count);
+    expect(await countLeft(original)).toBe(0);
     expect(await openApps(t.owner.pool, apps, newerSealingKeys)).toEqual([apps.secret, apps.secret, apps.secret]);
   });
 
@@ -114,6 +149,8 @@ describe('an operator that is killed', () => {
     await release('b');
     await t.runUntil('WorkersCurrent False Ramping');
     await release('a');
+    // The action requests a cancellation, and then waits for the end of the workflow.
+    await t.kill({ atRequest: 'requestCancelWorkflowExecution' });
     await t.killAfter('cancelRollout');
     await t.runUntil('WorkersCurrent True BuildCurrent');
     expect(await t.countRollouts()).toBe(2);
@@ -240,9 +277,12 @@ async function setup(secrets: Record<string, string> = {}) {
       (await custom.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' })) as Region,
     /** Runs an operator until it dies after this action. */
     async killAfter(action: string): Promise<void> {
-      const [, signal] = await spawnOperator({ KILL_AFTER: action }).ended;
-      expect(signal).toBe('SIGKILL');
+      await t.kill({ afterAction: action });
       killed.add(action);
+    },
+    async kill(kill: RegionKill): Promise<void> {
+      const [, signal] = await spawnOperator({ KILL: JSON.stringify(kill) }).ended;
+      expect(signal).toBe('SIGKILL');
     },
     /** Runs an operator until its status of the newest spec says this, and stops it. */
     async runUntil(...expected: string[]): Promise<void> {
