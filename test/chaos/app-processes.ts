@@ -15,8 +15,10 @@ export interface AppProcess {
   logFile: string;
   /** How often it ended without having been killed by the run. */
   endedByItself(): number;
-  /** SIGKILL; resolves when it is gone. It is up again a moment later. */
-  kill(): Promise<void>;
+  /** Of its present life. */
+  pid(): number;
+  /** Ends it, at once by default; resolves when it is gone. It is up again a moment later. */
+  kill(signal?: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Ends it with SIGTERM, after 40 s with SIGKILL. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -30,7 +32,7 @@ const stopDeadlineMs = 40_000;
  * goes to a file in `folder`.
  */
 export async function startAppProcess(options: {
-  name: 'api' | 'worker';
+  name: 'api' | 'console' | 'worker';
   label: string;
   folder: string;
   /** What it reads; a function is called before each start. */
@@ -79,9 +81,10 @@ export async function startAppProcess(options: {
     metricsUrl: `http://127.0.0.1:${metricsPort}`,
     logFile,
     endedByItself: () => endedByItself,
-    async kill() {
+    pid: () => child.pid ?? 0,
+    async kill(signal = 'SIGKILL') {
       killed = true;
-      child.kill('SIGKILL');
+      child.kill(signal);
       await ended;
     },
     stop() {

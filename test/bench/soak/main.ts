@@ -1,0 +1,154 @@
+/**
+ * `npm run bench:soak`: a day of constant load in 20 minutes. What it measures and how: README.md
+ * beside this file.
+ */
+import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
+import type { AppProcess } from '../../chaos/app-processes.ts';
+import { endVisits } from '../console/measure.ts';
+import { settles } from '../deliveries/changes.ts';
+import { createHours, restartedApps } from './hours.ts';
+import { type Finding, isMissed, judgeDeadRows, judgeIndexes, judgeMemory } from './judge.ts';
+import { type Load, startLoad } from './load.ts';
+import { fillRegion, type SoakRegion } from './region.ts';
+import { privateMemoryOf, type Sample, takeTables } from './samples.ts';
+import { type AppName, appNames, type SoakStack, startStack } from './stack.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '20' },
+    reads: { type: 'string', default: '40' },
+    deliveries: { type: 'string', default: '8' },
+  },
+});
+const minutes = Number(options.minutes);
+const rates = {
+  readsPerSecond: Number(options.reads),
+  deliveriesPerSecond: Number(options.deliveries),
+  visitsPerSecond: 1,
+};
+const hours = 24;
+const runSeconds = minutes * 60;
+/** After which a process counts as warm. */
+const settledSeconds = Math.min(120, runSeconds / 4);
+const sampleSeconds = Math.min(5, runSeconds / 120);
+const settleDeadlineMs = 300_000;
+const shownRatio = 0.5;
+
+const startedAt = performance.now();
+const say = (line: string) => console.log(line);
+const report = (line: string) =>
+  say(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(4)} s  ${line}`);
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)));
+
+/** Runs the day, and returns its samples. */
+async function runDay(
+  stack: SoakStack,
+  region: SoakRegion,
+  apps: Record<AppName, AppProcess>,
+  load: Load,
+): Promise<Sample[]> {
+  const { counts, runHour } = createHours(stack, region, apps);
+  const samples: Sample[] = [];
+  const dayStartedAt = performance.now();
+  const secondsPassed = () => (performance.now() - dayStartedAt) / 1_000;
+
+  async function sample(): Promise<void> {
+    while (secondsPassed() < runSeconds) {
+      samples.push({ atSeconds: secondsPassed(), memory: takeMemory(), tables: await takeTables(stack.owner) });
+      await wait(sampleSeconds * 1_000);
+    }
+  }
+  function takeMemory(): Map<string, number> {
+    const kept = appNames.filter((name) => !restartedApps.some((restarted) => restarted === name));
+    const pids = [...kept.map((name) => [name, apps[name].pid()] as const), ...Object.entries(stack.serverPids)];
+    return new Map(pids.map(([name, pid]) => [name, privateMemoryOf(pid)]));
+  }
+  async function passHours(): Promise<void> {
+    for (let hour = 1; hour <= hours; hour += 1) {
+      await wait((hour * runSeconds * 1_000) / hours - secondsPassed() * 1_000 - 1_000);
+      if (hour < hours) await runHour(hour); // the last hour ends with what the others left
+      const { reads, deliveries } = load.counts;
+      report(
+        `hour ${hour} of ${hours}: ${reads} reads, ${deliveries} deliveries, ${counts.purgedDeliveries} purged, ` +
+          `${counts.rotations} rotations, ${counts.restarts} restarts`,
+      );
+    }
+  }
+  await Promise.all([sample(), passHours()]);
+  return samples;
+}
+
+/** Compares what was delivered with what was committed. */
+async function judgeLoad(stack: SoakStack, region: SoakRegion, { counts }: Load): Promise<Finding[]> {
+  await settles(stack.database.pool, region.organizations, settleDeadlineMs).catch((error: unknown) => {
+    report(String(error)); // they count as not delivered
+  });
+  const { rows } = await stack.owner.query<{ delivered: number }>(
+    `select count(*)::int as delivered from delivery where organization_id = any ($1) and state = 'delivered'`,
+    [region.organizations.map(({ id }) => id)],
+  );
+  const failures = [...counts.failures.values()].reduce((sum, each) => sum + each, 0);
+  const requests = counts.reads + counts.visits;
+  const lost = counts.deliveries - (rows[0]?.delivered ?? 0);
+  const kinds = [...counts.failures].map(([what, times]) => `${times} x ${what}`).join('; ');
+  return [
+    { what: 'failed requests', ratio: failures, limit: 0, detail: `of ${requests}${kinds === '' ? '' : `: ${kinds}`}` },
+    { what: 'events not delivered', ratio: lost, limit: 0, detail: `of ${counts.deliveries}` },
+  ];
+}
+
+function print(findings: readonly Finding[]): void {
+  for (const finding of findings) {
+    const isShown = isMissed(finding) || finding.ratio >= shownRatio || finding.limit === 0;
+    if (!isShown) continue;
+    const { what, ratio, limit, detail } = finding;
+    const note = isMissed(finding) ? '  MISSED' : '';
+    say(`${what.padEnd(44)}${ratio.toFixed(2).padStart(7)}  (at most ${limit})  ${detail}${note}`);
+  }
+}
+
+async function run(stack: SoakStack): Promise<Finding[]> {
+  const region = await fillRegion(stack, Math.ceil(runSeconds * rates.deliveriesPerSecond), minutes);
+  report('the region is filled');
+  const apps = await stack.startApps();
+  const load = startLoad(stack, region, rates);
+  const day = runDay(stack, region, apps, load);
+  day.catch(() => {}); // it breaks when the load does
+  await Promise.race([day, load.ended]);
+  const samples = await day;
+  await load.stop();
+  report('the load has ended');
+  const ended = appNames.map((name) => ({
+    what: `unexpected ends of ${name}`,
+    ratio: apps[name].endedByItself(),
+    limit: 0,
+    detail: '',
+  }));
+  return [
+    ...(await judgeLoad(stack, region, load)),
+    ...ended,
+    ...judgeMemory(samples, settledSeconds),
+    ...judgeDeadRows(samples, settledSeconds),
+    ...judgeIndexes(samples, settledSeconds),
+  ];
+}
+
+say(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`);
+const stack = await startStack(report);
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    report('interrupted: stopping the servers');
+    void stack.stop().finally(() => process.exit(1));
+  });
+try {
+  const findings = await run(stack);
+  say(`\n${minutes} minutes, ${rates.readsPerSecond} reads and ${rates.deliveriesPerSecond} deliveries a second\n`);
+  print(findings);
+  const missed = findings.filter(isMissed).length;
+  say(missed === 0 ? '\nEverything is within its limit.' : `\n${missed} over their limits.`);
+  process.exitCode = missed === 0 ? 0 : 1;
+} finally {
+  endVisits();
+  await stack.stop();
+}
