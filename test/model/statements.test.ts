@@ -23,7 +23,7 @@ type Answer = (outcome: PostOutcome) => void;
 /** A post that a receiver has and that is not answered yet. */
 interface Post extends Round {
   ageSeconds: number;
-  /** Its worker died: nothing will record what comes of it. */
+  /** Its worker died: nothing will record its outcome. */
   isAbandoned: boolean;
   answer: Answer;
   recorded: Promise<unknown>;

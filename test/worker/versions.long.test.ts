@@ -139,7 +139,7 @@ async function setup() {
     },
     /**
      * The versions that ran the deliveries' workflows last, in any order. An attempt is on record a
-     * moment before its workflow's task ends, hence the waiting.
+     * moment before its workflow's task ends, so this waits.
      */
     async expectVersions(versions: readonly string[]): Promise<void> {
       const { rows } = await owner.pool.query<{ id: string }>(

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
  * Installs Debian packages as root on Debian or a derivative, and reports it. Returns whether
  * apt-get succeeded; the caller looks for the program afterwards and reports the remedy when it is
  * missing. Waits up to a minute for another apt-get. The package lists of a fresh image are empty,
- * hence the second try.
+ * so it tries a second time.
  */
 export async function installPackages(packages: readonly string[], report: (line: string) => void): Promise<boolean> {
   if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return false;

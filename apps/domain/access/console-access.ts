@@ -4,13 +4,6 @@ import { runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from './authority.ts';
 
 /**
- * What a membership allows its person in the console. `open`: the organization, within their roles.
- * `waiting`: they can sign in and use a link of the organization, but see nothing of it, not even
- * its name.
- */
-export type ConsoleAccess = 'open' | 'waiting';
-
-/**
  * Returns an SQL condition on a row of `membership`: whether its organization has confirmed how its
  * person signs in. A sign-in is of the whole region: without this, the holder of one organization's
  * link would enter every other organization that an import makes their person a member of.
@@ -21,7 +14,9 @@ export const isConfirmed = (membership = 'm'): SqlPart => sql`exists (
     and c.organization_id = ${sql.ref(`${membership}.organization_id`)})`;
 
 /**
- * Returns the `ConsoleAccess` of a row of `membership` as an SQL expression; null for none.
+ * Returns what a row of `membership` allows its person in the console, as an SQL expression: `open`
+ * is the organization, within their roles. With `waiting` they can sign in and use a link of the
+ * organization, but see nothing of it, not even its name. Null is no access.
  *
  * This is the only rule for it. A session starts only for a person with a membership that gives any
  * (`signIn`), and each request and each change of organization evaluates it again (`findSession`).

@@ -18,8 +18,8 @@ const grpcNotFound = 5;
 
 /**
  * Connects to Temporal and tries again until it answers for the namespace: both start at the same
- * time, in any order. A development server answers before it has created its namespaces, hence the
- * request for one. Returns null once `signal` aborts.
+ * time, in any order. A development server answers before it has created its namespaces, so it
+ * asks for one. Returns null once `signal` aborts.
  */
 export async function connectToTemporal(options: ConnectOptions): Promise<NativeConnection | null> {
   const { signal, onProblem } = options;

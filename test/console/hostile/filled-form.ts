@@ -6,10 +6,10 @@ type Fields = Record<string, string | string[]>;
 export interface FilledForm {
   /** The page that draws it; the form's own address unless given. */
   page?: (scene: Scene) => string;
-  /** Parts of its path that are others than a scene's usual ones. */
+  /** Parts of the path that replace those of the scene. */
   params?: (scene: Scene) => Record<string, string>;
-  /** What is typed, beside the hidden fields that the page brings. */
+  /** What a person types. The page adds its hidden fields. */
   fields?: (scene: Scene) => Fields;
-  /** Why it cannot be sent alone, without what a person does before. Other tests carry it out. */
+  /** Why the form cannot be sent before another step. Other tests send it. */
   notAlone?: string;
 }

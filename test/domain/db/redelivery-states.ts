@@ -87,7 +87,7 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
     `${asked}; update redelivery set state = 'ended', finished_at = now(), end_reason = 'tired'`,
   ],
   [
-    'a redelivery that was cancelled by nobody',
+    'a cancelled redelivery without the person who cancelled it',
     'redelivery_cancelled_was_asked',
     `${asked}; update redelivery set state = 'cancelled', finished_at = now()`,
   ],

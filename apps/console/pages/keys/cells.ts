@@ -4,7 +4,7 @@ import { displayName, truncate } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { keyStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
-import { day, relativeTime, time } from '../../components/time.ts';
+import { day, relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -40,11 +40,6 @@ export function isUnused({ lastUsedAt, createdAt, state }: KeyUsage, now: Date):
 
 export const usesText = (uses: number): string =>
   uses > usesCounted ? `More than ${usesCounted.toLocaleString('en')}` : uses.toLocaleString('en');
-
-/** Returns when a key expires. */
-export function expiryCell({ expiresAt }: KeyUsage): Html {
-  return expiresAt === null ? html`<span class="quiet">Never</span>` : time(expiresAt);
-}
 
 /** Returns the day on which a key expires, for lists. */
 const expiryDayCell = ({ expiresAt }: KeyUsage): Html =>

@@ -84,7 +84,7 @@ export const restartDeliveriesSql = /* sql */ `
  *
  * Rows that another process has locked are skipped, so that it never waits for a delivery whose
  * holder may be about to lock the webhook's row. An event is stored without a lock on its webhooks,
- * so one may be stored for a webhook that is being deleted; hence `follow_until`.
+ * so one may be stored for a webhook that is being deleted: `follow_until` covers that time.
  */
 const cancelSql = (which: string, address = 'null') => /* sql */ `
   with hook as (
