@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
+import { pages } from './pages/all.ts';
 import { goodPassword, setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 
@@ -89,6 +90,47 @@ it('an open page shows a new delivery by its stream of updates, and polls while 
   expect(requests.slice(2).filter((kind) => kind === 'part').length).toBeGreaterThan(0);
 });
 
+it('a page of settled deliveries that missed an update is polled until it is up to date', { timeout }, async () => {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const ada = await t.enrol();
+  const webhook = await insertWebhook(t, ada);
+  await t.make.delivery({ webhook, state: 'delivered' });
+  const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  await context.clock.install();
+  await page.route('**/deliveries?version=*', (route) => route.fulfill({ status: 503 }));
+  await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);
+  await ready(page);
+  await t.make.delivery({ webhook, state: 'delivered' });
+  await answerParts(page, 503);
+  await context.clock.fastForward(31_000);
+  const part = page.locator('#deliveries');
+  await part.getByText('It tries again automatically').waitFor();
+
+  await page.unroute('**/deliveries');
+  await context.clock.fastForward(31_000);
+  await part.getByText('Not up to date').waitFor({ state: 'detached' });
+  expect(await part.getByRole('link', { name: 'client.started' }).count()).toBe(2);
+});
+
+it('polling does not shorten the wait after a refused stream', { timeout }, async () => {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
+  const ada = await t.enrol();
+  const webhook = await insertWebhook(t, ada);
+  await t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 50_000), started: true });
+  const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  const counts = { stream: 0, part: 0 };
+  page.on('request', (request) => {
+    if (request.headers()['hx-request'] !== undefined) counts.part += 1;
+    if (request.headers().accept === 'text/event-stream') counts.stream += 1;
+  });
+  await page.route('**/deliveries?version=*', (route) => route.fulfill({ status: 503 }));
+  await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);
+  await ready(page);
+  await expect.poll(() => counts.part, { timeout: 60_000 }).toBeGreaterThanOrEqual(8);
+  // Each wait is twice the one before; a stream for each poll would be 8 or more.
+  expect(counts.stream).toBeLessThan(6);
+});
+
 it('a session warns before it ends, can be extended, and its end loses no input', {
   timeout,
 }, async () => {
@@ -169,8 +211,13 @@ it('on a phone the whole navigation is visible, and at 1,200 pixels no time wrap
   expect(edges.filter(({ right, cut }) => right > 390 || cut)).toEqual([]);
 
   const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
-  await page.goto(`/o/${ada.orgId}/activity`);
+  // With every kind of actor and result; a log of short entries has room for any time.
+  await page.goto((await pages.find(({ picture }) => picture === 'activity')?.path(t, ada)) ?? '');
   await ready(page);
+  // The longest time, which few hours of the day have.
+  await page.evaluate(
+    `document.querySelectorAll('tbody time').forEach((time) => (time.textContent = 'Sep 30, 2026, 10:00 PM'))`,
+  );
   const lines = await page.locator('tbody time').evaluateAll((times) =>
     // biome-ignore lint/suspicious/noExplicitAny: as above
     times.map((time: any) => time.getClientRects().length),

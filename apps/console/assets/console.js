@@ -254,7 +254,7 @@
 
   /**
    * Streams of updates, by the id of their live part.
-   * @type {Map<string, { close: () => void, follow: () => void }>}
+   * @type {Map<string, { close: () => void, resume: () => void }>}
    */
   const streams = new Map();
   /** Ids of the live parts with an open stream, which are not polled. @type {Set<string>} */
@@ -276,6 +276,7 @@
 
     function close() {
       clearTimeout(timer);
+      timer = 0;
       if (source !== null && streamed.has(id) && Date.now() - openedAt > 30_000) waitMs = 2_000;
       source?.close();
       source = null;
@@ -308,7 +309,11 @@
       });
       source.addEventListener('error', reopen);
     }
-    streams.set(id, { close, follow });
+    /** Opens the stream unless it is open or about to open, so that a poll keeps the waiting time. */
+    function resume() {
+      if (source === null && timer === 0) follow();
+    }
+    streams.set(id, { close, resume });
     document.addEventListener('visibilitychange', follow);
     follow();
   }
@@ -323,7 +328,7 @@
   function showAdded(node) {
     sayChange(node);
     if (node.dataset.version === undefined) streams.get(node.id)?.close();
-    else if (!streamed.has(node.id)) streams.get(node.id)?.follow();
+    else streams.get(node.id)?.resume();
     showTimes(node.parentNode ?? node);
     showCopyButtons(node);
   }

@@ -4,24 +4,18 @@ import { versionOf } from '../web/version.ts';
 /**
  * Draws a part of a page that stays up to date. `shown` is what the part shows, as the route's `watch`
  * reads it. The script opens the page's stream of updates and requests the part again after a change.
- * Without a stream, it requests the part every `everySeconds`; null: never.
+ * Without a stream, it requests the part every `everySeconds`.
  *
  * A response without the attributes, which `shown` null draws, ends both. `id` is unique in the page.
  * The script announces changed badges to screen readers. Without a script, a reload updates the part.
  */
-export function live(parts: {
-  id: string;
-  href: string;
-  everySeconds: number | null;
-  shown: unknown;
-  body: Child;
-}): Html {
+export function live(parts: { id: string; href: string; everySeconds: number; shown: unknown; body: Child }): Html {
   const { id, href, everySeconds, shown, body } = parts;
   if (shown === null) return html`<div id="${id}" class="live">${body}</div>`;
   const trigger = attributes({
     'data-version': versionOf(shown),
     'hx-get': href,
-    'hx-trigger': everySeconds === null ? 'refresh' : `every ${everySeconds}s, refresh`,
+    'hx-trigger': `every ${everySeconds}s, refresh`,
     'hx-select': `#${id}`,
     'hx-target': 'this',
     'hx-swap': 'outerHTML',

@@ -114,10 +114,13 @@ export function formatDelay(ms: number): string {
   return parts.length === 0 ? 'now' : `in ${parts.join(' ')}`;
 }
 
-/** Returns the seconds after which a page of these deliveries refreshes; null when none is open. */
-export function refreshSeconds(deliveries: readonly FoundDelivery[]): number | null {
+/**
+ * Returns the seconds after which a page of these deliveries refreshes while it has no stream of
+ * updates. A page of settled deliveries refreshes too: new ones arrive.
+ */
+export function refreshSeconds(deliveries: readonly FoundDelivery[]): number {
   const moving = deliveries.filter(({ state, isAttempting }) => state === 'waiting' || isAttempting);
-  if (moving.length === 0) return null;
+  if (moving.length === 0) return 30;
   return moving.some(({ isAttempting, dueInMs }) => isAttempting || (dueInMs ?? 0) < 60_000) ? 2 : 10;
 }
 
