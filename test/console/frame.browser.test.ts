@@ -51,6 +51,23 @@ describe('in a browser', () => {
     expect(clipped).toEqual([]);
   });
 
+  it('on a phone a delivery’s checkbox and status are on the line of its event type', { timeout }, async () => {
+    const t = await setupConsole();
+    const ada = await t.enrol();
+    const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen: 'phone' });
+    await page.goto((await pages.find(({ picture }) => picture === 'deliveries-all')?.path(t, ada)) ?? '');
+    await ready(page);
+    const rows = await page.evaluate<boolean[]>(`[...document.querySelectorAll('tbody tr')].map((row) => {
+      const name = row.querySelector('th a').getBoundingClientRect();
+      return ['input[type=checkbox]', '.badge'].every((selector) => {
+        const box = row.querySelector(selector).getBoundingClientRect();
+        return box.top < name.bottom && box.bottom > name.top;
+      });
+    })`);
+    expect(rows.length).toBeGreaterThan(1);
+    expect(rows).toEqual(rows.map(() => true));
+  });
+
   it('the times below a chart stay inside the chart on every screen', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol();

@@ -33,6 +33,7 @@ describe('with the keyboard alone', () => {
 
     await keyboard.press('Tab');
     expect(await focused(page)).toBe('Skip to main content');
+    expect(await coveredBySkipLink(page)).toBe(0);
     await keyboard.press('Enter');
     await tabTo(page, 'Create API key', 1); // the first after the navigation
     await keyboard.press('Enter');
@@ -187,6 +188,18 @@ const at = async (page: Page, heading: string) => {
   await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
   await ready(page);
 };
+
+/** Returns how many links and buttons the focused skip link overlaps. */
+const coveredBySkipLink = (page: Page) =>
+  page.evaluate<number>(`(() => {
+    const skip = document.querySelector('.skip').getBoundingClientRect();
+    if (skip.left < 0 || skip.width === 0) return -1;
+    return [...document.querySelectorAll('a:not(.skip), button, summary, h1, .mark')].filter((element) => {
+      const box = element.getBoundingClientRect();
+      return element.checkVisibility() && box.left < skip.right && box.right > skip.left &&
+        box.top < skip.bottom && box.bottom > skip.top;
+    }).length;
+  })()`);
 
 /** What has the focus, in the words of its label, its text or its name. */
 const focused = (page: Page) =>

@@ -97,6 +97,28 @@ it('a stream ends without a message when its session ended or its person lost th
   expect(kept.hasEnded).toBe(false);
 });
 
+it('a member who is suspended or removed receives no further message', async () => {
+  const t = await setup();
+  const watched = [];
+  for (const change of ['suspend', 'remove']) {
+    const person = await t.enrol({ orgId: t.ada.orgId, roleKey: 'owner' });
+    watched.push({ person, change, stream: await openStream(t, person, t.path) });
+  }
+  const kept = await openStream(t, t.ada, t.path);
+  for (const { person, change } of watched) {
+    const path = `/o/${t.ada.orgId}/members/person/${person.personId}/${change}`;
+    expect(await t.http(t.ada).submit(path, path)).toMatchObject({ status: 303 });
+  }
+
+  await t.addDelivery();
+
+  await kept.received(/event: changed/);
+  for (const { stream } of watched) {
+    await stream.ended();
+    expect(stream.text).not.toContain('changed');
+  }
+});
+
 it('a person may have six streams; another is refused until one is closed', async () => {
   const t = await setup();
   const streams = [];

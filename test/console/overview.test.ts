@@ -60,6 +60,15 @@ it('each step stays completed, also when the key is revoked or long unused, or t
   expect(await t.overview()).not.toContain('Get started');
 });
 
+it('no two steps have the same button, also before the first webhook', async () => {
+  const t = await setup();
+  const text = await t.overview();
+  const steps = text.slice(text.indexOf('<ol class="first-steps">'), text.indexOf('</ol>'));
+  const buttons = [...steps.matchAll(/<a class="button[^>]*>([^<]*)<\/a>/g)].map(([, label]) => label);
+  expect(buttons).toHaveLength(4);
+  expect(new Set(buttons).size).toBe(4);
+});
+
 it('an arrived delivery completes the last step, and waiting deliveries are counted over all webhooks', async () => {
   const t = await setup();
   const [one, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];

@@ -1,15 +1,16 @@
 import { type HealthBucket, type HealthSpan, healthLooksAt, healthSpans } from '#domain/webhooks/health.ts';
 import type { Html } from '../web/html.ts';
 import { barChart, type ChartSeries } from './bar-chart.ts';
+import { deliveryStateLabel } from './status.ts';
 import { time } from './time.ts';
 
 /** The outcomes of events, from the axis upward. */
 export const healthSeries: readonly ChartSeries<'atOnce' | 'afterRetries' | 'open' | 'failed' | 'cancelled'>[] = [
   { key: 'atOnce', label: 'Delivered on first attempt', tone: 'good' },
   { key: 'afterRetries', label: 'Delivered after retries', tone: 'late' },
-  { key: 'open', label: 'Pending', tone: 'open' },
-  { key: 'failed', label: 'Failed', tone: 'bad' },
-  { key: 'cancelled', label: 'Cancelled', tone: 'quiet' },
+  { key: 'open', label: deliveryStateLabel('waiting'), tone: 'open' },
+  { key: 'failed', label: deliveryStateLabel('exhausted'), tone: 'bad' },
+  { key: 'cancelled', label: deliveryStateLabel('cancelled'), tone: 'quiet' },
 ];
 
 /** Draws events over time by the status of their deliveries, oldest first. */

@@ -96,6 +96,9 @@ export function redeliveryStatus({
 export const testEventStatus = (isDelivered: boolean): Html =>
   isDelivered ? badge('good', 'Delivered') : badge('bad', 'Failed');
 
+/** The labels of the two lists of API keys. */
+export const keyListLabels = { live: 'Active', ended: 'Revoked, expired and inactive' };
+
 /**
  * Returns the status of an API key: Active, Inactive (none of its scopes works, or its owner left),
  * Expired or Revoked. What limits an active one is beside it.
@@ -121,9 +124,19 @@ const memberStatuses: Record<MemberStatus, Status> = {
   left: ['plain', 'Removed'],
 };
 
+/** The label of a member's status, for filters. */
+export const memberStatusLabel = (status: MemberStatus): string => memberStatuses[status][1];
+
 /** Returns the status of a member. */
 export const memberStatus = (status: MemberStatus): Html => badge(...memberStatuses[status]);
 
+const clientStatuses: Record<ClientRow['status'], Status> = {
+  active: ['good', 'Active'],
+  ended: ['plain', 'Ended'],
+};
+
+/** The label of a client's status, for filters. */
+export const clientStatusLabel = (status: ClientRow['status']): string => clientStatuses[status][1];
+
 /** Returns the status of a client's access. */
-export const clientStatus = ({ status }: Pick<ClientRow, 'status'>): Html =>
-  status === 'active' ? badge('good', 'Active') : badge('plain', 'Ended');
+export const clientStatus = ({ status }: Pick<ClientRow, 'status'>): Html => badge(...clientStatuses[status]);

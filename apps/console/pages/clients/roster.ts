@@ -7,7 +7,7 @@ import { selectField, textField } from '../../components/form.ts';
 import { badge } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { searchForm, searchText } from '../../components/search-form.ts';
-import { clientStatus } from '../../components/status.ts';
+import { clientStatus, clientStatusLabel } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Answer, page, redirect } from '../../web/answer.ts';
@@ -97,8 +97,8 @@ function search(visit: MemberVisit, { q, state, professional }: Query): Html {
 }
 
 const states = [
-  { value: 'active', label: 'Active' },
-  { value: 'ended', label: 'Ended' },
+  { value: 'active', label: clientStatusLabel('active') },
+  { value: 'ended', label: clientStatusLabel('ended') },
   { value: 'all', label: 'All' },
 ];
 

@@ -5,6 +5,7 @@ import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
+import { keyListLabels } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { tabs } from '../../components/tabs.ts';
 import { type Page, page } from '../../web/answer.ts';
@@ -62,8 +63,8 @@ const expiringSentence = (count: number): string =>
 
 const stateTabs = (visit: MemberVisit, here: 'live' | 'ended'): Html =>
   tabs('API keys', [
-    { label: 'Active', href: visit.at('/keys'), isHere: here === 'live' },
-    { label: 'Revoked, expired and inactive', href: visit.at('/keys?state=ended'), isHere: here === 'ended' },
+    { label: keyListLabels.live, href: visit.at('/keys'), isHere: here === 'live' },
+    { label: keyListLabels.ended, href: visit.at('/keys?state=ended'), isHere: here === 'ended' },
   ]);
 
 const full = (visit: MemberVisit): Html =>

@@ -7,6 +7,7 @@ import { selectField, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { pager } from '../../components/pager.ts';
 import { searchForm, searchText } from '../../components/search-form.ts';
+import { memberStatusLabel } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { freshForm } from '../../web/form.ts';
@@ -99,10 +100,10 @@ function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
 
 const statusLabels: Record<(typeof statuses)[number], string> = {
   present: 'All current',
-  active: 'Active',
-  invited: 'Invited',
-  suspended: 'Suspended',
-  left: 'Removed',
+  active: memberStatusLabel('active'),
+  invited: memberStatusLabel('invited'),
+  suspended: memberStatusLabel('suspended'),
+  left: memberStatusLabel('left'),
   all: 'All, including former',
 };
 
