@@ -18,6 +18,7 @@ export async function getRegionDatabase(serverUrl: string, name: string): Promis
   const ownerUrl = new URL(serverUrl);
   ownerUrl.pathname = name;
   const client = new Client({ connectionString: serverUrl, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => {}); // the failed query reports it as well
   await client.connect();
   try {
     const { rows } = await client.query('select from pg_database where datname = $1', [name]);

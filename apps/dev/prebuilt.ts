@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process';
 import { mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { BundleRefused, readWorkflowBundle } from '#workflows/bundle.ts';
 import { cache } from './compiled-code.ts';
+import { runProgram } from './servers/children.ts';
 import { ServerUnavailableError } from './servers/process.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -26,7 +25,7 @@ export async function prepareWorkflowBundle(): Promise<void> {
   // The bundler names modules relative to the current folder. It runs in a process of its own,
   // because it loads 80 packages that nothing else here needs.
   try {
-    await promisify(execFile)(process.execPath, ['apps/worker/write-bundle.ts', draft], { cwd: root });
+    await runProgram(process.execPath, ['apps/worker/write-bundle.ts', draft], { cwd: root });
   } catch (cause) {
     const why = (cause as { stderr?: string }).stderr?.trim().split('\n').at(-1) || (cause as Error).message;
     throw new ServerUnavailableError(`The workflows could not be bundled (${why}): run npm ci and start again.`, {

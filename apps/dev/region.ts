@@ -9,22 +9,14 @@ import { type AppProcess, answersOk, startApp } from './app-process.ts';
 import { getRegionDatabase, loginUrls } from './databases.ts';
 import { passedSettings } from './passed-settings.ts';
 import { workflowBundle } from './prebuilt.ts';
+import { type RegionApp, type RegionPorts, temporalNamespaceOf } from './region-plan.ts';
 import { ensureSampleKeys } from './sample-keys.ts';
 import { createOwnerLink, type SampleOwner } from './sample-owner.ts';
 import { causeFirstEvent, ensureSampleWebhooks, stackAllow } from './sample-webhooks.ts';
 import { type ImportSource, importSources } from './samples.ts';
-import { choosePort } from './servers/ports.ts';
 import { allOrFirstFailure, secondsSince } from './servers/process.ts';
 import { keySecretsOf, type StackRegion, type State } from './state.ts';
-
-export interface RegionPorts {
-  api: number;
-  metrics: number;
-  workerMetrics: number;
-  console: number;
-  consoleMetrics: number;
-  receiver: number;
-}
+import type { Timed } from './timeline.ts';
 
 export interface RegionOptions {
   region: Region;
@@ -43,19 +35,21 @@ export interface RegionOptions {
   baseUrls: Record<string, string>;
   sources: ImportSource[];
   report: (line: string) => void;
+  timed: Timed;
 }
 
 /** The servers that a region's apps use beside PostgreSQL. */
 export interface RegionServers {
   redisUrl: string | null;
-  /** `ui` is null for a server that `npm start` did not bring up. */
+  /**
+   * `ui` is null for a server that `npm start` did not bring up. The server need not answer yet.
+   */
   temporal: { address: string; ui: string | null };
+  /** Resolves when Temporal answers and the workflow bundle is written: only the worker waits. */
+  workerNeeds: Promise<unknown>;
   /** Called for each app as soon as it runs, so that it is stopped even when another one fails. */
   onStarted: (app: AppProcess) => void;
 }
-
-/** Returns a region's namespace. Regions share nothing, not even on one development server. */
-export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
 
 /** A region that serves: its entry for `stack.json`, and what is printed once and never stored. */
 export interface StartedRegion {
@@ -69,51 +63,51 @@ export type PreparedRegion = Awaited<ReturnType<typeof prepareRegion>>;
 
 /** Prepares a region's data: database, migrations, imports, sample keys and webhooks. */
 export async function prepareRegion(options: RegionOptions) {
-  const { region, state, report } = options;
+  const { region, state, report, timed } = options;
   const secrets = state.getSecrets(region);
   const ownerUrl = await getRegionDatabase(options.serverUrl, options.databaseName);
   const urls = loginUrls(ownerUrl, region, secrets.passwords);
   const logins = (['api', 'worker', 'console', 'platform'] as const).map((role) => ({ role, url: urls[role] }));
-  const { applied, current } = await migrate({ ownerUrl, logins, report: (line) => report(`${region}: ${line}`) });
+  const { applied, current } = await timed(`${region} schema`, () =>
+    migrate({ ownerUrl, logins, report: (line) => report(`${region}: ${line}`) }),
+  );
   if (applied.length === 0) report(`${region}: the schema is current (${current})`);
 
   const wasEmpty = state.getMemory(region).imported.length === 0;
-  const memory = await importSources({
-    region,
-    ownerUrl,
-    sources: options.sources,
-    memory: state.getMemory(region),
-    report,
-  });
-  const organizations = await ensureSampleKeys(ownerUrl, keySecretsOf(region, secrets), memory.organizations);
-
+  const { sources } = options;
+  const memory = await timed(`${region} import`, () =>
+    importSources({ region, ownerUrl, sources, memory: state.getMemory(region), report }),
+  );
   const receiver = `http://127.0.0.1:${options.ports.receiver}`;
-  const sealingKeys = secrets.webhookSecretKeys;
-  const webhooks = await ensureSampleWebhooks({
-    ownerUrl,
-    receiverUrl: receiver,
-    sealingKeys,
-    organizations,
-    known: memory.webhooks ?? [],
+  const { organizations, webhooks } = await timed(`${region} keys and webhooks`, async () => {
+    const organizations = await ensureSampleKeys(ownerUrl, keySecretsOf(region, secrets), memory.organizations);
+    const webhooks = await ensureSampleWebhooks({
+      ownerUrl,
+      receiverUrl: receiver,
+      sealingKeys: secrets.webhookSecretKeys,
+      organizations,
+      known: memory.webhooks ?? [],
+    });
+    return { organizations, webhooks };
   });
   state.writeMemory(region, { ...memory, organizations, webhooks });
   return { ...options, secrets, ownerUrl, urls, wasEmpty, organizations, webhooks, receiver };
 }
 
-/** Starts the apps of a region at the same time; resolves when all of them serve. */
+/**
+ * Starts the apps of a region at the same time, the worker as soon as it has what it needs.
+ * Resolves when all of them serve.
+ */
 export async function startRegion(prepared: PreparedRegion, servers: RegionServers): Promise<StartedRegion> {
-  const { region, state, ports, baseUrls, report, secrets, ownerUrl, urls, organizations, webhooks, receiver } =
-    prepared;
+  const { region, state, ports, baseUrls, report, timed, secrets, ownerUrl, urls } = prepared;
+  const { organizations, webhooks, receiver } = prepared;
   const { redisUrl, temporal } = servers;
   const folder = path.join(state.folder, region);
   const start = async (name: RegionApp, env: Record<string, string>, readyUrl: string, line: string) => {
     const startedAt = performance.now();
-    const app = await startApp({
-      name,
-      folder: path.join(folder, name),
-      env,
-      isReady: () => answersOk(readyUrl),
-    });
+    const app = await timed(`${region} ${name}`, () =>
+      startApp({ name, folder: path.join(folder, name), env, isReady: () => answersOk(readyUrl) }),
+    );
     servers.onStarted(app);
     report(`${region}: ${line} (${secondsSince(startedAt)})`);
   };
@@ -170,8 +164,12 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
   };
   const workerUrl = `http://127.0.0.1:${ports.workerMetrics}`;
   const consoleReady = `http://127.0.0.1:${ports.console}/readyz`;
+  const startWorker = async () => {
+    await servers.workerNeeds;
+    await start('worker', workerEnvironment, `${workerUrl}/readyz`, 'the worker is running');
+  };
   await allOrFirstFailure([
-    start('worker', workerEnvironment, `${workerUrl}/readyz`, 'the worker is running'),
+    startWorker(),
     start('console', consoleEnvironment, consoleReady, `the console is at ${consoleUrl}`),
     start('api', apiEnvironment, `${api}/readyz`, `the API answers at ${api}`),
     start('receiver', receiverEnvironment, receiver, `the sample receiver lists events at ${receiver}`),
@@ -197,32 +195,4 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     organizations,
   };
   return { stack, owner: await createOwnerLink(ownerUrl, consoleUrl, organizations) };
-}
-
-/** The apps of a region, each with a folder of its name in the region's. */
-export const regionApps = ['receiver', 'worker', 'api', 'console'] as const;
-type RegionApp = (typeof regionApps)[number];
-
-/**
- * Chooses six ports of the ten from `first` on, or others when these are taken. The system may
- * offer a free port twice, so each chosen port is remembered.
- */
-export async function choosePorts(region: Region, first: number, report: (line: string) => void): Promise<RegionPorts> {
-  const chosen = new Set<number>();
-  const choose = async (offset: number, server: string): Promise<number> => {
-    for (;;) {
-      const port = await choosePort(first + offset, `${region} ${server}`, report);
-      if (chosen.has(port)) continue;
-      chosen.add(port);
-      return port;
-    }
-  };
-  return {
-    api: await choose(0, 'API'),
-    metrics: await choose(1, 'API metrics'),
-    workerMetrics: await choose(2, 'worker metrics'),
-    console: await choose(3, 'console'),
-    receiver: await choose(4, 'sample receiver'),
-    consoleMetrics: await choose(5, 'console metrics'),
-  };
 }

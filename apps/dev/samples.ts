@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
+import { StartRefused } from '#runtime/start-refused.ts';
 import { findRegion } from '../import/document/find-region.ts';
 import { importFile } from '../import/document/import-file.ts';
 import { ImportRefused } from '../import/document/problems.ts';
@@ -23,7 +24,7 @@ export interface ImportSource {
 }
 
 /** A document that was not imported. The message is a sentence with every problem. */
-export class SourceRefused extends Error {}
+export class SourceRefused extends StartRefused {}
 
 /**
  * Lists what this start imports, samples first.

@@ -1,53 +1,56 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Region } from '#domain/contract/regions.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
+import { StartRefused } from '#runtime/start-refused.ts';
 import { type AppProcess, stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
 import { prepareWorkflowBundle } from './prebuilt.ts';
-import {
-  choosePorts,
-  type PreparedRegion,
-  prepareRegion,
-  type RegionPorts,
-  type RegionServers,
-  regionApps,
-  type StartedRegion,
-  startRegion,
-  temporalNamespaceOf,
-} from './region.ts';
-import { listSources, SourceRefused } from './samples.ts';
+import type { RegionServers, StartedRegion } from './region.ts';
+import { choosePorts, type RegionPorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
+import { refuseProcesses, stopProcesses } from './servers/children.ts';
 import { startPostgres } from './servers/postgres.ts';
-import { allOrFirstFailure, ServerUnavailableError, secondsSince } from './servers/process.ts';
+import { allOrFirstFailure, ServerUnavailableError } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
-import { startTemporal } from './servers/temporal.ts';
+import { launchTemporal } from './servers/temporal.ts';
 import { holdState } from './single.ts';
-import { openState, type State } from './state.ts';
+import { openState } from './state.ts';
 import { summaryOf } from './summary.ts';
+import { createTimeline, type Timed } from './timeline.ts';
 
 /**
  * `npm start`: brings up everything that the service needs, imports data, serves, and stops in
  * reverse order on Ctrl-C.
+ *
+ * The servers start before the code that fills them is loaded, and each app starts as soon as what
+ * it needs is there. README.md in this folder lists what waits for what.
  */
 const report = (line: string) => console.log(`  ${line}`);
+/** How long an interrupted start may take to end its steps. What runs then is stopped. */
+const interruptedStepsMs = 5_000;
 
 /**
  * What is running, in the order in which it was started; stopped in reverse. Can be called twice.
  */
 const open: { name: string; stop: () => Promise<void> }[] = [];
 let stopping: Promise<void> | undefined;
+/** Settles when everything is up or a step has failed. */
+let starting: Promise<void> = Promise.resolve();
+let isInterrupted = false;
 
 function stopAll(): Promise<void> {
   stopping ??= (async () => {
     for (const { name, stop } of open.reverse()) {
       await stop().catch((error: Error) => report(`${name} did not stop: ${error.message}`));
     }
+    await stopProcesses();
   })();
   return stopping;
 }
 
 async function bringUp(config: DevConfig): Promise<void> {
-  const startedAt = performance.now();
+  const { timed, lines } = createTimeline();
   const state = openState(config.stateFolder);
   open.push({ name: 'the state folder', stop: holdState(config.stateFolder) });
   for (const region of config.regions) {
@@ -57,16 +60,11 @@ async function bringUp(config: DevConfig): Promise<void> {
   const ports = new Map<Region, RegionPorts>();
   for (const [index, region] of config.regions.entries())
     ports.set(region, await choosePorts(region, config.firstPort + index * 10, report));
+  const servers = startServers(config, timed);
+  const { prepareRegions, startRegion } = await timed('loading of the database code', () => import('./regions.ts'));
+  const preparing = prepareRegions(config, ports, servers.postgres, { state, report, timed });
+  const [regions, redisUrl, temporal] = await allOrFirstFailure([preparing, servers.redis, servers.temporal]);
   const ended: Promise<string>[] = [];
-  const [regions, redisUrl, temporal] = await allOrFirstFailure([
-    prepareRegions(config, state, ports),
-    config.redisUrl === null ? startEmbeddedRedis(config.stateFolder) : Promise.resolve(config.redisUrl),
-    config.temporalAddress === null
-      ? startEmbeddedTemporal(config)
-      : Promise.resolve({ address: config.temporalAddress, ui: null }),
-    prepareWorkflowBundle(),
-  ]);
-  const serversReadyAt = performance.now();
   const started: StartedRegion[] = [];
   for (const prepared of regions) {
     const { region } = prepared;
@@ -74,15 +72,35 @@ async function bringUp(config: DevConfig): Promise<void> {
       open.push({ name: `the ${region} ${app.name}`, stop: app.stop });
       ended.push(endOf(app, region));
     };
-    started.push(await startRegion(prepared, { redisUrl, temporal, onStarted }));
+    const workerNeeds = allOrFirstFailure([temporal.ready, servers.bundle]);
+    started.push(await startRegion(prepared, { redisUrl, temporal, workerNeeds, onStarted }));
   }
+  if (isInterrupted) return;
   state.writeStack(started.map(({ stack }) => stack));
-  // The apps and servers are detached, so only this timer keeps the process running until it is
-  // stopped.
+  console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s. Each part: when it began, how long it took.`);
+  console.log([...lines(), summaryOf(started, path.relative(process.cwd(), state.stackFile))].join('\n'));
+  stayUntilAnAppEnds(ended);
+}
+
+/** Starts what needs nothing else. Each failure is reported by the step that awaits it. */
+function startServers(config: DevConfig, timed: Timed) {
+  const servers = {
+    temporal: launchTemporalServer(config, timed),
+    postgres: timed('PostgreSQL', () => getPostgresUrl(config)),
+    redis: timed('Redis', () => getRedisUrl(config)),
+    bundle: timed('workflow bundle', prepareWorkflowBundle),
+  };
+  for (const server of Object.values(servers)) server.catch(() => {});
+  return servers;
+}
+
+/**
+ * The apps and servers are detached, so only a timer keeps this process running until it is
+ * stopped.
+ */
+function stayUntilAnAppEnds(ended: Promise<string>[]): void {
   const staying = setInterval(() => {}, 3_600_000);
   open.push({ name: 'the wait', stop: async () => clearInterval(staying) });
-  console.log(`\nReady in ${secondsSince(startedAt)} (apps: ${secondsSince(serversReadyAt)}).`);
-  console.log(summaryOf(started, path.relative(process.cwd(), state.stackFile)));
   Promise.race(ended).then(async (what) => {
     if (stopping !== undefined) return;
     console.error(`\n${what}; stopping the rest. Its log says why.`);
@@ -91,97 +109,61 @@ async function bringUp(config: DevConfig): Promise<void> {
   });
 }
 
-/**
- * Brings up PostgreSQL, then prepares the regions' data one after another, because their logins
- * share the server.
- */
-async function prepareRegions(
-  config: DevConfig,
-  state: State,
-  ports: ReadonlyMap<Region, RegionPorts>,
-): Promise<PreparedRegion[]> {
-  const sources = await listSources(config);
-  const serverUrl = config.databaseUrl ?? (await startEmbeddedPostgres(config.stateFolder));
-  const startedAt = performance.now();
-  const baseUrls = Object.fromEntries(
-    [...ports].map(([region, { api }]) => [`BASE_URL_${region.toUpperCase()}`, `http://127.0.0.1:${api}`]),
-  );
-  const prepared: PreparedRegion[] = [];
-  for (const [region, regionPorts] of ports) {
-    prepared.push(
-      await prepareRegion({
-        region,
-        state,
-        report,
-        serverUrl,
-        databaseName: databaseName(config, region),
-        ports: regionPorts,
-        baseUrls,
-        sources: sources.filter((source) => source.region === region),
-      }),
-    );
-  }
-  report(`the data is ready (${secondsSince(startedAt)})`);
-  return prepared;
-}
-
 async function endOf(app: AppProcess, region: Region): Promise<string> {
   const how = await app.exited;
   return `The ${region} ${app.name} ended by itself (${how})`;
 }
 
-async function startEmbeddedPostgres(stateFolder: string): Promise<string> {
+async function getPostgresUrl({ databaseUrl, stateFolder }: DevConfig): Promise<string> {
+  if (databaseUrl !== null) return databaseUrl;
   const postgres = await startPostgres({ stateFolder, report });
   open.push({ name: 'PostgreSQL', stop: postgres.stop });
   return postgres.adminUrl;
 }
 
-async function startEmbeddedRedis(stateFolder: string): Promise<string | null> {
+async function getRedisUrl({ redisUrl, stateFolder }: DevConfig): Promise<string | null> {
+  if (redisUrl !== null) return redisUrl;
   const redis = await startRedis({ stateFolder, report });
   if (redis === null) return null;
   open.push({ name: 'Redis', stop: redis.stop });
   return redis.url;
 }
 
-/** Starts Temporal. The port of its web UI is 9 above that of the first region's API. */
-async function startEmbeddedTemporal({
-  stateFolder,
-  regions,
-  firstPort,
-}: DevConfig): Promise<{ address: string; ui: string | null }> {
-  const temporal = await startTemporal({
-    stateFolder,
-    namespaces: regions.map(temporalNamespaceOf),
-    uiPort: firstPort + 9,
-    report,
-  });
+/**
+ * Resolves when Temporal's address is known; its `ready` when it answers. The port of its web UI is
+ * 9 above that of the first region's API.
+ */
+async function launchTemporalServer({ temporalAddress, stateFolder, regions, firstPort }: DevConfig, timed: Timed) {
+  if (temporalAddress !== null) return { address: temporalAddress, ui: null, ready: Promise.resolve() };
+  const namespaces = regions.map(temporalNamespaceOf);
+  const temporal = await launchTemporal({ stateFolder, namespaces, uiPort: firstPort + 9, report });
   open.push({ name: 'Temporal', stop: temporal.stop });
-  return temporal;
+  const ready = timed('Temporal', () => temporal.ready);
+  ready.catch(() => {}); // the start of the worker reports it
+  return { ...temporal, ready };
 }
 
 /**
- * Returns the database's name. With an external server and one region, the URL's own database is
- * used; otherwise each region has a database beside it.
+ * Stops everything on a signal. The steps of a start in progress end first; they can start no
+ * further process.
  */
-function databaseName(config: DevConfig, region: Region): string {
-  if (config.databaseUrl === null) return `org_api_${region}`;
-  const name = decodeURIComponent(new URL(config.databaseUrl).pathname.slice(1));
-  return config.regions.length === 1 ? name : `${name}_${region}`;
-}
-
 function stopOnSignals(): void {
-  let asked = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      if (asked) process.exit(1);
-      asked = true;
+      if (isInterrupted) process.exit(1);
+      isInterrupted = true;
+      refuseProcesses();
       console.log('\n  stopping: the API drains, then the servers stop; Ctrl-C again ends this at once');
-      stopAll().then(() => {
-        console.log('  stopped; the next npm start continues with this data');
-        process.exit(0);
-      });
+      void stopInOrder();
     });
   }
+}
+
+async function stopInOrder(): Promise<void> {
+  await Promise.race([starting.catch(() => {}), wait(interruptedStepsMs)]);
+  await stopAll();
+  console.log('  stopped; the next npm start continues with this data');
+  process.exit(0);
 }
 
 try {
@@ -192,12 +174,17 @@ try {
     const missing = config.dataFiles.filter((file) => !existsSync(file));
     if (missing.length > 0) throw new SettingsRefused(missing.map((file) => `--data: there is no file ${file}`));
     stopOnSignals();
-    await bringUp(config);
+    starting = bringUp(config);
+    await starting;
   }
 } catch (error) {
+  // An interrupted step fails; the signal's handler stops the rest and ends the process.
+  if (!isInterrupted) await fail(error);
+}
+
+async function fail(error: unknown): Promise<never> {
   await stopAll();
-  const isExpected =
-    error instanceof ServerUnavailableError || error instanceof SettingsRefused || error instanceof SourceRefused;
+  const isExpected = error instanceof ServerUnavailableError || error instanceof StartRefused;
   const defect = error instanceof Error ? error.stack : error;
   console.error(`\n${isExpected ? error.message : `npm start failed by an internal error: ${defect}`}`);
   process.exit(1);

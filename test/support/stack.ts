@@ -50,10 +50,10 @@ export async function stackPlace(settings: Record<string, string> = {}) {
     stack: () => JSON.parse(readFileSync(path.join(env.ORG_API_STATE, 'stack.json'), 'utf8')) as StackFile,
 
     /**
-     * Starts `npm start`'s program and resolves when it says that it is ready; rejects with its
-     * output when it ends first.
+     * Starts `npm start`'s program. `ready` resolves when it says that it is ready, and rejects with
+     * its output when it ends first.
      */
-    async start(...args: string[]) {
+    launch(...args: string[]) {
       const child = spawn(process.execPath, [path.join(root, 'apps/dev/main.ts'), ...args], {
         cwd: root,
         env,
@@ -61,11 +61,19 @@ export async function stackPlace(settings: Record<string, string> = {}) {
       });
       onTestFinished(() => stopped(child, 'SIGTERM').then(() => {}));
       const output = collect(child);
-      await new Promise<void>((ready, failed) => {
-        child.stdout?.on('data', () => output.text.includes('Ctrl-C stops everything') && ready());
-        child.once('exit', (code) => failed(new Error(`npm start ended with ${code}:\n${output.text}`)));
+      const ready = new Promise<void>((resolve, reject) => {
+        child.stdout?.on('data', () => output.text.includes('Ctrl-C stops everything') && resolve());
+        child.once('exit', (code) => reject(new Error(`npm start ended with ${code}:\n${output.text}`)));
       });
-      return { child, output, stop: (signal: NodeJS.Signals = 'SIGINT') => stopped(child, signal) };
+      ready.catch(() => {}); // a test that stops the start does not await it
+      return { child, output, ready, stop: (signal: NodeJS.Signals = 'SIGINT') => stopped(child, signal) };
+    },
+
+    /** Launches it and resolves when it is ready. */
+    async start(...args: string[]) {
+      const launched = this.launch(...args);
+      await launched.ready;
+      return launched;
     },
 
     /**

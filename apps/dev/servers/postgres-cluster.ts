@@ -8,7 +8,6 @@
  * - initdb works in a temporary folder that is renamed when it has finished. A start that is
  *   killed, or two at once, leave complete data or none.
  */
-import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -24,7 +23,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
+import { runProgram } from './children.ts';
 import { canEnter, chooseAccount } from './postgres-account.ts';
 import { getPostgresBinaries, type PostgresBinaries, SHARED_FOLDER } from './postgres-binaries.ts';
 import { type Account, isAlive, makeFolder, ServerUnavailableError, secondsSince, stopServer } from './process.ts';
@@ -222,7 +221,7 @@ function removeUnfinished(folder: string): void {
  */
 async function runInitdb({ folder, account, binaries }: Cluster, args: string[]): Promise<void> {
   const run = (locale: string[]) =>
-    promisify(execFile)(binaries.initdb, [...args, '--encoding=UTF8', ...locale], {
+    runProgram(binaries.initdb, [...args, '--encoding=UTF8', ...locale], {
       cwd: folder,
       env: SERVER_ENVIRONMENT,
       ...(account && { uid: account.uid, gid: account.gid }),

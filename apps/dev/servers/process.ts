@@ -12,6 +12,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
+import { startTracked } from './children.ts';
 
 /**
  * A server that cannot be had. The message says in one sentence what happened, why, and what to do
@@ -57,13 +58,15 @@ export async function spawnDetached(options: {
 }): Promise<Detached> {
   const { command, args, cwd, env, logFile, account } = options;
   const log = openLog(logFile);
-  const child = spawn(command, args, {
-    cwd,
-    ...(env && { env }),
-    detached: true,
-    stdio: ['ignore', log, log],
-    ...(account && { uid: account.uid, gid: account.gid }),
-  });
+  const child = startTracked(() =>
+    spawn(command, args, {
+      cwd,
+      ...(env && { env }),
+      detached: true,
+      stdio: ['ignore', log, log],
+      ...(account && { uid: account.uid, gid: account.gid }),
+    }),
+  );
   closeSync(log);
   child.unref();
   let ended = false;

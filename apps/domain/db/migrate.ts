@@ -61,6 +61,7 @@ export interface Migrated {
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { ownerUrl, report = () => {}, migrations = ours } = options;
   const lock = new pg.Client({ connectionString: ownerUrl, application_name: 'org-api-migrate' });
+  lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();
   try {
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);

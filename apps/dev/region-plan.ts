@@ -1,0 +1,44 @@
+import type { Region } from '#domain/contract/regions.ts';
+import { choosePort } from './servers/ports.ts';
+
+/** What is known of a region before its data: its apps, its namespace and its ports. */
+
+/** The apps of a region, each with a folder of its name in the region's. */
+export const regionApps = ['receiver', 'worker', 'api', 'console'] as const;
+export type RegionApp = (typeof regionApps)[number];
+
+/** Returns a region's namespace. Regions share nothing, not even on one development server. */
+export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
+
+export interface RegionPorts {
+  api: number;
+  metrics: number;
+  workerMetrics: number;
+  console: number;
+  consoleMetrics: number;
+  receiver: number;
+}
+
+/**
+ * Chooses six ports of the ten from `first` on, or others when these are taken. The system may
+ * offer a free port twice, so each chosen port is remembered.
+ */
+export async function choosePorts(region: Region, first: number, report: (line: string) => void): Promise<RegionPorts> {
+  const chosen = new Set<number>();
+  const choose = async (offset: number, server: string): Promise<number> => {
+    for (;;) {
+      const port = await choosePort(first + offset, `${region} ${server}`, report);
+      if (chosen.has(port)) continue;
+      chosen.add(port);
+      return port;
+    }
+  };
+  return {
+    api: await choose(0, 'API'),
+    metrics: await choose(1, 'API metrics'),
+    workerMetrics: await choose(2, 'worker metrics'),
+    console: await choose(3, 'console'),
+    receiver: await choose(4, 'sample receiver'),
+    consoleMetrics: await choose(5, 'console metrics'),
+  };
+}

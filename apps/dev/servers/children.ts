@@ -1,0 +1,69 @@
+/**
+ * The processes that this one has started. A start that is interrupted leaves none, because the
+ * interrupted steps can start no further one.
+ */
+import { type ChildProcess, type ExecFileOptions, execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const endSignals = ['SIGINT', 'SIGKILL'] as const;
+const patienceMs = 10_000;
+
+const running = new Map<ChildProcess, Promise<void>>();
+let isRefusing = false;
+
+/** Makes every later start of a process fail, so that the steps of a start end soon. */
+export function refuseProcesses(): void {
+  isRefusing = true;
+}
+
+/**
+ * Starts a process and remembers it until it ends.
+ *
+ * @throws Error after `refuseProcesses`.
+ */
+export function startTracked<Child extends ChildProcess>(start: () => Child): Child {
+  if (isRefusing) throw new Error('the start was interrupted');
+  const child = start();
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  running.set(
+    child,
+    ended.then(() => void running.delete(child)),
+  );
+  return child;
+}
+
+/**
+ * Runs a program to its end.
+ *
+ * @throws the error of `execFile`, with `stderr`, when the program fails.
+ */
+export async function runProgram(command: string, args: string[], options: ExecFileOptions): Promise<void> {
+  let ended: Promise<unknown> = Promise.resolve();
+  startTracked(() => {
+    const run = promisify(execFile)(command, args, options);
+    ended = run;
+    return run.child;
+  });
+  await ended;
+}
+
+/**
+ * Ends the processes that still run. PostgreSQL, Redis, Temporal and the apps end in order on
+ * SIGINT; after 10 s they get SIGKILL.
+ */
+export async function stopProcesses(): Promise<void> {
+  refuseProcesses();
+  for (const signal of endSignals) {
+    if (running.size === 0) return;
+    for (const child of running.keys()) child.kill(signal);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, patienceMs);
+    });
+    await Promise.race([Promise.all(running.values()), late]);
+    clearTimeout(timer);
+  }
+}
