@@ -3,7 +3,6 @@ import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds
 import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import { recordRefusalsSql } from '#domain/db/statements/activity.ts';
-import { isTrustedPeer } from '#runtime/address.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { createRefusalCounter } from '#runtime/refusal-counter.ts';
@@ -116,10 +115,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     handler: app.callback(),
     headers: securityHeaders,
     config,
-    bounds: {
-      unknownKeepAliveSeconds: Math.min(unknownKeepAliveSeconds, config.keepAliveSeconds),
-      isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
-    },
+    unknownKeepAliveSeconds: Math.min(unknownKeepAliveSeconds, config.keepAliveSeconds),
     metrics,
     log,
     async close() {

@@ -74,9 +74,11 @@ export interface GuardOptions {
   /** How long a client may be slower than that. */
   slowAfterMs?: number;
   sweepEveryMs?: number;
+  /** Seconds that an idle connection is kept, also one that no request was sent on. */
+  keepAliveSeconds: number;
   /**
-   * Seconds that an idle connection of an unknown client (no `keepConnection`, no trusted proxy) is
-   * kept; null: as long as any other. It may hold an answer that its client never reads.
+   * The same for an unknown client (no `keepConnection`, no trusted proxy); null: as long as any
+   * other. Its connection may hold an answer that it never reads.
    */
   unknownKeepAliveSeconds?: number | null;
   /** Returns whether the server's operator trusts connections from this address. */
@@ -99,8 +101,9 @@ class Connection {
   readonly answers: GuardedAnswer[] = [];
   /** When the first of them began: with its request, or when the answer before it ended. */
   firstSinceMs = 0;
+  readonly openedAtMs = performance.now();
   /** When the last of them ended; null while there are some, and before the first. */
-  idleSinceMs: number | null = null;
+  endedAtMs: number | null = null;
   mark: Mark | null = null;
   isKnown: boolean;
 
@@ -111,9 +114,14 @@ class Connection {
 
   add(answer: GuardedAnswer): void {
     if (this.answers.length === 0) this.firstSinceMs = performance.now();
-    this.idleSinceMs = null;
+    this.endedAtMs = null;
     this.answers.push(answer);
     answer.guarded = this;
+  }
+
+  /** Null while a request is answered, and while the first one arrives. */
+  get idleSinceMs(): number | null {
+    return isUnused(this.socket) ? this.openedAtMs : this.endedAtMs;
   }
 
   remove(answer: GuardedAnswer): void {
@@ -121,15 +129,25 @@ class Connection {
     if (index === 0) this.answers.shift();
     else if (index > 0) this.answers.splice(index, 1);
     if (index === 0 && this.answers.length > 0) this.firstSinceMs = performance.now();
-    if (this.answers.length === 0) this.idleSinceMs = performance.now();
+    if (this.answers.length === 0) this.endedAtMs = performance.now();
   }
 }
+
+/** Returns whether a client has sent nothing: proxies open connections that they need later. */
+export const isUnused = (socket: Socket): boolean => socket.bytesRead === 0;
 
 const keepAliveGraceMs = 1_000;
 
 /** The property of a socket that holds its connection. */
 const connectionOf = Symbol('connection');
 type TrackedSocket = Socket & { [connectionOf]?: Connection };
+
+/** Returns whether a connection of a known client waits for its first request. */
+export const isKnownUnused = (socket: TrackedSocket): boolean =>
+  isUnused(socket) && socket[connectionOf]?.isKnown === true;
+
+/** Returns whether a request of this connection is being answered. */
+export const hasAnswers = (socket: TrackedSocket): boolean => (socket[connectionOf]?.answers.length ?? 0) > 0;
 
 /**
  * Cuts connections whose clients do not read. A sweep at an interval checks all answers, so that a
@@ -143,7 +161,7 @@ type TrackedSocket = Socket & { [connectionOf]?: Connection };
  */
 export function guardAnswers(server: Server, options: GuardOptions): () => void {
   const { minBytesPerSecond, deadlineMs, slowAfterMs = 10_000, sweepEveryMs = 1_000, onCut } = options;
-  const { unknownKeepAliveSeconds = null, isTrusted = () => false } = options;
+  const { keepAliveSeconds, unknownKeepAliveSeconds = null, isTrusted = () => false } = options;
   const connections = new Set<Connection>();
 
   function cut({ socket, answers: [answer], firstSinceMs }: Connection, reason: CutReason): void {
@@ -178,9 +196,10 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
   }
 
   /** The connection is kept a little longer than its answers state. */
-  function isStaleUnknown({ isKnown, idleSinceMs }: Connection, nowMs: number): boolean {
-    if (unknownKeepAliveSeconds === null || isKnown || idleSinceMs === null) return false;
-    return nowMs - idleSinceMs > unknownKeepAliveSeconds * 1_000 + keepAliveGraceMs;
+  function isStale({ isKnown, idleSinceMs }: Connection, nowMs: number): boolean {
+    if (idleSinceMs === null) return false;
+    const seconds = isKnown ? keepAliveSeconds : (unknownKeepAliveSeconds ?? keepAliveSeconds);
+    return nowMs - idleSinceMs > seconds * 1_000 + keepAliveGraceMs;
   }
 
   function sweep(): void {
@@ -188,7 +207,7 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     for (const connection of connections) {
       if (connection.answers.length > 0 && nowMs - connection.firstSinceMs > deadlineMs) cut(connection, 'deadline');
       else if (isSlow(connection, nowMs)) cut(connection, 'slow');
-      else if (isStaleUnknown(connection, nowMs)) connection.socket.destroySoon();
+      else if (isStale(connection, nowMs)) connection.socket.destroySoon();
     }
   }
 

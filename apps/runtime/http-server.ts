@@ -1,6 +1,14 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { type Cut, GuardedAnswer, type GuardOptions, guardAnswers } from './guarded-answer.ts';
+import type { AddressInfo, Socket } from 'node:net';
+import {
+  type Cut,
+  GuardedAnswer,
+  type GuardOptions,
+  guardAnswers,
+  hasAnswers,
+  isKnownUnused,
+  isUnused,
+} from './guarded-answer.ts';
 import { once } from './once.ts';
 import { StartRefused } from './start-refused.ts';
 
@@ -65,20 +73,25 @@ export const defaultKeepAliveSeconds = 620;
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { handler, host, port, drainDelayMs = 0, onDraining = () => {}, deadlineMs = 20_000, headers = {} } = options;
-  const keepAliveTimeout = (options.keepAliveSeconds ?? defaultKeepAliveSeconds) * 1_000;
+  const { keepAliveSeconds = defaultKeepAliveSeconds } = options;
   const server = createServer(
-    { ...requestBounds, keepAliveTimeout, ServerResponse: answerWith(headers) },
+    { ...requestBounds, keepAliveTimeout: keepAliveSeconds * 1_000, ServerResponse: answerWith(headers) },
     // Requests that were received together start together, even if the connection was cut before
     // the last one.
     (request, response) => {
       if (!request.socket.destroyed) handler(request, response);
     },
   );
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-    socket.end(malformedAnswer(error.code, headers));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // Node counts the time for a request from the connection's start; the guard ends this one.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isKnownUnused(socket)) return;
+    // A client without a request would take an error for its next one's answer. In the middle of an
+    // answer, the error would become part of the body.
+    const isAnswerable = socket.writable && !isUnused(socket) && !hasAnswers(socket);
+    if (error.code === 'ECONNRESET' || !isAnswerable) socket.destroy();
+    else socket.end(malformedAnswer(error.code, headers));
   });
-  const stopGuarding = options.bounds === undefined ? () => {} : bound(server, options.bounds);
+  const stopGuarding = options.bounds === undefined ? () => {} : bound(server, options.bounds, keepAliveSeconds);
   await listen(server, host, port);
   const { address, family, port: boundPort } = server.address() as AddressInfo;
   const reachable =
@@ -120,7 +133,7 @@ const requestBounds = {
 const idleClosedEveryMs = 1_000;
 
 /** Applies a server's bounds. Returns a function that stops the guard. */
-function bound(server: Server, bounds: ServerBounds): () => void {
+function bound(server: Server, bounds: ServerBounds, keepAliveSeconds: number): () => void {
   const { maxConnections, answerDeadlineMs: deadlineMs, onRefused, ...guardOptions } = bounds;
   let idleClosedAtMs = Number.NEGATIVE_INFINITY;
   server.maxConnections = maxConnections;
@@ -130,7 +143,7 @@ function bound(server: Server, bounds: ServerBounds): () => void {
     idleClosedAtMs = performance.now();
     server.closeIdleConnections();
   });
-  return guardAnswers(server, { ...guardOptions, deadlineMs });
+  return guardAnswers(server, { ...guardOptions, keepAliveSeconds, deadlineMs });
 }
 
 /** Returns the class of a server's answers, which begin with these headers. */

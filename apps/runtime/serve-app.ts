@@ -1,5 +1,6 @@
 import type { Counter, Registry } from 'prom-client';
-import { type RunningServer, type ServerBounds, type ServerOptions, startServer } from './http-server.ts';
+import { isTrustedPeer } from './address.ts';
+import { type RunningServer, type ServerOptions, startServer } from './http-server.ts';
 import type { Logger } from './log.ts';
 import { serveMetrics } from './metrics-page.ts';
 import { once } from './once.ts';
@@ -32,7 +33,8 @@ export async function serveApp(
     /** The name of the app in the log: "the API". */
     name: string;
     config: ServerConfig;
-    bounds?: Pick<ServerBounds, 'unknownKeepAliveSeconds' | 'isTrusted'>;
+    /** See `GuardOptions`. */
+    unknownKeepAliveSeconds?: number;
     metrics: { registry: Registry; answersCut: Counter<'reason'>; connectionsRefused: Counter };
     log: Logger;
     /** Called as soon as `stop` is: ends answers that would not end by themselves. */
@@ -52,7 +54,8 @@ export async function serveApp(
     keepAliveSeconds,
     bounds: {
       ...config.bounds,
-      ...options.bounds,
+      unknownKeepAliveSeconds: options.unknownKeepAliveSeconds ?? null,
+      isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
       onCut: (cut) => {
         metrics.answersCut.inc({ reason: cut.reason });
         log.warn(cut, 'a connection was cut: its client did not read its answer');

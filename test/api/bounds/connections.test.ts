@@ -2,7 +2,9 @@
  * What a client can hold of the API's server by its connections alone, and the headers that every
  * answer has.
  */
-import { expect, it, vi } from 'vitest';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { sendRaw } from '#test/exchange.ts';
 import { setup } from '#test/setup.ts';
 import { untilFigures } from './figures.ts';
@@ -44,16 +46,32 @@ it('every response has HSTS and its own content type: reads, refusals, pages and
   expect(await sendRaw(api.url, 'GET / HTTP/1.1\r\n\r\n')).toMatch(security);
 });
 
-it('a client that sends its request slowly or not at all gets 408 and is disconnected', async () => {
-  const { api } = await setup();
+it('a slow request gets 408, a client that sends nothing is disconnected, and a trusted proxy’s unused connection is kept', async () => {
+  const trusted = '127.0.0.2';
+  const { api, make } = await setup({ TRUSTED_PROXIES: trusted });
+  const { key, orgId } = await make.apiKey();
+  const proxy = connect({ port: Number(new URL(api.url).port), host: '127.0.0.1', localAddress: trusted });
+  onTestFinished(() => void proxy.destroy());
+  let received = '';
+  proxy.setEncoding('utf8').on('data', (part: string) => {
+    received += part;
+  });
+  await once(proxy, 'connect');
+
   const [slow, silent] = await Promise.all([
     sendRaw(api.url, 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: '),
     sendRaw(api.url, ''),
   ]);
-  for (const answer of [slow, silent]) {
-    expect(answer).toContain('HTTP/1.1 408 ');
-    expect(answer).toMatch(security);
-  }
+  expect(slow).toContain('HTTP/1.1 408 ');
+  expect(slow).toMatch(security);
+  // A proxy that sends a request at that moment would take it for the answer, and not try again.
+  expect(silent).toBe('');
+
+  // It has been open for longer than either of them.
+  proxy.write(`GET /v1/orgs/${orgId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  await expect.poll(() => received, { timeout: 30_000 }).toContain(orgId);
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK/);
+  proxy.destroy();
   await untilFigures(api.metricsUrl, ({ connections }) => connections === 0);
 });
 
