@@ -47,3 +47,26 @@ export async function asOwner<T>(ownerUrl: string, work: (owner: pg.Client) => P
     await owner.end();
   }
 }
+
+/** What a PostgreSQL server has written since it began to count. */
+export interface Writes {
+  /** Of its write-ahead log. */
+  walBytes: number;
+  /** Whole pages in that log: a page's first change after a checkpoint writes the page. */
+  walPages: number;
+  transactions: number;
+  /** Rows inserted, changed or deleted. */
+  rows: number;
+}
+
+/** Of all databases of the server. Its sessions publish their counts at most once a second. */
+export async function readWrites(client: pg.Client): Promise<Writes> {
+  const { rows } = await client.query<Writes>(
+    `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as "walBytes",
+       (select wal_fpi from pg_stat_wal)::float8 as "walPages",
+       sum(xact_commit)::float8 as transactions,
+       sum(tup_inserted + tup_updated + tup_deleted)::float8 as rows
+     from pg_stat_database`,
+  );
+  return rows[0] as Writes;
+}

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
 import { cacheFolder, userCache } from '../../apps/dev/servers/cache-folder.ts';
 
-/** A program that checks charts or an installation, and the Go package that it is built from. */
+/** A program that tests or benchmarks need, and the Go package that it is built from. */
 interface Tool {
   package: string;
   version: string;
@@ -69,6 +69,19 @@ const tools = {
     probe: ['--version'],
     inModule: 'github.com/prometheus/prometheus',
     flags: ['-tags', 'remove_all_sd'],
+  },
+  // The server that test/bench/scale starts, one process for each role, and what makes its schema.
+  'temporal-server': {
+    package: 'go.temporal.io/server/cmd/server',
+    version: 'v1.29.1',
+    probe: ['--version'],
+    inModule: 'go.temporal.io/server',
+  },
+  'temporal-sql-tool': {
+    package: 'go.temporal.io/server/cmd/tools/sql',
+    version: 'v1.29.1',
+    probe: ['--version'],
+    inModule: 'go.temporal.io/server',
   },
 } as const satisfies Record<string, Tool>;
 

@@ -4,6 +4,9 @@ import { insertOrganization, insertWebhook } from '../../chaos/changes.ts';
 import { machineMs } from './clock.ts';
 import type { BenchStack } from './stack.ts';
 
+/** Where organizations are made and their webhooks deliver to. */
+export type DeliveryTarget = Pick<BenchStack, 'owner' | 'receiver' | 'sealingKeys'>;
+
 /** An organization with one professional and one webhook, which is subscribed to everything. */
 export interface BenchOrganization {
   id: string;
@@ -24,7 +27,7 @@ let organizationsMade = 0;
  * Makes an organization whose webhooks, one or more, point at `path` of the receiver; `webhookId`
  * is the first's.
  */
-export async function addOrganization(stack: BenchStack, path: string, webhooks = 1): Promise<BenchOrganization> {
+export async function addOrganization(stack: DeliveryTarget, path: string, webhooks = 1): Promise<BenchOrganization> {
   const { pool } = stack.owner;
   organizationsMade += 1;
   const organization = await insertOrganization(pool, organizationsMade);
@@ -41,7 +44,11 @@ export async function addOrganization(stack: BenchStack, path: string, webhooks 
   return { ...organization, webhookId: ids[0] as string };
 }
 
-export async function addOrganizations(stack: BenchStack, count: number, path = '/ours'): Promise<BenchOrganization[]> {
+export async function addOrganizations(
+  stack: DeliveryTarget,
+  count: number,
+  path = '/ours',
+): Promise<BenchOrganization[]> {
   const organizations: BenchOrganization[] = [];
   while (organizations.length < count) organizations.push(await addOrganization(stack, path));
   return organizations;

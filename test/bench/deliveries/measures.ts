@@ -1,5 +1,12 @@
 import { cpuMicrosOf } from '../reads/processes.ts';
-import { type BenchOrganization, commitAll, commitPaced, prepareChanges, settles } from './changes.ts';
+import {
+  type BenchOrganization,
+  commitAll,
+  commitPaced,
+  type DeliveryTarget,
+  prepareChanges,
+  settles,
+} from './changes.ts';
 import type { BareWorkflow } from './programs/bare.ts';
 import type { BenchStack } from './stack.ts';
 
@@ -106,7 +113,7 @@ async function withProcessorTime(
  * milliseconds, at a steady pace. @throws Error when one did not arrive.
  */
 export async function measureLatency(
-  stack: BenchStack,
+  stack: DeliveryTarget,
   organizations: readonly BenchOrganization[],
   count: number,
   perSecond: number,

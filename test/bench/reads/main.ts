@@ -6,7 +6,7 @@ import { mkdtempSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
 import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
-import { asOwner } from '../servers.ts';
+import { asOwner, readWrites, type Writes } from '../servers.ts';
 import { endChildren } from './children.ts';
 import { type Comparison, compare, type Load, median } from './compare.ts';
 import { type BenchOptions, BenchRefused, readOptions } from './options.ts';
@@ -20,6 +20,8 @@ import { requireWrk, runWrk, wrkConnections } from './wrk.ts';
 const rosterFamilies = 40;
 const smallGrants = 1_000;
 const pacedShare = 0.7;
+/** PostgreSQL's sessions publish their counts at most once a second. */
+const countsAreOldMs = 1_500;
 const reads = [
   { operation: 'getOrg', resource: '' },
   { operation: `getFirmRoster, ${rosterFamilies} families`, resource: '/clients' },
@@ -81,7 +83,7 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
       printProcessorRatio(comparison, 'ours', 'floor');
       printRatio(comparison, 'ours', 'fastify', 'aim 3.5');
       printProcessorRatio(comparison, 'ours', 'fastify');
-      answers += await printPaced(stack, ours, comparison, resource, options);
+      answers += await printPaced(stack, region, ours, comparison, resource, options);
       refuseFailures(comparison);
     }
     await printLines(region, answers);
@@ -93,6 +95,7 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
 /** Ours alone at a constant rate, seven tenths of its highest. */
 async function printPaced(
   stack: BenchStack,
+  region: BenchRegion,
   ours: RunningProgram,
   comparison: Comparison,
   resource: string,
@@ -101,6 +104,7 @@ async function printPaced(
   const highest = median((comparison.runs.get('ours') ?? []).map((run) => run.requestsPerSecond));
   const perSecond = Math.round(highest * pacedShare);
   const { pacedSeconds: seconds, warmUpSeconds } = options;
+  const before = await asOwner(region.ownerUrl, readWrites);
   const run = await runPacedLoad({
     url: ours.url,
     keysFile: stack.keysFile,
@@ -117,7 +121,18 @@ async function printPaced(
     `  (of which the load itself was late p50 ${run.lateP50Ms.toFixed(1)} ms, ` +
       `p99 ${run.lateP99Ms.toFixed(1)} ms; it took ${(run.cpuShare * 100).toFixed(0)} % of a core)`,
   );
+  await new Promise((resolve) => setTimeout(resolve, countsAreOldMs));
+  printWrites(before, await asOwner(region.ownerUrl, readWrites), perSecond * (seconds + warmUpSeconds));
   return run.requests;
+}
+
+/** What PostgreSQL wrote during the constant rate: the lines of the activity log. */
+function printWrites(before: Writes, after: Writes, requests: number): void {
+  const each = (kind: keyof Writes) => (after[kind] - before[kind]) / requests;
+  say(
+    `  PostgreSQL wrote ${each('walBytes').toFixed(0)} bytes of WAL and ${each('rows').toFixed(2)} rows an answer, ` +
+      `in ${each('transactions').toFixed(2)} transactions`,
+  );
 }
 
 /**
