@@ -7,6 +7,23 @@ import { openTestTemporal } from '../support/temporal.ts';
 import { testNamespace } from '../support/worker.ts';
 
 it('workflow code runs without the SDK’s limit for each call into it', async () => {
+  const { worker, start } = await openCounting();
+  const times = 50_000_000;
+  const counted = worker.runUntil(async () => (await start(times)).result());
+  expect(await counted).toBe(times);
+}, 90_000);
+
+it('workflow code runs without a recorded stack for each promise', async () => {
+  const { worker, start } = await openCounting();
+  const asked = worker.runUntil(async () => {
+    const handle = await start(1);
+    await handle.result();
+    await handle.query('__stack_trace');
+  });
+  await expect(asked).rejects.toThrow('stack traces are not enabled');
+}, 90_000);
+
+async function openCounting() {
   const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => connection.close());
   const taskQueue = randomUUID();
@@ -23,15 +40,13 @@ it('workflow code runs without the SDK’s limit for each call into it', async (
   };
   const worker = await UnlimitedWorker.create(options as WorkerOptions);
   const client = await openTestTemporal();
-  const times = 50_000_000;
-  const counted = worker.runUntil(
-    client.workflow.execute('count', {
+  const start = (times: number) =>
+    client.workflow.start('count', {
       taskQueue,
       workflowId: taskQueue,
       args: [times],
       workflowTaskTimeout: '60s',
       workflowExecutionTimeout: '60s',
-    }),
-  );
-  expect(await counted).toBe(times);
-}, 90_000);
+    });
+  return { worker, start };
+}

@@ -1,16 +1,31 @@
+import { Worker as Thread } from 'node:worker_threads';
 import { type CompiledWorkerOptions, type Logger, Worker } from '@temporalio/worker';
+import { ThreadedVMWorkflowCreator, WorkerThreadClient } from '@temporalio/worker/lib/workflow/threaded-vm.js';
+import type { Init } from '@temporalio/worker/lib/workflow/workflow-worker-thread/input.js';
 
 /**
- * A worker that runs workflow code without the SDK's limit of 5 s for each call into it.
+ * A worker that runs workflow code without two parts of the SDK's sandbox:
  *
- * Node enforces such a limit with a thread that it starts and ends for each call. A delivery makes
- * about ten calls, of microseconds each. ADR 0116 has the figures, and says why the limit is
- * not needed.
+ * - The limit of 5 s for each call into workflow code. Node enforces such a limit with a thread
+ *   that it starts and ends for each call, and a delivery makes about ten calls, of microseconds
+ *   each (ADR 0116).
+ * - The stack that it records for each promise (ADR 0135).
  */
 export class UnlimitedWorker extends Worker {
-  // The SDK does not export the type of its bundle.
-  protected static override createWorkflowCreator(bundle: never, options: CompiledWorkerOptions, logger: Logger) {
-    const { isolateExecutionTimeoutMs: _, ...unlimited } = options;
-    return Worker.createWorkflowCreator(bundle, unlimited as CompiledWorkerOptions, logger);
+  protected static override async createWorkflowCreator(
+    workflowBundle: Init['workflowBundle'],
+    { activities }: CompiledWorkerOptions,
+    logger: Logger,
+  ) {
+    const thread = new WorkerThreadClient(new Thread(new URL('workflow-thread.ts', import.meta.url)), logger);
+    const init: Omit<Init, 'isolateExecutionTimeoutMs'> = {
+      type: 'init',
+      workflowBundle,
+      reuseV8Context: true,
+      registeredActivityNames: new Set(activities.keys()),
+      hasPatchActivationCallback: false,
+    };
+    await thread.send(init as Init);
+    return new ThreadedVMWorkflowCreator([thread]);
   }
 }
