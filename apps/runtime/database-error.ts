@@ -10,9 +10,12 @@ const awayClasses = new Set(['08', '53', '57', '58']);
 /** The code of a statement that exceeded `statement_timeout`, although it is in class 57. */
 const queryCanceled = '57014';
 
+/** The code of a write at a standby, to which connections may lead for a while after a failover. */
+const readOnly = '25006';
+
 /** Returns whether the server refused to run the statement. */
 const isRefused = (cause: unknown): cause is pg.DatabaseError =>
-  cause instanceof pg.DatabaseError && !awayClasses.has((cause.code ?? '').slice(0, 2));
+  cause instanceof pg.DatabaseError && cause.code !== readOnly && !awayClasses.has((cause.code ?? '').slice(0, 2));
 
 /**
  * Returns whether a statement itself failed (it was refused or took too long), and not the

@@ -3,6 +3,7 @@
  * memory, short turns of the event loop, and never a part for the whole.
  */
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
@@ -82,10 +83,13 @@ async function blockActivity(): Promise<pg.PoolClient> {
   return client;
 }
 
-const countWaiting = async (condition: string) => {
+const tagOf = (body: Buffer) => `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+
+const countWaiting = async (condition: string, applicationName = 'org-api') => {
   const { rows } = await shared().owner.pool.query<{ count: number }>(
     `select count(*)::int as count from pg_stat_activity
-     where datname = current_database() and application_name = 'org-api' and ${condition}`,
+     where datname = current_database() and application_name = $1 and ${condition}`,
+    [applicationName],
   );
   return rows[0]?.count ?? 0;
 };
@@ -95,13 +99,38 @@ it('chunks and entity tag are those of the answer in one piece', async () => {
   const read = await readChunks();
 
   expect(read?.row).toMatchObject({ decision: 'ok', bytes: whole.length });
-  expect(read?.row.etag).toBe(`"${createHash('sha256').update(whole).digest('base64url').slice(0, 22)}"`);
+  expect(read?.row.etag).toBe(tagOf(whole));
   expect(read?.chunks.map(({ length }) => length)).toEqual(
     Array.from({ length: Math.ceil(whole.length / chunkBytes) }, (_, n) =>
       Math.min(chunkBytes, whole.length - n * chunkBytes),
     ),
   );
   expect(Buffer.concat(read?.chunks ?? []).equals(whole)).toBe(true);
+});
+
+it('what commits while its statement runs changes neither decision, entity tag nor body', async () => {
+  const { make, maker, owner, pool } = shared();
+  const before = Buffer.from(await readWhole());
+  const made = await make.apiKey({ maker });
+  const values = { fingerprints: fingerprints(made.key, testKeySecrets.peppers), organizationId: maker.orgId };
+  const reading = readInChunks(pool, getFirmRoster, values, room, []);
+  await expect
+    .poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`, 'large'), { timeout: 30_000 })
+    .toBe(1);
+  await make.keyRevoked(made);
+  const { rows } = await owner.pool.query<{ id: string; name: string }>(
+    `update family set name = 'changed' where id = (select max(id::text)::uuid from family) returning id`,
+  );
+  expect(rows).toHaveLength(1);
+
+  const read = await reading;
+  expect(read?.row.decision).toBe('ok');
+  expect(Buffer.concat(read?.chunks ?? []).equals(before)).toBe(true);
+  expect(read?.row.etag).toBe(tagOf(before));
+  expect((await readInChunks(pool, getFirmRoster, values, room, []))?.row.decision).toBe('revoked');
+  const after = await readChunks();
+  expect(after?.row.etag).not.toBe(read?.row.etag);
+  expect(after?.row.etag).toBe(tagOf(Buffer.concat(after?.chunks ?? [])));
 });
 
 it('an answer that its client has already, or that is too long, leaves no chunk of it in PostgreSQL’s reply', async () => {
@@ -236,6 +265,37 @@ it('a client that disconnects while its roster is sent frees what was held', asy
   await untilFigures(api.metricsUrl, ({ heldBytes }) => heldBytes === 0);
 });
 
+it('large answers write 256 KiB in one turn of the event loop, all together', async () => {
+  const chunks = 64;
+  const bytesOfTurns = [0];
+  const app = new Koa();
+  app.use((ctx) => {
+    function* counted() {
+      for (let number = 0; number < chunks; number += 1) {
+        bytesOfTurns[0] = (bytesOfTurns[0] ?? 0) + chunkBytes;
+        yield Buffer.alloc(chunkBytes);
+      }
+    }
+    sendChunks(ctx, counted(), chunks * chunkBytes);
+  });
+  const server = createServer(app.callback()).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  let isDone = false;
+  const clients = Promise.all(Array.from({ length: 8 }, () => exchange(`http://127.0.0.1:${port}/`))).finally(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (bytesOfTurns[0] !== 0) bytesOfTurns.unshift(0);
+  }
+
+  for (const { body } of await clients) expect(body).toHaveLength(chunks * chunkBytes);
+  // A turn as counted here may contain the end of one and the beginning of the next.
+  expect(Math.max(...bytesOfTurns)).toBeLessThanOrEqual(2 * (262_144 + chunkBytes));
+});
+
 it('a body that fails half-way ends the connection, so that no client takes a part for the whole', async () => {
   const app = new Koa();
   app.silent = true;
@@ -248,7 +308,7 @@ it('a body that fails half-way ends the connection, so that no client takes a pa
   });
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
-  await new Promise((resolve) => server.once('listening', resolve));
+  await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   await expect(exchange(`http://127.0.0.1:${port}/`)).rejects.toThrow(/cut off|aborted|ECONNRESET/);
 });

@@ -1,5 +1,5 @@
 /** While PostgreSQL is down, silent or refuses, each request ends in an error without internals. */
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
@@ -85,6 +85,29 @@ it('connections that the server closed are replaced, and idle ones that it close
     );
     await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 10_000 }).toBe(200);
   }
+});
+
+it('while its connections lead to a standby after a failover, a read gets 503, and recovers with the primary', async () => {
+  const { api, owner, key, path } = await setupBehindProxy();
+  const client = await owner.pool.connect();
+  onTestFinished(() => client.release());
+  /** Makes new connections read-only, as a standby's are, or not, and closes those of the API. */
+  async function setReadOnly(isReadOnly: boolean): Promise<void> {
+    await client.query(
+      `do $$ begin
+         execute format('alter database %I set default_transaction_read_only = ${isReadOnly}', current_database());
+       end $$`,
+    );
+    await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+        and application_name = 'org-api'`,
+    );
+  }
+  await setReadOnly(true);
+  for (let turn = 0; turn < 3; turn += 1) await expectUnavailable(await api.get(path, { key }));
+
+  await setReadOnly(false);
+  await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 15_000 }).toBe(200);
 });
 
 it('a statement that the database refuses gets 500 internal, without detail in the response or values in the log', async () => {
