@@ -45,6 +45,7 @@ export async function startConsole(
   });
   const { pool } = database;
   const live = createLiveUpdates<MemberVisit>({
+    maxStreams: config.maxStreams,
     lifetimeMs: Math.min(10 * 60_000, config.bounds.answerDeadlineMs / 2),
     onError: (cause) => log.error({ error: describeError(cause) }, 'updates of open pages could not be read'),
   });

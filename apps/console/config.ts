@@ -12,6 +12,7 @@ import {
   temporalAddress,
   webhookAllow,
   webhookSecretKeys,
+  wholeNumber,
 } from '#runtime/settings/types.ts';
 
 /**
@@ -48,6 +49,9 @@ export const Settings = z.object({
   TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default').describe('Temporal namespace of this region.'),
   ...temporalAccess,
+  MAX_STREAMS: wholeNumber(1, 100_000)
+    .default(400)
+    .describe('Open pages at a time that are told of changes by a stream of events. Pages above it poll.'),
   ...serverSettings({ port: 8_081, answerDeadlineSeconds: 1_800 }),
 });
 
@@ -81,6 +85,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     origin: s.CONSOLE_URL.origin,
     apiUrl: s.API_URL,
     webhookAllow: s.WEBHOOK_ALLOW,
+    maxStreams: s.MAX_STREAMS,
     /** Null: this installation of the console knows no Temporal. */
     temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => values.TEMPORAL_API_KEY),
   });

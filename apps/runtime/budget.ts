@@ -173,13 +173,14 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
   const isPodAwaited = () =>
     waiting.length > 0 && waiting.some(({ holders, amount }) => findObstacle(holders, amount) === 'pod');
 
-  /** @throws BudgetExhausted when so many wait that another one has no chance. */
-  function checkQueue(holders: Holders<Level>): void {
+  /** @throws BudgetExhausted when nothing may wait, or so many wait that another one has no chance. */
+  function checkQueue(holders: Holders<Level>, obstacle: Level | 'pod'): void {
     const [first] = levels;
     const id = first === undefined ? null : holders[first];
     const ofHolder = first === undefined || id === null ? 0 : (accountOf(first, id)?.waiting ?? 0);
-    const limit =
-      first !== undefined && ofHolder >= maxWaiting.each ? first : waiting.length >= maxWaiting.all ? 'pod' : null;
+    const isHolderFull = first !== undefined && ofHolder >= maxWaiting.each;
+    const full = isHolderFull ? first : waiting.length >= maxWaiting.all ? 'pod' : null;
+    const limit = maxWaiting.all === 0 ? obstacle : full;
     if (limit === null) return;
     onWaited('refused', limit);
     throw new BudgetExhausted(limit);
@@ -192,7 +193,7 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     client: Ends,
     atMostMs: number,
   ): Promise<Hold> {
-    checkQueue(holders);
+    checkQueue(holders, obstacle);
     const opened = openAccounts(holders);
     return new Promise((resolve, reject) => {
       /** Ends the wait once. Others may fit now. */

@@ -6,8 +6,8 @@ import { insertWebhook } from './webhook-stories.ts';
 
 const waiting = { timeout: 30_000, interval: 50 };
 
-async function setup() {
-  const t = await setupConsole();
+async function setup(settings: Record<string, string> = {}) {
+  const t = await setupConsole(settings);
   const ada = await t.enrol();
   const webhook = await insertWebhook(t, ada);
   const path = `/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`;
@@ -133,6 +133,23 @@ it('a person may have six streams; another is refused until one is closed', asyn
 
   streams[0]?.close();
   await vi.waitFor(async () => expect(await countStreams(t)).toBe(6), waiting);
+  expect((await openStream(t, t.ada, t.path)).response.status).toBe(200);
+});
+
+it('streams above the number of a pod are refused with 503, and a closed one makes room', async () => {
+  const t = await setup({ MAX_STREAMS: '2' });
+  const bo = await t.enrol({ orgId: t.ada.orgId, roleKey: 'owner' });
+  const first = await openStream(t, t.ada, t.path);
+  expect((await openStream(t, bo, t.path)).response.status).toBe(200);
+
+  const refused = await openStream(t, t.ada, t.path);
+  expect(refused.response.status).toBe(503);
+  expect(refused.response.headers.get('retry-after')).toBe('30');
+  await refused.ended();
+  expect(refused.text).toBe('');
+
+  first.close();
+  await vi.waitFor(async () => expect(await countStreams(t)).toBe(1), waiting);
   expect((await openStream(t, t.ada, t.path)).response.status).toBe(200);
 });
 

@@ -90,6 +90,28 @@ it('an open page shows a new delivery by its stream of updates, and polls while 
   expect(requests.slice(2).filter((kind) => kind === 'part').length).toBeGreaterThan(0);
 });
 
+it('an open page polls when the console has no stream left', { timeout }, async () => {
+  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1', MAX_STREAMS: '1' });
+  const ada = await t.enrol();
+  const webhook = await insertWebhook(t, ada);
+  const addDelivery = () => t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 3_600_000) });
+  await addDelivery();
+  const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  const path = `/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`;
+  const { page: other } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  const streamed = other.waitForResponse((response) => response.headers()['content-type'] === 'text/event-stream');
+  await other.goto(path);
+  await streamed;
+
+  const refused = page.waitForResponse((response) => response.status() === 503);
+  await page.goto(path);
+  await ready(page);
+  expect((await refused).request().headers().accept).toBe('text/event-stream');
+  await addDelivery();
+  const rows = page.locator('#deliveries').getByRole('link', { name: 'client.started' });
+  await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(2);
+});
+
 it('a page of settled deliveries that missed an update is polled until it is up to date', { timeout }, async () => {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
   const ada = await t.enrol();

@@ -22,3 +22,18 @@ it('waiting holders are admitted in turn, whatever the number of requests of eac
   expect(order.slice(7).join('')).toBe('acba');
   expect(budget.state).toEqual({ held: 0, waiting: 0 });
 });
+
+it('a refusal without a queue names the limit that was reached', async () => {
+  const budget = createBudget<'person'>({
+    limits: { person: 2, pod: 3 },
+    maxWaiting: { each: 0, all: 0 },
+    waitMs: 0,
+  });
+  const reserve = async (person: string) => budget.reserve({ person }, 1, client);
+  await reserve('ada');
+  await reserve('ada');
+  await expect(reserve('ada')).rejects.toMatchObject({ level: 'person' });
+  await reserve('bo');
+  await expect(reserve('bo')).rejects.toMatchObject({ level: 'pod' });
+  await expect(reserve('cy')).rejects.toMatchObject({ level: 'pod' });
+});

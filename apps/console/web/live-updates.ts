@@ -35,8 +35,11 @@ interface LiveOptions {
   heartbeatMs?: number;
   /** After this time a stream ends, and its browser opens another. */
   lifetimeMs: number;
-  limits?: Readonly<Record<'person' | 'pod', number>>;
+  /** Streams of this process at a time; more are refused. */
+  maxStreams: number;
 }
+
+const streamsPerPerson = 6;
 
 /** A message that ends with an empty line, as server-sent events do. */
 const message = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`;
@@ -50,9 +53,9 @@ const message = (event: string, data: string): string => `event: ${event}\ndata:
  * by at most one heartbeat, and carries no message in that time.
  */
 export function createLiveUpdates<Visit extends Viewer>(options: LiveOptions) {
-  const { onError, everyMs = 2_000, heartbeatMs = 10_000, lifetimeMs } = options;
+  const { onError, everyMs = 2_000, heartbeatMs = 10_000, lifetimeMs, maxStreams } = options;
   const budget = createBudget<'person'>({
-    limits: options.limits ?? { person: 6, pod: 400 },
+    limits: { person: streamsPerPerson, pod: maxStreams },
     maxWaiting: { each: 0, all: 0 },
     waitMs: 0,
   });

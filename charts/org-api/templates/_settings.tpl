@@ -52,6 +52,7 @@ PROBE_WEBHOOK_ALLOW: {{ $values.probe.clusterIP | quote }}
 {{- $app := $values.console }}
 REGION: {{ $values.region | quote }}
 CONSOLE_URL: {{ $values.console.url | quote }}
+MAX_STREAMS: {{ $app.maxStreams | int | quote }}
 API_URL: {{ get $values.baseUrls $values.region | quote }}
 PORT: "8080"
 WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
