@@ -51,7 +51,7 @@ export const Settings = z.object({
   ...temporalAccess,
   MAX_STREAMS: wholeNumber(1, 100_000)
     .default(400)
-    .describe('Open pages at a time that are told of changes by a stream of events. Pages above it poll.'),
+    .describe('Open pages at a time that receive updates by a stream of events. Pages above it poll.'),
   ...serverSettings({ port: 8_081, answerDeadlineSeconds: 1_800 }),
 });
 

@@ -173,14 +173,18 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
   const isPodAwaited = () =>
     waiting.length > 0 && waiting.some(({ holders, amount }) => findObstacle(holders, amount) === 'pod');
 
-  /** @throws BudgetExhausted when nothing may wait, or so many wait that another one has no chance. */
-  function checkQueue(holders: Holders<Level>, obstacle: Level | 'pod'): void {
+  /** Returns the level whose queue is full, or null. */
+  function findFullQueue(holders: Holders<Level>): Level | 'pod' | null {
     const [first] = levels;
     const id = first === undefined ? null : holders[first];
     const ofHolder = first === undefined || id === null ? 0 : (accountOf(first, id)?.waiting ?? 0);
-    const isHolderFull = first !== undefined && ofHolder >= maxWaiting.each;
-    const full = isHolderFull ? first : waiting.length >= maxWaiting.all ? 'pod' : null;
-    const limit = maxWaiting.all === 0 ? obstacle : full;
+    if (first !== undefined && ofHolder >= maxWaiting.each) return first;
+    return waiting.length >= maxWaiting.all ? 'pod' : null;
+  }
+
+  /** @throws BudgetExhausted when nothing may wait, or so many wait that another one has no chance. */
+  function checkQueue(holders: Holders<Level>, obstacle: Level | 'pod'): void {
+    const limit = maxWaiting.all === 0 ? obstacle : findFullQueue(holders);
     if (limit === null) return;
     onWaited('refused', limit);
     throw new BudgetExhausted(limit);
