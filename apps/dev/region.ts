@@ -38,15 +38,21 @@ export interface RegionOptions {
   timed: Timed;
 }
 
+/** The Temporal of a stack. `ui` is null for a server that `npm start` did not bring up. */
+export interface StackTemporal {
+  address: string;
+  ui: string | null;
+  /** Resolves when the server answers. */
+  ready: Promise<void>;
+}
+
 /** The servers that a region's apps use beside PostgreSQL. */
 export interface RegionServers {
   redisUrl: string | null;
-  /**
-   * `ui` is null for a server that `npm start` did not bring up. The server need not answer yet.
-   */
-  temporal: { address: string; ui: string | null };
-  /** Resolves when Temporal answers and the workflow bundle is written: only the worker waits. */
-  workerNeeds: Promise<unknown>;
+  /** Resolves when Temporal's process runs: the console and the worker wait for its address. */
+  temporal: Promise<StackTemporal>;
+  /** Resolves when the workflow bundle is written: the worker waits for it. */
+  bundle: Promise<void>;
   /** Called for each app as soon as it runs, so that it is stopped even when another one fails. */
   onStarted: (app: AppProcess) => void;
 }
@@ -95,13 +101,13 @@ export async function prepareRegion(options: RegionOptions) {
 }
 
 /**
- * Starts the apps of a region at the same time, the worker as soon as it has what it needs.
- * Resolves when all of them serve.
+ * Starts the apps of a region at the same time, each as soon as it has what it needs. Resolves when
+ * all of them serve.
  */
 export async function startRegion(prepared: PreparedRegion, servers: RegionServers): Promise<StartedRegion> {
   const { region, state, ports, baseUrls, report, timed, secrets, ownerUrl, urls } = prepared;
   const { organizations, webhooks, receiver } = prepared;
-  const { redisUrl, temporal } = servers;
+  const { redisUrl } = servers;
   const folder = path.join(state.folder, region);
   const start = async (name: RegionApp, env: Record<string, string>, readyUrl: string, line: string) => {
     const startedAt = performance.now();
@@ -116,7 +122,6 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
   const allowed = [stackAllow, process.env.WEBHOOK_ALLOW].filter(Boolean).join(',');
   const keySettings = { KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets };
   const deliverySettings = {
-    TEMPORAL_ADDRESS: temporal.address,
     TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
     WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
     WEBHOOK_ALLOW: allowed,
@@ -164,13 +169,20 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
   };
   const workerUrl = `http://127.0.0.1:${ports.workerMetrics}`;
   const consoleReady = `http://127.0.0.1:${ports.console}/readyz`;
+  const startConsole = async () => {
+    const { address } = await servers.temporal;
+    const environment = { ...consoleEnvironment, TEMPORAL_ADDRESS: address };
+    await start('console', environment, consoleReady, `the console is at ${consoleUrl}`);
+  };
   const startWorker = async () => {
-    await servers.workerNeeds;
-    await start('worker', workerEnvironment, `${workerUrl}/readyz`, 'the worker is running');
+    const { address, ready } = await servers.temporal;
+    await allOrFirstFailure([ready, servers.bundle]);
+    const environment = { ...workerEnvironment, TEMPORAL_ADDRESS: address };
+    await start('worker', environment, `${workerUrl}/readyz`, 'the worker is running');
   };
   await allOrFirstFailure([
     startWorker(),
-    start('console', consoleEnvironment, consoleReady, `the console is at ${consoleUrl}`),
+    startConsole(),
     start('api', apiEnvironment, `${api}/readyz`, `the API answers at ${api}`),
     start('receiver', receiverEnvironment, receiver, `the sample receiver lists events at ${receiver}`),
   ]);
@@ -181,6 +193,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     report(`${region}: a first client of ${firstOrganization.name} was started; its event is on the receiver's page`);
   }
   const metrics = `http://127.0.0.1:${ports.metrics}`;
+  const temporal = await servers.temporal;
   const stack = {
     region,
     api,

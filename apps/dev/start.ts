@@ -7,7 +7,7 @@ import { StartRefused } from '#runtime/start-refused.ts';
 import { type AppProcess, stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
 import { prepareWorkflowBundle } from './prebuilt.ts';
-import type { RegionServers, StartedRegion } from './region.ts';
+import type { PreparedRegion, StackTemporal } from './region.ts';
 import { choosePorts, type RegionPorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
 import { refuseProcesses, stopProcesses } from './servers/children.ts';
 import { startPostgres } from './servers/postgres.ts';
@@ -63,18 +63,18 @@ async function bringUp(config: DevConfig): Promise<void> {
   const servers = startServers(config, timed);
   const { prepareRegions, startRegion } = await timed('loading of the database code', () => import('./regions.ts'));
   const preparing = prepareRegions(config, ports, servers.postgres, { state, report, timed });
-  const [regions, redisUrl, temporal] = await allOrFirstFailure([preparing, servers.redis, servers.temporal]);
+  const [regions, redisUrl] = await allOrFirstFailure([preparing, servers.redis]);
   const ended: Promise<string>[] = [];
-  const started: StartedRegion[] = [];
-  for (const prepared of regions) {
-    const { region } = prepared;
-    const onStarted: RegionServers['onStarted'] = (app) => {
-      open.push({ name: `the ${region} ${app.name}`, stop: app.stop });
-      ended.push(endOf(app, region));
-    };
-    const workerNeeds = allOrFirstFailure([temporal.ready, servers.bundle]);
-    started.push(await startRegion(prepared, { redisUrl, temporal, workerNeeds, onStarted }));
-  }
+  const start = (prepared: PreparedRegion) =>
+    startRegion(prepared, {
+      ...servers,
+      redisUrl,
+      onStarted: (app) => {
+        open.push({ name: `the ${prepared.region} ${app.name}`, stop: app.stop });
+        ended.push(endOf(app, prepared.region));
+      },
+    });
+  const started = await allOrFirstFailure(regions.map(start));
   if (isInterrupted) return;
   state.writeStack(started.map(({ stack }) => stack));
   console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s. Each part: when it began, how long it took.`);
@@ -130,17 +130,19 @@ async function getRedisUrl({ redisUrl, stateFolder }: DevConfig): Promise<string
 }
 
 /**
- * Resolves when Temporal's address is known; its `ready` when it answers. The port of its web UI is
- * 9 above that of the first region's API.
+ * Resolves when Temporal's address is known. The port of its web UI is 9 above that of the first
+ * region's API.
  */
-async function launchTemporalServer({ temporalAddress, stateFolder, regions, firstPort }: DevConfig, timed: Timed) {
+async function launchTemporalServer(config: DevConfig, timed: Timed): Promise<StackTemporal> {
+  const { temporalAddress, stateFolder, regions, firstPort } = config;
   if (temporalAddress !== null) return { address: temporalAddress, ui: null, ready: Promise.resolve() };
   const namespaces = regions.map(temporalNamespaceOf);
-  const temporal = await launchTemporal({ stateFolder, namespaces, uiPort: firstPort + 9, report });
-  open.push({ name: 'Temporal', stop: temporal.stop });
-  const ready = timed('Temporal', () => temporal.ready);
+  const launching = launchTemporal({ stateFolder, namespaces, uiPort: firstPort + 9, report });
+  const ready = timed('Temporal', async () => (await launching).ready);
   ready.catch(() => {}); // the start of the worker reports it
-  return { ...temporal, ready };
+  const { address, ui, stop } = await launching;
+  open.push({ name: 'Temporal', stop });
+  return { address, ui, ready };
 }
 
 /**

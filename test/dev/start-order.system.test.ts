@@ -1,22 +1,26 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { stackPlace } from '#test/stack.ts';
-import { getTemporalProgram } from '../../apps/dev/servers/temporal-program.ts';
+import { takeBuildTurn } from '../../apps/dev/servers/build-turn.ts';
+import { getTemporalProgram, temporalVersion } from '../../apps/dev/servers/temporal-program.ts';
 
 const patient = { timeout: 60_000, interval: 50 };
 
-it('npm start starts API, console and receiver without waiting for Temporal, the worker after it, and lists the time of each part', async () => {
+it('npm start starts each app as soon as what it needs is there, and lists when each part began and how long it took', async () => {
   const temporal = await holdTemporal();
-  const place = await stackPlace({ PATH: temporal.searchPath });
+  const place = await stackPlace(temporal.environment);
   const { output, ready } = place.launch();
   await vi.waitFor(() => {
-    for (const line of ['us: the API answers', 'us: the console is at', 'us: the sample receiver lists'])
-      expect(output.text).toContain(line);
+    expect(output.text).toContain('us: the API answers');
+    expect(output.text).toContain('us: the sample receiver lists');
   }, patient);
-  expect(temporal.isAsked()).toBe(true);
+  expect(output.text).not.toContain('us: the console is at');
+
+  temporal.install();
+  await vi.waitFor(() => expect(output.text).toContain('us: the console is at'), patient);
   expect(output.text).not.toContain('Temporal is ready');
   expect(output.text).not.toContain('us: the worker is running');
 
@@ -32,20 +36,28 @@ it('npm start starts API, console and receiver without waiting for Temporal, the
 
 it('npm start leaves no process when it is stopped in the middle of a start', async () => {
   const temporal = await holdTemporal();
-  const place = await stackPlace({ PATH: temporal.searchPath });
+  const place = await stackPlace(temporal.environment);
   const { stop } = place.launch();
+  temporal.install();
   await vi.waitFor(() => expect(temporal.isAsked()).toBe(true), patient);
   expect(listProcesses(place.env.ORG_API_STATE)).not.toEqual([]);
   expect(await stop('SIGINT')).toBe(0);
   expect(listProcesses(place.env.ORG_API_STATE)).toEqual([]);
 });
 
-/** A search path with a `temporal` that starts the real program's server after `release`. */
+/**
+ * A cache without Temporal's program, which another process installs: this one, with `install`. Its
+ * server starts after `release`.
+ */
 async function holdTemporal() {
-  const program = await getTemporalProgram(() => {});
-  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-temporal-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const at = (name: string) => path.join(folder, name);
+  const folders = (process.env.PATH ?? '').split(path.delimiter);
+  const onPath = folders.map((folder) => path.join(folder, 'temporal')).find((file) => existsSync(file));
+  const program = onPath ?? (await getTemporalProgram(() => {}));
+  const cache = mkdtempSync(path.join(tmpdir(), 'org-api-cache-'));
+  onTestFinished(() => rmSync(cache, { recursive: true, force: true }));
+  const at = (name: string) => path.join(cache, name);
+  const target = at(`org-api/temporal-${temporalVersion}/temporal`);
+  const endInstallation = takeBuildTurn(`${path.dirname(target)}.lock`);
   const script = `#!/bin/sh
 if [ "$1" = server ]; then
   touch '${at('asked')}'
@@ -53,10 +65,16 @@ if [ "$1" = server ]; then
 fi
 exec '${program}' "$@"
 `;
-  writeFileSync(at('temporal'), script);
-  chmodSync(at('temporal'), 0o755);
   return {
-    searchPath: `${folder}${path.delimiter}${process.env.PATH ?? ''}`,
+    environment: {
+      XDG_CACHE_HOME: cache,
+      PATH: folders.filter((folder) => !existsSync(path.join(folder, 'temporal'))).join(path.delimiter),
+    },
+    install() {
+      mkdirSync(path.dirname(target), { recursive: true });
+      writeFileSync(target, script, { mode: 0o755 });
+      endInstallation?.();
+    },
     isAsked: () => existsSync(at('asked')),
     release: () => writeFileSync(at('released'), ''),
   };

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isBuilding, takeBuildTurn } from './build-turn.ts';
 import { cacheFolder } from './cache-folder.ts';
+import { startTracked } from './children.ts';
 import { ServerUnavailableError } from './process.ts';
 
 /**
@@ -14,7 +15,7 @@ import { ServerUnavailableError } from './process.ts';
  * below, or built by Go (3 minutes on 2 cores, once). Later versions need modules that are not
  * published.
  */
-const temporalVersion = '1.5.1';
+export const temporalVersion = '1.5.1';
 
 /**
  * SHA-256 of the release's archives, by Node's platform and architecture. On other platforms Go
@@ -120,10 +121,12 @@ async function build(target: string, report: Report): Promise<boolean> {
     30_000,
   );
   const folder = `${target}.building-${process.pid}`;
-  const child = spawn('go', ['install', `github.com/temporalio/cli/cmd/temporal@v${temporalVersion}`], {
-    env: { ...process.env, GOBIN: folder },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const child = startTracked(() =>
+    spawn('go', ['install', `github.com/temporalio/cli/cmd/temporal@v${temporalVersion}`], {
+      env: { ...process.env, GOBIN: folder },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    }),
+  );
   const code = await new Promise<number | null>((resolve) => {
     child.once('error', () => resolve(null));
     child.once('exit', resolve);
