@@ -9,13 +9,13 @@ import path from 'node:path';
 import { evaluate } from '@marcbachmann/cel-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { currentMigration } from '#domain/db/migrations/index.ts';
 import { getTool } from '#test/chart-tools.ts';
 import { completeStatus, condition } from '../../apps/operator/controller/conditions.ts';
 import type { CustomResource, JudgedCondition } from '../../apps/operator/controller/contract.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { kinds, type Region } from '../../apps/operator/resources.ts';
 import { regionIn } from '../operator/api-server.ts';
+import { quietDatabase as database } from '../operator/region.ts';
 import { blocksOf, readPage } from './documents.ts';
 import type { Manifest } from './render.ts';
 
@@ -60,18 +60,6 @@ function toLua(value: unknown): string {
   return `{${Object.entries(value).map(([key, one]) => `[${JSON.stringify(key)}] = ${toLua(one)}`)}}`;
 }
 
-const database = {
-  migrations: [currentMigration],
-  pendingContract: [],
-  failedMigration: null,
-  waiting: 0,
-  overdue: 0,
-  oldestDueAt: null,
-  suspendedWebhooks: 0,
-  peppers: [],
-  ledgerDifference: 0,
-  admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
-};
 const held = (state: string, isDrained: boolean) => ({
   database: { ...database, admission: { ...database.admission, state, isDrained } },
 });

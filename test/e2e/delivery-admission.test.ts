@@ -89,7 +89,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   });
 
-  it('what waits is not overdue, because nothing is wrong', async () => {
+  it('a due delivery is neither overdue nor stuck', async () => {
     const { pool, makeEvent, set } = await setup();
     await makeEvent();
     await pool.query(`update delivery set next_attempt_at = now() - interval '1 hour'`);

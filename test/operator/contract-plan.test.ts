@@ -1,27 +1,15 @@
 /** When the operator runs contract migrations, and what the status says of them. */
 import { describe, expect, it } from 'vitest';
-import { currentMigration } from '#domain/db/migrations/index.ts';
 import { judgeContract, planContract } from '../../apps/operator/region/contract.ts';
 import type { ObservedContract } from '../../apps/operator/region/contract-job.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
-import { regionWith } from './region.ts';
+import { quietDatabase, regionWith } from './region.ts';
 
 const gate = { mode: 'Gate' as const, cronJob: 'org-api-contract' };
 const job = (state: ObservedContract['job']['state']) => ({
   contract: { job: { name: 'org-api-contract-1a2b', state }, otherPods: [] },
 });
-const database = {
-  migrations: [currentMigration],
-  pendingContract: ['0012-drop-column'],
-  failedMigration: null,
-  waiting: 0,
-  overdue: 0,
-  oldestDueAt: null,
-  suspendedWebhooks: 0,
-  ledgerDifference: 0,
-  admission: { state: 'running' as const, changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
-  peppers: [],
-};
+const database = { ...quietDatabase, pendingContract: ['0012-drop-column'] };
 const builds = (...states: ('Current' | 'Ramping' | 'Draining' | 'Drained' | 'Inactive')[]) => ({
   workers: {
     currentBuild: 'b2',

@@ -1,6 +1,22 @@
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { kinds, type Region, type RegionSpec } from '../../apps/operator/resources.ts';
 
 const { group, version } = kinds.Region;
+
+/** A database whose schema is current and in which nothing waits. */
+export const quietDatabase = {
+  migrations: [currentMigration],
+  pendingContract: [] as string[],
+  failedMigration: null,
+  waiting: 0,
+  overdue: 0,
+  oldestDueAt: null,
+  suspendedWebhooks: 0,
+  peppers: [],
+  ledgerDifference: 0,
+  admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
+} as const satisfies ObservedRegion['database'];
 
 /** Returns a Region as a controller reads it, with the fields of `spec` replaced. */
 export const regionWith = (spec: Partial<RegionSpec> = {}): Region => ({

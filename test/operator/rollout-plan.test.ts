@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
-import { currentMigration } from '#domain/db/migrations/index.ts';
 import type { RolloutProgress } from '#workflows/rollout/types.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { planRollout } from '../../apps/operator/region/rollout-plan.ts';
 import type { RegionSpec } from '../../apps/operator/resources.ts';
-import { regionWith } from './region.ts';
+import { quietDatabase, regionWith } from './region.ts';
 
 const rollout = { mode: 'Operator' as const, step: '1m30s', sampleSize: 20 };
 const progressOf = (change: Partial<RolloutProgress>): RolloutProgress => ({
@@ -18,18 +17,7 @@ const progressOf = (change: Partial<RolloutProgress>): RolloutProgress => ({
   ...change,
 });
 const before: ObservedRegion = {
-  database: {
-    migrations: [currentMigration],
-    pendingContract: [],
-    failedMigration: null,
-    waiting: 0,
-    overdue: 0,
-    oldestDueAt: null,
-    suspendedWebhooks: 0,
-    ledgerDifference: 0,
-    admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
-    peppers: [],
-  },
+  database: quietDatabase,
   temporal: { retentionSeconds: 86_400, attributes: null, limits: null },
   workers: { currentBuild: 'b1', ramping: null, builds: [] },
   sealing: { newest: 1, counts: [], unused: [], missing: [] },

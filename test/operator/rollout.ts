@@ -1,11 +1,12 @@
 /** A region whose workers the operator rolls out, for tests. */
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
-import { Client, Connection } from '@temporalio/client';
-import { inject, onTestFinished, vi } from 'vitest';
+import { Connection } from '@temporalio/client';
+import { inject, onTestFinished } from 'vitest';
+import { countDeliveries } from '#test/count-deliveries.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { makeNamespace } from '#test/temporal.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { workflowBundle } from '../../apps/dev/prebuilt.ts';
 import { kinds, type Region } from '../../apps/operator/resources.ts';
@@ -26,7 +27,7 @@ export async function arrangeRollout(server: ApiServer, values: object = {}) {
   const receiver = await startReceiver();
   const professional = await make.member();
   await make.webhook({ orgId: professional.orgId, url: receiver.url });
-  const temporalNamespace = await registerNamespace();
+  const temporalNamespace = await makeNamespace('org-api-rollout');
   await server.apply({
     apiVersion: 'v1',
     kind: 'Secret',
@@ -119,28 +120,7 @@ export async function arrangeRollout(server: ApiServer, values: object = {}) {
     async makeEvents(count: number): Promise<void> {
       for (let event = 0; event < count; event += 1) await make.grant({ professional });
     },
-    async count(condition: string): Promise<number> {
-      const { rows } = await owner.pool.query<{ n: number }>(
-        `select count(*)::int as n from delivery where ${condition}`,
-      );
-      return rows[0]?.n ?? 0;
-    },
+    count: (condition: string) => countDeliveries(owner.pool, condition),
   };
   return t;
-
-  async function registerNamespace(): Promise<string> {
-    const name = `org-api-rollout-${randomBytes(4).toString('hex')}`;
-    const opened = await Connection.connect({ address: inject('temporalAddress') });
-    onTestFinished(() => opened.close());
-    const { workflowService } = new Client({ connection: opened });
-    await workflowService.registerNamespace({
-      namespace: name,
-      workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
-    });
-    await vi.waitFor(
-      () => workflowService.describeTaskQueue({ namespace: name, taskQueue: { name: 'deliver' } }),
-      waiting,
-    );
-    return name;
-  }
 }

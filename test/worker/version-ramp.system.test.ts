@@ -2,7 +2,6 @@
  * A new version of the workers takes traffic in steps, on the real server, and goes back by itself
  * when its tasks fail.
  */
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,8 +10,10 @@ import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { countDeliveries } from '#test/count-deliveries.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { makeNamespace } from '#test/temporal.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { spawnWorker, startChildWorker } from './child-worker.ts';
@@ -85,14 +86,9 @@ async function arrange() {
   for (let webhook = 0; webhook < 8; webhook += 1) await make.webhook({ orgId: professional.orgId, url: receiver.url });
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => connection.close());
-  const namespace = `org-api-ramp-${randomBytes(4).toString('hex')}`;
+  const namespace = await makeNamespace('org-api-ramp');
   const client = new Client({ connection, namespace });
   const { workflowService } = client;
-  await workflowService.registerNamespace({
-    namespace,
-    workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
-  });
-  await vi.waitFor(() => workflowService.describeTaskQueue({ namespace, taskQueue: { name: 'deliver' } }), patient);
   return {
     receiver,
     unknown: { current: null, ramping: null, percentage: 0 },
@@ -107,12 +103,7 @@ async function arrange() {
     async makeEvents(count: number): Promise<void> {
       for (let event = 0; event < count; event += 1) await make.grant({ professional });
     },
-    async count(condition: string): Promise<number> {
-      const { rows } = await owner.pool.query<{ n: number }>(
-        `select count(*)::int as n from delivery where ${condition}`,
-      );
-      return rows[0]?.n ?? 0;
-    },
+    count: (condition: string) => countDeliveries(owner.pool, condition),
     async routing() {
       const { workerDeploymentInfo } = await workflowService.describeWorkerDeployment({ namespace, deploymentName });
       const routing = workerDeploymentInfo?.routingConfig;

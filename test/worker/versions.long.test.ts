@@ -1,5 +1,4 @@
 /** Releases of the worker as versions of one Temporal deployment, on the real server. */
-import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
@@ -7,6 +6,7 @@ import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { makeNamespace } from '#test/temporal.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { createVersions } from '../../apps/worker/relay/versions.ts';
 import { startChildWorker } from './child-worker.ts';
@@ -117,7 +117,7 @@ async function setup() {
   const receiver = await startReceiver();
   const professional = await make.member();
   await make.webhook({ orgId: professional.orgId, url: receiver.url, eventTypes: ['client.started'] });
-  const namespace = await makeNamespace();
+  const namespace = await makeNamespace('org-api-versions');
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => connection.close());
   const client = new Client({ connection, namespace });
@@ -210,18 +210,4 @@ async function setup() {
 async function claimedBy({ metricsUrl }: { metricsUrl: string }): Promise<number> {
   const page = await (await fetch(`${metricsUrl}/metrics`)).text();
   return Number(/^org_api_deliveries_claimed_total (\d+)/m.exec(page)?.[1]);
-}
-
-/** A new namespace, once the server lets workers use it. */
-async function makeNamespace(): Promise<string> {
-  const connection = await Connection.connect({ address: inject('temporalAddress') });
-  const namespace = `org-api-versions-${randomBytes(4).toString('hex')}`;
-  const { workflowService } = connection;
-  await workflowService.registerNamespace({
-    namespace,
-    workflowExecutionRetentionPeriod: { seconds: 86_400 } as never,
-  });
-  await vi.waitFor(() => workflowService.describeTaskQueue({ namespace, taskQueue: { name: 'deliver' } }), patient);
-  await connection.close();
-  return namespace;
 }

@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { BatchV1Api, CustomObjectsApi } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
-import { msToTs } from '@temporalio/common/lib/time.js';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { registerNamespace } from '#test/temporal.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { deliveryAttributes } from '#workflows/deliver-event/search-attributes.ts';
 import { deliverQueue, deliverSlowQueue } from '#workflows/deliver-event/types.ts';
@@ -105,8 +105,7 @@ describe('an operator that is killed', () => {
       const { workflowService, operatorService } = t.temporal;
       const { temporalNamespace: namespace } = t;
       if (action === 'setRetention') {
-        await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs('3 days') });
-        await vi.waitFor(() => workflowService.describeTaskQueue(queueIn(namespace)), waiting);
+        await registerNamespace(workflowService, namespace, '3 days');
       }
       const queueLimits = { retriesPerSecond: 50, retriesPerSecondPerOrganization: 5 };
       await t.applyRegion({}, { retention: '48h', searchAttributes: 'Managed', queueLimits });
@@ -128,11 +127,7 @@ describe('an operator that is killed', () => {
     timeout: 600_000,
   }, async () => {
     const t = await setup();
-    await t.temporal.workflowService.registerNamespace({
-      namespace: t.temporalNamespace,
-      workflowExecutionRetentionPeriod: msToTs('1 day'),
-    });
-    await vi.waitFor(() => t.temporal.workflowService.describeTaskQueue(queueIn(t.temporalNamespace)), waiting);
+    await registerNamespace(t.temporal.workflowService, t.temporalNamespace);
     const release = (buildId: string) =>
       t.applyRegion({
         release: { version: '0.1.0', buildId },
@@ -172,11 +167,7 @@ describe('an operator that is killed', () => {
     timeout: 300_000,
   }, async () => {
     const t = await setup();
-    await t.temporal.workflowService.registerNamespace({
-      namespace: t.temporalNamespace,
-      workflowExecutionRetentionPeriod: msToTs('1 day'),
-    });
-    await vi.waitFor(() => t.temporal.workflowService.describeTaskQueue(queueIn(t.temporalNamespace)), waiting);
+    await registerNamespace(t.temporal.workflowService, t.temporalNamespace);
     const cronJob = await t.applyCronJob();
     t.startBuild('a');
     await t.applyRegion({
