@@ -136,7 +136,8 @@ it('deliveries and calls of 24 hours are drawn with their numbers in words and i
     '1 delivered on first attempt, 1 delivered after retries, 0 pending, 1 failed, 0 cancelled.',
   );
   expect(calls).toContain('2 successful, 1 denied, 0 rate limited.');
-  for (const chart of [deliveries, calls]) expect(chart).toMatch(/<g class="bar"><title>\d\d-\d\d \d\d:00 UTC: /);
+  for (const chart of [deliveries, calls])
+    expect(chart).toMatch(/<g class="bar"><title>[A-Z][a-z]{2} \d\d?, \d\d:00 UTC: /);
   expect(plain(deliveries?.slice(deliveries.indexOf('<tbody'), deliveries.indexOf('</tbody')) ?? '')).toMatch(
     /1 1 0 1 0$/,
   );

@@ -6,7 +6,7 @@ export function emptyState(parts: { title: string; body: Child; action?: Child; 
   return html`<section class="empty-state">
     ${icon(parts.icon ?? 'search')}
     <h2>${parts.title}</h2>
-    <div>${parts.body}</div>
+    <p>${parts.body}</p>
     ${parts.action ? html`<p class="actions">${parts.action}</p>` : nothing}
   </section>`;
 }

@@ -2,7 +2,7 @@ import { type HealthBucket, type HealthSpan, healthLooksAt, healthSpans } from '
 import type { Html } from '../web/html.ts';
 import { barChart, type ChartSeries } from './bar-chart.ts';
 import { deliveryStateLabel } from './status.ts';
-import { time } from './time.ts';
+import { time, utcDay, utcTime } from './time.ts';
 
 /** The outcomes of events, from the axis upward. */
 export const healthSeries: readonly ChartSeries<'atOnce' | 'afterRetries' | 'open' | 'failed' | 'cancelled'>[] = [
@@ -36,8 +36,7 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
 const isByDay = (span: HealthSpan): boolean => healthSpans[span].each === 'day';
 
 /** Returns the begin of a period in UTC, as SVG text shows it. */
-export const periodName = (from: string, span: HealthSpan): string =>
-  isByDay(span) ? from.slice(0, 10) : `${from.slice(5, 10)} ${from.slice(11, 16)} UTC`;
+export const periodName = (from: string, span: HealthSpan): string => (isByDay(span) ? utcDay(from) : utcTime(from));
 
 /** A day is one of UTC, whatever the viewer's zone. */
-const periodLabel = ({ from }: HealthBucket, span: HealthSpan) => (isByDay(span) ? from.slice(0, 10) : time(from));
+const periodLabel = ({ from }: HealthBucket, span: HealthSpan) => (isByDay(span) ? utcDay(from) : time(from));

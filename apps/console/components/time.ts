@@ -20,6 +20,16 @@ export function day(at: Date): Html {
   return drawn(at, '', html` data-day`);
 }
 
+const inUtc = { timeZone: 'UTC', month: 'short', day: 'numeric' } as const;
+const days = new Intl.DateTimeFormat('en-US', { ...inUtc, year: 'numeric' });
+const hours = new Intl.DateTimeFormat('en-US', { ...inUtc, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+
+/** Returns a day of UTC, for example `Nov 23, 2026`, whatever the viewer's zone. */
+export const utcDay = (iso: string): string => days.format(new Date(iso));
+
+/** Returns a time in UTC, for example `Nov 23, 14:00 UTC`. The script does not show it in another zone. */
+export const utcTime = (iso: string): string => `${hours.format(new Date(iso))} UTC`;
+
 function drawn(at: Date | string | null, otherwise: string, how: Html): Html {
   if (at === null) return html`<span class="quiet">${otherwise}</span>`;
   const iso = (typeof at === 'string' ? new Date(at) : at).toISOString();

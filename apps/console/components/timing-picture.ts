@@ -58,4 +58,4 @@ function partsOf(timings: Timings, totalMs: number): Part[] {
   return [...known, { key: 'rest', label: isAnswered ? 'Download' : 'Until timeout', ms: rest }];
 }
 
-const inMs = (ms: number): string => (ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 100) / 10} s`);
+const inMs = (ms: number): string => (ms < 10_000 ? `${ms.toLocaleString('en')} ms` : `${Math.round(ms / 100) / 10} s`);

@@ -4,6 +4,7 @@ import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { selectField, textField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
 import { badge } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { searchForm, searchText } from '../../components/search-form.ts';
@@ -107,14 +108,14 @@ function emptyRoster(visit: MemberVisit, { q, state, professional, after }: Quer
     return emptyState({
       title: 'No active clients',
       icon: 'clients',
-      body: html`<p>A family becomes a client when it gives one of your professionals access in its own app. You see
-        only names and dates. Your webhooks receive <code>client.started</code>.</p>
-        <p><a href="${visit.at('/clients?state=ended')}">View past clients</a></p>`,
+      body: html`A family becomes a client when it gives one of your professionals access in its own app. You see
+        only names and dates. Your webhooks receive <code>client.started</code>.`,
+      action: linkButton(visit.at('/clients?state=ended'), 'View past clients', 'secondary'),
     });
   return emptyState({
     title: 'No matching clients',
-    body: html`<p>Change the search, or
-      <a href="${visit.at('/clients?state=all')}">view all, including past clients</a>.</p>`,
+    body: html`Change the search, or
+      <a href="${visit.at('/clients?state=all')}">view all, including past clients</a>.`,
   });
 }
 

@@ -181,19 +181,19 @@ function emptyList(visit: MemberVisit, { query, found, before, path, webhookId }
   if (isFiltered(query) || before !== null)
     return emptyState({
       title: 'No matching deliveries',
-      body: html`<p>Change or clear the filter.</p>`,
-      action: html`<a href="${path}">View all</a>`,
+      body: html`Change or clear the filter.`,
+      action: linkButton(path, 'View all', 'secondary'),
     });
   if (webhookId === null)
     return emptyState({
       icon: 'deliveries',
       title: 'No deliveries yet',
-      body: html`<p>The deliveries of all webhooks appear here within seconds of an event.</p>`,
+      body: html`The deliveries of all webhooks appear here within seconds of an event.`,
       action: linkButton(visit.at('/webhooks'), 'View webhooks'),
     });
   return emptyState({
     title: 'No deliveries yet',
-    body: html`<p>New events appear here within seconds. Send a test event to check that the receiver is ready.</p>`,
+    body: html`New events appear here within seconds. Send a test event to check that the receiver is ready.`,
     action: linkButton(of(visit, '/test'), 'Send test event'),
   });
 }

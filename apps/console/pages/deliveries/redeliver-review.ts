@@ -88,7 +88,7 @@ async function confirmPage(
       events === 0
         ? emptyState({
             title: 'No matching events',
-            body: html`<p>${describeFields(visit, fields)}.</p>`,
+            body: html`${describeFields(visit, fields)}.`,
             action: html`<a href="${back}">Choose other events</a>`,
           })
         : form(visit, {

@@ -38,8 +38,8 @@ async function livePage(visit: MemberVisit): Promise<Page> {
       body: html`${stateTabs(visit, 'live')}${emptyState({
         icon: 'keys',
         title: 'No API keys yet',
-        body: html`<p>API keys let your systems read your organization’s clients, members, seats and outcomes. A key can
-          never read more than its owner, and can’t change anything.</p>`,
+        body: html`API keys let your systems read your organization’s clients, members, seats and outcomes. A key can
+          never read more than its owner, and can’t change anything.`,
         action: create,
       })}`,
     });

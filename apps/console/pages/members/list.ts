@@ -115,9 +115,9 @@ function emptyList(visit: MemberVisit, { status }: Query): Html {
     title: 'No matching members',
     body:
       status === 'present'
-        ? html`<p>Change the search, or
-          <a href="${visit.at('/members?status=all')}">view all, including former</a>.</p>`
-        : html`<p>Change the search, or <a href="${visit.at('/members')}">view all members</a>.</p>`,
+        ? html`Change the search, or
+          <a href="${visit.at('/members?status=all')}">view all, including former</a>.`
+        : html`Change the search, or <a href="${visit.at('/members')}">view all members</a>.`,
   });
 }
 

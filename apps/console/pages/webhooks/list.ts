@@ -31,8 +31,8 @@ export const listRoutes = [
           body: html`${temporalNotice(visit)}${emptyState({
             icon: 'webhooks',
             title: 'No webhooks yet',
-            body: html`<p>A webhook sends a signed event to your system within seconds when a client starts or ends, or
-              when a seat is assigned or ended. Failed deliveries are retried for 72 hours.</p>`,
+            body: html`A webhook sends a signed event to your system within seconds when a client starts or ends, or
+              when a seat is assigned or ended. Failed deliveries are retried for 72 hours.`,
             action: add,
           })}`,
         });
