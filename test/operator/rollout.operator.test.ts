@@ -50,6 +50,7 @@ it('a build that cannot replay takes no traffic, and the repaired one goes throu
   await vi.waitFor(async () => expect(await t.conditions()).toContain('WorkersCurrent True BuildCurrent'), waiting);
   await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready True AllConditionsHold'), waiting);
 
+  await vi.waitFor(() => expect(seen.at(-1)).toBe('repaired'), waiting);
   expect(seen).toEqual(['a', 'a, repaired 5 %', 'a, repaired 50 %', 'repaired']);
   expect(await t.conditions()).toContain('ReplayVerified True HistoriesReplayed');
   expect((await t.read()).status?.rollout).toMatchObject({ build: 'repaired', state: 'Current', failed: 0 });

@@ -6,6 +6,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * is missing here only loses its position. Figures are in test/README.md.
  */
 const longest = [
+  'operator/rollout.operator',
+  'operator/contract.operator',
+  'operator/region.operator',
   'chaos/nothing-is-lost.system',
   'dev/npm-start.system',
   'receivers/go.system',
