@@ -3,10 +3,17 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 export type { Logger };
 
 /**
+ * How many bytes of log lines gather before they are written, and the most bytes of one write. With
+ * 4 KiB, handing lines to the system took 8 to 14 µs of each read; with these it takes 1 to 3 µs
+ * (test/bench/reads).
+ */
+const batch = { minLength: 32_768, maxWrite: 65_536 };
+
+/**
  * Writes JSON logs, one line per request or event, to standard output. They are written in batches
- * outside the request's path; `runApp` flushes them before the process ends. A line contains ids,
- * and never a key, a body or a family's name. Errors are logged by class, code and stack
- * (`describeError`), because a database's error text can quote a value.
+ * outside the request's path, after 250 ms at the latest; `runApp` flushes them before the process
+ * ends. A line contains ids, and never a key, a body or a family's name. Errors are logged by
+ * class, code and stack (`describeError`), because a database's error text can quote a value.
  */
 export function createLog(options: {
   level: string;
@@ -14,8 +21,7 @@ export function createLog(options: {
   region: string;
   destination?: DestinationStream;
 }): Logger {
-  const destination =
-    options.destination ?? pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 250 });
+  const destination = options.destination ?? pino.destination({ fd: 1, sync: false, ...batch, periodicFlush: 250 });
   return pino(
     {
       level: options.level,

@@ -7,7 +7,7 @@ import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
 import { endChildren } from '../reads/children.ts';
 import { BenchRefused } from '../reads/options.ts';
-import { findProfile, printProfile } from '../reads/profile.ts';
+import { findProfile, printProfile, sumUp } from '../reads/profile.ts';
 import { compareBacklogs } from './backlog.ts';
 import { compareConnections } from './connections.ts';
 import { measureIdle } from './idle.ts';
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
       await measure(stack, store, parts, options, results);
       if (profile) {
         await stack.stopWorker();
-        printProfile(findProfile(stack.folder));
+        printProfile(sumUp(findProfile(stack.folder)));
       }
       await closers.closeAll();
     }

@@ -12,7 +12,7 @@ import { type Comparison, compare, type Load, median } from './compare.ts';
 import { type BenchOptions, BenchRefused, readOptions } from './options.ts';
 import { printComparison, printProcessorRatio, printRatio } from './print.ts';
 import { type ProgramName, type RunningProgram, runPacedLoad, startProgram } from './processes.ts';
-import { findProfile, printProfile } from './profile.ts';
+import { findProfile, type ProfiledSpan, printDifferences, printProfile, sumUp, type TimeByOrigin } from './profile.ts';
 import { highestRatePerSecond } from './region.ts';
 import { type BenchRegion, type BenchStack, startStack } from './stack.ts';
 import { requireWrk, runWrk, wrkConnections } from './wrk.ts';
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
   process.on('SIGTERM', stop);
   try {
     const region = await stack.addRegion('main', { grantsEach: rosterFamilies });
-    if (options.profile) await profileOurs(stack, region, options);
+    if (options.profile) await profilePrograms(stack, region, options);
     else {
       await compareReads(stack, region, options);
       await compareSizes(stack, options);
@@ -157,23 +157,42 @@ async function compareSizes(stack: BenchStack, options: BenchOptions): Promise<v
   }
 }
 
-async function profileOurs(stack: BenchStack, region: BenchRegion, options: BenchOptions): Promise<void> {
+/** Profiles ours and the floor under the same load, and prints where they differ. */
+async function profilePrograms(stack: BenchStack, region: BenchRegion, options: BenchOptions): Promise<void> {
   for (const { operation, resource } of reads) {
-    const folder = mkdtempSync(path.join(tmpdir(), 'org-api-profile-'));
-    const ours = await start(stack, region, 'ours', ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
-    try {
-      const { requestsPerSecond } = await runWrk(ours.url, { ...stack, resource, seconds: options.runSeconds * 2 });
-      say(
-        `\n${operation}: ${number(Math.round(requestsPerSecond))}/s while profiled; time by origin, ` +
-          'in percent of time not idle',
-      );
-    } finally {
-      await ours.stop();
+    const ours = await profileProgram('ours', stack, region, options, resource);
+    const floor = await profileProgram('floor', stack, region, options, resource);
+    for (const [name, { time, file }] of Object.entries({ ours, floor })) {
+      say(`\n${operation}, ${name}: time by origin of ${time.micros.toFixed(0)} µs for each answer, not idle`);
+      printProfile(time);
+      say(`  the whole profile: ${file}`);
     }
-    const file = findProfile(folder);
-    printProfile(file);
-    say(`  the whole profile: ${file}`);
+    say(`\n${operation}: where ours takes more than the floor, for each answer`);
+    printDifferences(ours.time, floor.time);
   }
+}
+
+async function profileProgram(
+  name: ProgramName,
+  stack: BenchStack,
+  region: BenchRegion,
+  { warmUpSeconds, runSeconds }: BenchOptions,
+  resource: string,
+): Promise<{ time: TimeByOrigin; file: string }> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-profile-'));
+  const program = await start(stack, region, name, ['--cpu-prof', `--cpu-prof-dir=${folder}`]);
+  const nowMicros = () => Number(process.hrtime.bigint() / 1_000n);
+  let span: ProfiledSpan;
+  try {
+    await runWrk(program.url, { ...stack, resource, seconds: warmUpSeconds });
+    const fromMicros = nowMicros();
+    const { requests: answers } = await runWrk(program.url, { ...stack, resource, seconds: runSeconds * 2 });
+    span = { fromMicros, toMicros: nowMicros(), answers };
+  } finally {
+    await program.stop();
+  }
+  const file = findProfile(folder);
+  return { time: sumUp(file, span), file };
 }
 
 function start(

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 /** Something that the person at the terminal has to change; the message says what. */
 export class BenchRefused extends Error {}
 
-/** How long and how much; `profile`: instead of comparing, ours alone under `node --cpu-prof`. */
+/** How long and how much; `profile`: instead of comparing, ours and the floor under `node --cpu-prof`. */
 export interface BenchOptions {
   rounds: number;
   /** Of one wrk run. */

@@ -2,12 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 interface Profile {
+  /** Of the system's monotonic clock (µs). */
+  startTime: number;
   nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[];
   samples: number[];
   timeDeltas: number[];
 }
 
 const functionsPerCategory = 5;
+const differencesShown = 10;
 /** What takes less than this share of the time is left out. */
 const leastShare = 0.005;
 
@@ -23,31 +26,58 @@ interface Category {
   functions: Map<string, number>;
 }
 
-/**
- * Prints where a process spent its time itself, by origin of the code, in percent of the time that
- * it was not idle.
- */
-export function printProfile(file: string): void {
-  const { categories, busyMicros } = sumUp(JSON.parse(readFileSync(file, 'utf8')));
-  const percent = (micros: number) => `${((100 * micros) / busyMicros).toFixed(1)} %`.padStart(7);
-  const isWorthALine = (micros: number) => micros >= busyMicros * leastShare;
+/** Where a process spent its time itself, by origin of the code; times in µs for each answer. */
+export interface TimeByOrigin {
+  micros: number;
+  categories: Map<string, Category>;
+}
+
+/** A span of the system's monotonic clock (µs), and how many answers were given in it. */
+export interface ProfiledSpan {
+  fromMicros: number;
+  toMicros: number;
+  answers: number;
+}
+
+/** Prints where a process spent its time, in µs (for each answer, if there are any) and in percent. */
+export function printProfile({ micros: total, categories }: TimeByOrigin): void {
+  const share = (micros: number) => `${micros.toFixed(1)} µs ${((100 * micros) / total).toFixed(1)} %`.padStart(16);
+  const isWorthALine = (micros: number) => micros >= total * leastShare;
   for (const [name, { micros, functions }] of descending(categories, (category) => category.micros)) {
     if (!isWorthALine(micros)) break;
-    console.log(`  ${percent(micros)}  ${name}`);
+    console.log(`  ${share(micros)}  ${name}`);
     for (const [place, own] of descending(functions, (each) => each).slice(0, functionsPerCategory)) {
-      if (isWorthALine(own)) console.log(`           ${percent(own)}  ${place}`);
+      if (isWorthALine(own)) console.log(`                    ${share(own)}  ${place}`);
     }
   }
 }
 
-function sumUp({ nodes, samples, timeDeltas }: Profile): { categories: Map<string, Category>; busyMicros: number } {
+/** Prints the origins in which one program spends the most time beyond what another does. */
+export function printDifferences(one: TimeByOrigin, other: TimeByOrigin): void {
+  const differences = new Map<string, number>();
+  for (const name of new Set([...one.categories.keys(), ...other.categories.keys()])) {
+    differences.set(name, (one.categories.get(name)?.micros ?? 0) - (other.categories.get(name)?.micros ?? 0));
+  }
+  for (const [name, micros] of descending(differences, (each) => each).slice(0, differencesShown)) {
+    console.log(`  ${micros.toFixed(1).padStart(7)} µs  ${name}`);
+  }
+}
+
+const whole: ProfiledSpan = { fromMicros: 0, toMicros: Number.POSITIVE_INFINITY, answers: 1 };
+
+/** Sums up the samples of a span, without those in which the process was idle. */
+export function sumUp(file: string, { fromMicros, toMicros, answers } = whole): TimeByOrigin {
+  const { nodes, samples, timeDeltas, startTime }: Profile = JSON.parse(readFileSync(file, 'utf8'));
   const frames = new Map(nodes.map((node) => [node.id, node.callFrame]));
   const categories = new Map<string, Category>();
   let busyMicros = 0;
+  let atMicros = startTime;
   for (const [index, id] of samples.entries()) {
+    const micros = (timeDeltas[index] ?? 0) / answers;
+    atMicros += timeDeltas[index] ?? 0;
     const frame = frames.get(id);
-    if (frame === undefined || frame.functionName === '(idle)') continue;
-    const micros = timeDeltas[index] ?? 0;
+    if (frame === undefined || frame.functionName === '(idle)' || atMicros < fromMicros || atMicros > toMicros)
+      continue;
     busyMicros += micros;
     const name = categoryOf(frame);
     const category = categories.get(name) ?? { micros: 0, functions: new Map() };
@@ -58,7 +88,7 @@ function sumUp({ nodes, samples, timeDeltas }: Profile): { categories: Map<strin
       : frame.functionName || '(anonymous)';
     category.functions.set(place, (category.functions.get(place) ?? 0) + micros);
   }
-  return { categories, busyMicros };
+  return { micros: busyMicros, categories };
 }
 
 function descending<V>(entries: Map<string, V>, weight: (value: V) => number): [string, V][] {
