@@ -61,6 +61,12 @@ describe('with the keyboard alone', () => {
     expect(await focused(page)).toBe('Harbor Family Law'); // the menu closes, and the focus is where it came from
     await keyboard.press('Enter');
     await tabTo(page, 'Sign out');
+    await keyboard.press('Tab'); // an open menu would cover what has the focus now
+    expect(await page.locator('details.menu[open]').count()).toBe(0);
+    await keyboard.press('Shift+Tab');
+    expect(await focused(page)).toBe('Harbor Family Law');
+    await keyboard.press('Enter');
+    await tabTo(page, 'Sign out');
     await keyboard.press('Enter');
     await at(page, 'Sign in');
     expectQuiet(visit);

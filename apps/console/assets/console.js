@@ -122,6 +122,11 @@
     event.preventDefault();
     void askPasskey(form);
   });
+  /** @param {EventTarget | null} target */
+  function closeMenusWithout(target) {
+    for (const menu of document.querySelectorAll('details.menu[open]'))
+      if (!(target instanceof Node && menu.contains(target))) menu.removeAttribute('open');
+  }
   // A page restored by the back button is reloaded, so that its forms are new.
   addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
@@ -130,9 +135,10 @@
     const target = event.target instanceof Element ? event.target : null;
     const button = target?.closest('button[data-copy]');
     if (button instanceof HTMLButtonElement) void copy(button);
-    for (const menu of document.querySelectorAll('details.menu[open]'))
-      if (!menu.contains(target)) menu.removeAttribute('open');
+    closeMenusWithout(target);
   });
+  // An open menu would cover a focused control below it.
+  document.addEventListener('focusin', (event) => closeMenusWithout(event.target));
   document.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return;
     const open = document.querySelector('details.menu[open]');

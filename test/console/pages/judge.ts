@@ -49,6 +49,8 @@ async function judge({ page }: BrowserVisit, options: { colors: boolean }): Prom
   const wrong = await violations(page, options);
   // What is wider than the screen makes a phone's page wobble; wide tables and codes scroll by
   // themselves.
+  const posing = await page.locator('[role=button]:not(button)').count();
+  if (posing > 0) wrong.push(`${posing} elements have the role of a button and are none`);
   const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
   return (overflow as number) > 0 ? [...wrong, `the page is ${overflow} px wider than the screen`] : wrong;
 }
