@@ -146,8 +146,8 @@ async function launchTemporalServer(config: DevConfig, timed: Timed): Promise<St
 }
 
 /**
- * Stops everything on a signal. The steps of a start in progress end first; they can start no
- * further process.
+ * Stops everything on a signal. The steps of a start in progress end first; they can start no more
+ * processes.
  */
 function stopOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

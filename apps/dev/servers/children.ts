@@ -1,6 +1,6 @@
 /**
- * The processes that this one has started. A start that is interrupted leaves none, because the
- * interrupted steps can start no further one.
+ * The processes that this one has started. An interrupted start leaves none: its steps can start no
+ * more processes, and those that still run are stopped.
  */
 import { type ChildProcess, type ExecFileOptions, execFile } from 'node:child_process';
 import { promisify } from 'node:util';

@@ -86,7 +86,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
 }
 
 /**
- * Does the same, but resolves as soon as the server's process runs.
+ * Starts or adopts the same server. Resolves as soon as its process runs; `ready` of the result
+ * resolves when it answers.
  *
  * The store's file is on the command line, which identifies the process later. Temporal accepts
  * unknown settings without an error; test/worker/fairness.system.test.ts checks their effect.
