@@ -7,7 +7,7 @@ import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
-import { statusOfState, webhookStatusOf } from '#domain/webhooks/status.ts';
+import { statusOfState, type WebhookStatus, webhookStatusOf } from '#domain/webhooks/status.ts';
 import { completeCounts } from '#domain/webhooks/summary.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
@@ -239,6 +239,7 @@ const test: Command = {
   },
 };
 
+const resumed: WebhookStatus = 'Active';
 const resume: Command = {
   verb: 'resume',
   summary: 'resume a paused or suspended webhook, and send held deliveries slowly at first; sends a test event before',
@@ -259,7 +260,7 @@ const resume: Command = {
     const { deliveries } = await resumeWebhook(context.database.orm.em, request);
     return {
       json: { id: request.webhookId, state: 'active', deliveries },
-      text: `Active; ${deliveries} deliveries affected.`,
+      text: `${resumed}; ${deliveries} deliveries affected.`,
     };
   },
 };
@@ -267,7 +268,7 @@ const resume: Command = {
 /** Builds the commands that change the state; they differ in the change and in their texts. */
 function stateCommand(
   verb: 'pause' | 'park' | 'delete',
-  about: { summary: string; state: string; said: string },
+  about: { summary: string; state: string; said: WebhookStatus },
   change: (em: Context['database']['orm']['em'], request: WebhookRequest) => Promise<MovedDeliveries>,
 ): Command {
   return {
