@@ -218,6 +218,7 @@ function dynamicConfig(partitions: number): Record<string, { value: unknown }[]>
     'matching.numTaskqueueReadPartitions': [{ value: partitions }],
     'matching.numTaskqueueWritePartitions': [{ value: partitions }],
     'system.enableEagerWorkflowStart': [{ value: true }],
+    'history.visibilityProcessorMaxPollRPS': [{ value: 1 }],
   };
 }
 
