@@ -1,7 +1,7 @@
 import { Refused } from '#domain/contract/refused.ts';
 
 /** Why Temporal or a worker did not carry out a request. */
-export type WorkflowRefusal = 'temporal_away' | 'no_worker';
+type WorkflowRefusal = 'temporal_away' | 'no_worker';
 
 /**
  * A refusal of what carries workflows out: `reason` for programs, `message` a sentence for the

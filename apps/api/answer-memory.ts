@@ -83,7 +83,7 @@ export interface Read {
 }
 
 /** The ways to run a read's statement; `room` is the largest size of its answer in bytes. */
-export interface ReadStatements {
+interface ReadStatements {
   /** Runs with other reads, when the last answer was small and fast. */
   together(): Promise<AuthorizedRow | null>;
   alone(room: number): Promise<AuthorizedRow | null>;

@@ -5,7 +5,7 @@ import { authorized, authorizedInChunks } from '#domain/db/statements/authorized
 /**
  * The declaration of one read: the route, the OpenAPI operation and the one statement come from it.
  */
-export interface EndpointDeclaration {
+interface EndpointDeclaration {
   /**
    * The operation's id in the OpenAPI document, the statement's name and, after `api.`, the
    * activity log's action.

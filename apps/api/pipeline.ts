@@ -18,7 +18,7 @@ import { refusalOfDecision, refusalOfOther } from './refusals.ts';
 import type { ReadContext, ReadState, RequestContext } from './state.ts';
 
 /** What the reads need; `app.ts` opens it. */
-export interface ReadDependencies extends GateDependencies {
+interface ReadDependencies extends GateDependencies {
   endpoints: readonly Endpoint[];
   pool: Pool;
   batches: ReadBatches;

@@ -24,7 +24,7 @@ export interface ImportSource {
 }
 
 /** A document that was not imported. The message is a sentence with every problem. */
-export class SourceRefused extends StartRefused {}
+class SourceRefused extends StartRefused {}
 
 /**
  * Lists what this start imports, samples first.

@@ -15,7 +15,7 @@ export const kinds = {
  */
 export type DeliveryReplay = CustomResource<DeliveryReplaySpec, DeliveryReplayStatus>;
 
-export interface DeliveryReplaySpec {
+interface DeliveryReplaySpec {
   /** Name of the WebhookSubscription in this namespace. */
   subscription: string;
   /** The first moment of the range. It is at most 30 days ago. */
@@ -32,7 +32,7 @@ export interface DeliveryReplaySpec {
   ttlSecondsAfterFinished: number;
 }
 
-export interface DeliveryReplayStatus {
+interface DeliveryReplayStatus {
   /** Generation of the object that this status is about. */
   observedGeneration?: number;
   /** Id of the redelivery. */

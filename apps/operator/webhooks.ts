@@ -8,7 +8,7 @@ import { kinds, type WebhookSubscription } from './resources.ts';
 import { createSubscriptionController } from './webhook-subscription/controller.ts';
 import { createSecrets } from './webhook-subscription/secrets.ts';
 
-export interface WebhooksOptions {
+interface WebhooksOptions {
   apis: ReturnType<typeof createApis>;
   getRegion: GetRegion;
   /** The options of a kind's runner. */

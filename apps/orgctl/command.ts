@@ -7,7 +7,7 @@ import { WrongUse } from './refused.ts';
  * One option of a command; `value` is its placeholder in the help, null for an option without a
  * value.
  */
-export interface CommandOption {
+interface CommandOption {
   value: string | null;
   about: string;
   required?: boolean;

@@ -21,9 +21,9 @@ export class ClientGone extends Error {
  * Who holds a part of the budget, by level: `{key: '…', organization: '…'}`. Null: not known, so
  * not counted.
  */
-export type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
+type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
 
-export interface BudgetOptions<Level extends string> {
+interface BudgetOptions<Level extends string> {
   /** The most that one holder of each level may hold at a time, and the whole process. */
   limits: Readonly<Record<Level | 'pod', number>>;
   /** How many requests may wait: of one holder of the first level, and in total. */

@@ -47,7 +47,7 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
  * Why a connection was cut: the client read more slowly than the minimum throughput, an answer
  * passed its deadline, or too many requests arrived before their answers were read.
  */
-export type CutReason = 'slow' | 'deadline' | 'pipelined';
+type CutReason = 'slow' | 'deadline' | 'pipelined';
 
 /**
  * Requests of one connection that may be in progress. Node starts all that it receives at once.

@@ -2,7 +2,7 @@ import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
 
-export interface HealthDependencies {
+interface HealthDependencies {
   pool: Pool;
   /** The migration that this code needs. */
   migration: string;

@@ -11,7 +11,7 @@ import {
 } from '@opentelemetry/api';
 
 /** An ended span. Times are Unix time in ms; ids are hexadecimal, 32 digits and 16. */
-export interface RecordedSpan {
+interface RecordedSpan {
   name: string;
   kind: 'internal' | 'client';
   traceId: string;

@@ -16,7 +16,7 @@ import { openTemporal } from './relay/temporal.ts';
 import { createTemporalMetrics } from './relay/temporal-metrics.ts';
 import { createVersions, type WorkerVersion } from './relay/versions.ts';
 
-export interface DeliveriesOptions {
+interface DeliveriesOptions {
   config: WorkerConfig;
   pool: Pool;
   metrics: Metrics;

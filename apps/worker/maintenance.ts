@@ -17,7 +17,7 @@ const pausedRuns = 10;
 const statementTimeoutMs = 25_000;
 const queryTimeoutMs = 30_000;
 
-export interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
+interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
   databaseUrl: DatabaseUrl;
   everyMs?: number;
   /** Called after each run, also when steps failed. */

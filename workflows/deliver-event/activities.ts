@@ -57,7 +57,7 @@ export const internalErrorExplanation =
  * Durations of the phases in order, whole ms; null or absent when a phase was not completed or not
  * needed.
  */
-export interface AttemptTimings {
+interface AttemptTimings {
   dns?: number | null;
   connect?: number | null;
   tls?: number | null;
@@ -67,7 +67,7 @@ export interface AttemptTimings {
 }
 
 /** What the signature of an attempt covers. */
-export interface ToBeSigned {
+interface ToBeSigned {
   sealed: Buffer[];
   body: Buffer;
   /**

@@ -6,7 +6,7 @@ import { retryNow } from '../client.ts';
 import { internalErrorMessage } from '../deliver-event/activities.ts';
 import type { PageInput, RedeliveryActivities, RedeliveryKey, RedeliveryProgress } from './types.ts';
 
-export interface RedeliveryDependencies {
+interface RedeliveryDependencies {
   pool: Pool;
   /**
    * After how long without a page a redelivery counts as abandoned, and its workflow is started

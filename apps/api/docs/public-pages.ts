@@ -9,7 +9,7 @@ import { pagePolicy, referencePage } from './page.ts';
  * One public page or file. `headers` contain everything but type and length; the caller compares
  * the `ETag`.
  */
-export interface PublicPage {
+interface PublicPage {
   status: number;
   type: string;
   body: Buffer;

@@ -16,7 +16,7 @@ const BATCH_CALLS = 128;
  * Who decides: Redis for all pods together, or this pod alone because Redis is away or not
  * configured.
  */
-export type LimiterMode = 'redis' | 'pod';
+type LimiterMode = 'redis' | 'pod';
 
 /** The limiter's decision about one call. */
 export interface LimitDecision {

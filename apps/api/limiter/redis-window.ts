@@ -25,7 +25,7 @@ const SILENCE_MS = 2_000;
  */
 const PROBE = { limit: Number.MAX_SAFE_INTEGER, windowUs: 1 };
 
-export interface RedisWindowOptions {
+interface RedisWindowOptions {
   /** Read for each connection; a later connection takes only user and password from it. */
   redisUrl: () => string;
   limit: number;
@@ -44,7 +44,7 @@ export interface RedisWindowOptions {
 /**
  * The limiter's connection to Redis: one connection, one script, every answer within the timeout.
  */
-export interface RedisWindow {
+interface RedisWindow {
   /**
    * Connects. Resolves when Redis is ready, rejects when it is not within a second (it keeps
    * trying).

@@ -3,7 +3,7 @@ import { eventEnvelope, eventTypes } from '#domain/contract/events.ts';
 import * as resources from '#domain/contract/resources.ts';
 
 /** A JSON Schema (draft 2020-12) as OpenAPI 3.1 takes it. */
-export type JsonSchema = { [keyword: string]: unknown };
+type JsonSchema = { [keyword: string]: unknown };
 
 const { Members, Outcomes, Roster, SeatCounts, SeatFamilies } = resources;
 

@@ -9,7 +9,7 @@ export interface ChartSeries<Key extends string> {
 }
 
 /** One bar. `name` says its period in plain text, for its tooltip; `label` as the axis shows it. */
-export type ChartBar<Key extends string> = Readonly<Record<Key, number>> & { name: string; label: Child };
+type ChartBar<Key extends string> = Readonly<Record<Key, number>> & { name: string; label: Child };
 
 interface Chart<Key extends string> {
   /** Unique in the page. */
@@ -74,10 +74,7 @@ export function barChart<Key extends string>(chart: Chart<Key>): Html {
 }
 
 /** Returns the sums of all bars in a sentence: `12 delivered, 1 failed.` */
-export function sumsOf<Key extends string>(
-  series: readonly ChartSeries<Key>[],
-  bars: readonly ChartBar<Key>[],
-): string {
+function sumsOf<Key extends string>(series: readonly ChartSeries<Key>[], bars: readonly ChartBar<Key>[]): string {
   const sums = series.map(({ key, label }) => {
     const sum = bars.reduce((count, bar) => count + bar[key], 0);
     return `${sum.toLocaleString('en')} ${label.toLowerCase()}`;

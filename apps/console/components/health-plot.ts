@@ -5,7 +5,7 @@ import { deliveryStateLabel } from './status.ts';
 import { time, utcDay, utcTime } from './time.ts';
 
 /** The outcomes of events, from the axis upward. */
-export const healthSeries: readonly ChartSeries<'atOnce' | 'afterRetries' | 'open' | 'failed' | 'cancelled'>[] = [
+const healthSeries: readonly ChartSeries<'atOnce' | 'afterRetries' | 'open' | 'failed' | 'cancelled'>[] = [
   { key: 'atOnce', label: 'Delivered on first attempt', tone: 'good' },
   { key: 'afterRetries', label: 'Delivered after retries', tone: 'late' },
   { key: 'open', label: deliveryStateLabel('waiting'), tone: 'open' },

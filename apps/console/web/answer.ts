@@ -31,7 +31,7 @@ export interface Page extends CookieChanges {
 }
 
 /** A redirect to another path of the console, after a change. */
-export interface Redirect extends CookieChanges {
+interface Redirect extends CookieChanges {
   kind: 'redirect';
   to: string;
   /** A sentence that the next page shows. */

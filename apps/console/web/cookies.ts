@@ -19,7 +19,7 @@ const kinds = {
   flash: '__Host-org-api-flash',
 } as const;
 
-export type CookieKind = keyof typeof kinds;
+type CookieKind = keyof typeof kinds;
 
 /**
  * Returns the name of a cookie. Cookies know no ports, so on localhost, where each region's console

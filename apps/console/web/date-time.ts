@@ -1,5 +1,5 @@
 /** The value of a `datetime-local` field: a date and time without a zone. */
-export const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
+const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
 
 /** A time zone's name, as browsers know them. */
 export const timeZonePattern = /^[\w+/-]{1,64}$/;

@@ -25,7 +25,7 @@ export interface RouteState extends ConsoleState {
 }
 
 /** A form as it was sent. */
-export interface SentForm {
+interface SentForm {
   fields: URLSearchParams;
   /** The fields that the route's schema names. */
   values: FormValues;

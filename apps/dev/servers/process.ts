@@ -33,7 +33,7 @@ export interface Account {
  * A child process of org-api. `exited` resolves once with a description of how it ended, and never
  * rejects.
  */
-export interface Detached {
+interface Detached {
   pid: number;
   exited: Promise<string>;
   hasExited(): boolean;

@@ -26,7 +26,7 @@ import {
 } from './process.ts';
 
 /** A Redis that answers. `version` is what the program prints, for example `7.0.15`. */
-export interface RunningRedis {
+interface RunningRedis {
   url: string;
   port: number;
   version: string;

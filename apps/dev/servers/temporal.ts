@@ -16,7 +16,7 @@ import {
 import { getTemporalProgram } from './temporal-program.ts';
 
 /** A Temporal development server that answers. */
-export interface RunningTemporal {
+interface RunningTemporal {
   /** `host:port` of its gRPC frontend. */
   address: string;
   /** Base URL of its web UI; null when started without it. */
@@ -27,7 +27,7 @@ export interface RunningTemporal {
 }
 
 /** A Temporal development server that runs. `ready` resolves when it answers. */
-export interface LaunchedTemporal extends RunningTemporal {
+interface LaunchedTemporal extends RunningTemporal {
   /** Rejects with ServerUnavailableError when the server ends, or does not answer in a minute. */
   ready: Promise<void>;
 }

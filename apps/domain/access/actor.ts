@@ -6,7 +6,7 @@ import { consoleAccess, isConfirmed } from './console-access.ts';
 import { OrganizationRefused } from './organization-refused.ts';
 
 /** A permission that a change of members, roles or seats requires; each change names its own. */
-export type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';
+type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';
 
 /**
  * The caller of a change, and what they can grant. An operator has direct access to the database,

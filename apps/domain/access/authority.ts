@@ -19,7 +19,7 @@ export interface ClusterObject {
 }
 
 /** The caller of an activity row. `managedBy`: the name of a cluster object, or null. */
-export interface Asker {
+interface Asker {
   personId: string | null;
   address: string | null;
   managedBy: string | null;

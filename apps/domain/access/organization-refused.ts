@@ -1,7 +1,7 @@
 import { Refused } from '../contract/refused.ts';
 
 /** Why a change of an organization's members, roles, seats or access was refused. */
-export type OrganizationRefusal =
+type OrganizationRefusal =
   | 'may_not_manage_members'
   | 'may_not_manage_roles'
   | 'may_not_manage_seats'

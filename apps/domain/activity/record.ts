@@ -5,7 +5,7 @@ import { runStatement, sql } from '../db/statement.ts';
  * An entry of the activity log other than a read. `personId` null: an operator. `detail` contains
  * ids and key prefixes, never a key.
  */
-export interface ActivityLine {
+interface ActivityLine {
   organizationId: string;
   personId: string | null;
   keyId?: string | null;

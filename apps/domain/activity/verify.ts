@@ -15,7 +15,7 @@ import {
  * A position where the log differs from its chain. `place` and `lineId` are null when there is
  * none.
  */
-export interface ActivityFault {
+interface ActivityFault {
   organizationId: string;
   /** `YYYY-MM`, UTC. */
   month: string;
@@ -25,7 +25,7 @@ export interface ActivityFault {
 }
 
 /** What `verifyActivity` checked, and the first faults of each chain. */
-export interface ActivityVerification {
+interface ActivityVerification {
   chains: number;
   lines: number;
   anchors: number;

@@ -25,7 +25,7 @@ export const urlNow = (url: DatabaseUrl): string => (typeof url === 'string' ? u
 /** The longest life of a connection, so that a login that is being replaced is soon unused. */
 const lifetimeSeconds = 600;
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** A `postgresql://` URL of one login. */
   url: DatabaseUrl;
   /** Shown in `pg_stat_activity`. */

@@ -24,7 +24,7 @@ const lockRestMs = 5_000;
 const lockTries = 30;
 const lockNotAvailable = '55P03';
 
-export interface MigrateOptions {
+interface MigrateOptions {
   /** URL of the database's owner, which may create roles, schemas and tables. */
   ownerUrl: string;
   /** One login per app; each is created or brought up to date, with its password and rights. */
@@ -39,7 +39,7 @@ export interface MigrateOptions {
   migrations?: readonly NamedMigration[];
 }
 
-export interface Migrated {
+interface Migrated {
   /** Names of the migrations that the call applied, in order. */
   applied: string[];
   /** Contract migrations that it left pending, in order. */

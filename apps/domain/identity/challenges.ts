@@ -8,7 +8,7 @@ import { IdentityRefused } from './refused.ts';
  * only once, and in time.
  */
 
-export type PasskeyPurpose = 'passkey_setup' | 'passkey_use';
+type PasskeyPurpose = 'passkey_setup' | 'passkey_use';
 
 /**
  * Stores the challenge of a session's passkeys. The last five for a purpose stay valid, because

@@ -35,7 +35,7 @@ import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
  * checks all of it again when the link is used.
  */
 
-export interface CreateEnrolment {
+interface CreateEnrolment {
   organizationId: string;
   /** The address of a member of the organization, or of a new person. */
   email: string;

@@ -6,7 +6,7 @@ import type { StoredPasskey } from './passkey.ts';
 import { IdentityRefused } from './refused.ts';
 
 /** A passkey's row. */
-export interface PasskeyRow extends StoredPasskey {
+interface PasskeyRow extends StoredPasskey {
   id: string;
 }
 

@@ -21,7 +21,7 @@ import { endSessions } from './sessions.ts';
  * The person who signs in with an address. `memberships`: all that they have not left, by
  * organization name. `sessions`: the number of those that have not ended.
  */
-export interface SignInDetails {
+interface SignInDetails {
   personId: string;
   email: string;
   createdAt: Date;
@@ -33,7 +33,7 @@ export interface SignInDetails {
  * `confirmed`: whether the organization has confirmed the sign-in; an active member can enter it
  * only then.
  */
-export interface SignInMembership {
+interface SignInMembership {
   organizationId: string;
   organizationName: string;
   name: string;

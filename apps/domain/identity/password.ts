@@ -37,7 +37,7 @@ const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes}
  * What passwords are hashed for. Each purpose has a queue of its own, so that none delays the
  * others: sign-ins are bounded before (sign-in-limiter.ts), the other two run one hash at a time.
  */
-export type HashPurpose = 'sign_in' | 'change' | 'enrolment';
+type HashPurpose = 'sign_in' | 'change' | 'enrolment';
 
 /**
  * Concurrent hashes of this process, for all purposes: one core stays free for pages, and one of

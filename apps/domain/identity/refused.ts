@@ -1,7 +1,7 @@
 import { Refused } from '../contract/refused.ts';
 
 /** Why signing in, enrolling or a change of one's own sign-in was refused. */
-export type IdentityRefusal =
+type IdentityRefusal =
   | 'wrong_credentials'
   | 'too_many_attempts'
   | 'busy'

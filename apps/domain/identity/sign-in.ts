@@ -15,7 +15,7 @@ import type { FactorKind, Visitor } from './types.ts';
  * The result of the first step: the session can only verify a second factor. `factors` are the
  * kinds that the person has.
  */
-export interface PasswordStep {
+interface PasswordStep {
   token: string;
   personId: string;
   factors: FactorKind[];

@@ -33,7 +33,7 @@ export interface FactorSettings {
 }
 
 /** `password_passed` may only become `full`, with a second factor. */
-export type SessionState = 'password_passed' | 'full';
+type SessionState = 'password_passed' | 'full';
 
 /** An organization that is open to the person of a session. */
 export interface SessionMembership {

@@ -1,7 +1,7 @@
 import { firstWaitSeconds, longestWaitSeconds } from './limits.ts';
 
 /** A limit of failures, with the failures that count towards it. */
-export interface FailureLimit {
+interface FailureLimit {
   /** Failures from which each attempt waits for the one before it. */
   limit: number;
   /** How long a failure counts. */

@@ -1,7 +1,7 @@
 import { Refused } from '../contract/refused.ts';
 
 /** Why a key was not created, rotated, revoked or found. */
-export type KeyRefusal =
+type KeyRefusal =
   | 'not_an_active_member'
   | 'may_not_manage_keys'
   | 'scope_not_held'

@@ -175,7 +175,7 @@ export async function listCallers(pool: Pool, organizationId: string, keyId: str
 }
 
 /** A role of a key's creator. */
-export interface MakerRole {
+interface MakerRole {
   id: string;
   name: string;
 }

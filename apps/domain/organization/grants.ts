@@ -19,7 +19,7 @@ import { noSuchGrant } from './seats.ts';
  */
 
 /** A client access, and the caller. */
-export interface GrantRequest {
+interface GrantRequest {
   organizationId: string;
   grantId: string;
   by: Authority;

@@ -20,7 +20,7 @@ import { getRole } from './roles.ts';
  * does (`org.roles.manage` is for what a role is). The caller must hold all that an assigned role
  * gives, and only an owner assigns or removes the role of owners.
  */
-export interface MemberRoleRequest extends MemberRequest {
+interface MemberRoleRequest extends MemberRequest {
   roleId: string;
 }
 

@@ -6,7 +6,7 @@ import { type SealedTable, sealedKinds } from './kinds.ts';
  * How many rows of a table are sealed with one version of the keys; null: a form that this release
  * cannot read.
  */
-export interface SealedCount {
+interface SealedCount {
   table: SealedTable;
   version: number | null;
   rows: number;

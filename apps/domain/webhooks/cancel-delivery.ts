@@ -7,7 +7,7 @@ import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { WebhookRefused } from './refused.ts';
 
 /** A cancelled delivery. */
-export interface CancelledDelivery {
+interface CancelledDelivery {
   /** The current round: when `started`, its workflow may run and has to end. */
   round: number;
   started: boolean;

@@ -12,14 +12,14 @@ export type CapturedHeaders = Record<string, string | readonly string[] | undefi
 export type Read<T> = { value: T } | { problem: string };
 
 /** `Service-Signature`. */
-export interface ServiceSignature {
+interface ServiceSignature {
   timestampSeconds: number;
   /** 32 bytes each, in the header's order. */
   macs: Buffer[];
 }
 
 /** `webhook-id`, `webhook-timestamp` and `webhook-signature` together. */
-export interface StandardSignature extends ServiceSignature {
+interface StandardSignature extends ServiceSignature {
   id: string;
 }
 

@@ -33,7 +33,7 @@ export interface WebhookSettings {
 }
 
 /** A new webhook. `secret` is its signing secret: show it once, store it nowhere. */
-export interface CreatedWebhook {
+interface CreatedWebhook {
   id: string;
   secret: string;
 }

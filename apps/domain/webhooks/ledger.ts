@@ -44,7 +44,7 @@ export interface Ledger {
 }
 
 /** Something that does not add up, for operators. Ids only. */
-export interface LedgerFault {
+interface LedgerFault {
   /**
    * An event with other deliveries than it counted; a settled delivery without the proof of its
    * state; an organization with other events than changes; a webhook with other numbered deliveries

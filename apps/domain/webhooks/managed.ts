@@ -47,7 +47,7 @@ export async function findManagedWebhook(em: EntityManager, objectUid: string): 
 }
 
 /** The newest signing secret of a webhook. Publish it only where its receiver reads it. */
-export interface NewestSecret {
+interface NewestSecret {
   id: string;
   secret: string;
 }

@@ -3,7 +3,7 @@ import { lockWebhookSql, recordSignatureResultSql } from '../db/statements/signa
 import type { SignatureResult } from './signature-result.ts';
 
 /** A webhook as it was when its receiver was checked. */
-export interface CheckedWebhook {
+interface CheckedWebhook {
   organizationId: string;
   webhookId: string;
   url: string;

@@ -13,7 +13,7 @@ import { oldestRedeliverable } from './redeliver.ts';
 import type { RedeliveryState } from './redeliveries.ts';
 
 /** Which page of which redelivery is to be carried out. */
-export interface PageRequest {
+interface PageRequest {
   organizationId: string;
   redeliveryId: string;
   /** How many pages are done already, as far as the caller knows. */
@@ -36,7 +36,7 @@ export interface RedeliveryProgress {
  * What a page leaves to do: `unnotified` are events whose running workflows are to be notified, and then
  * `recordNotified` goes on.
  */
-export interface PageLeft {
+interface PageLeft {
   webhookId: string;
   progress: RedeliveryProgress;
   unnotified: string[];

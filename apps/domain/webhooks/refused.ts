@@ -1,7 +1,7 @@
 import { Refused } from '../contract/refused.ts';
 
 /** Why a webhook or one of its deliveries was not changed or shown. */
-export type WebhookRefusal =
+type WebhookRefusal =
   | 'may_not_manage_webhooks'
   | 'no_such_organization'
   | 'no_such_webhook'

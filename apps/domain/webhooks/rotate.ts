@@ -11,7 +11,7 @@ import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
 
-export interface RotateSecret extends WebhookRequest {
+interface RotateSecret extends WebhookRequest {
   /** How long the current secrets sign beside the new one: 0 to 7 days, 24 hours by default. */
   overlapSeconds?: number;
   /** The next secret; a new one when it is left out. */
@@ -22,7 +22,7 @@ export interface RotateSecret extends WebhookRequest {
  * The new signing secret: show it once, store it nowhere. From `previousValidUntil` (UTC) it signs
  * alone.
  */
-export interface RotatedSecret {
+interface RotatedSecret {
   id: string;
   secret: string;
   previousValidUntil: string;

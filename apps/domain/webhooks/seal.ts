@@ -8,7 +8,7 @@ import { type SealingKey, type SealingKeys, seal, sealedVersion, UnsealError, un
 export type { SealingKey, SealingKeys };
 
 /** The row of a secret: its ids, UUIDs. */
-export interface SecretOwner {
+interface SecretOwner {
   organizationId: string;
   webhookId: string;
 }

@@ -46,7 +46,7 @@ export const noCounts: WebhookCounts<object> = { columns: sql``, source: sql`` }
  * Deliveries by state. Open ones are counted completely, settled ones for events of the last 30
  * days, which can be sent again.
  */
-export interface DeliveryCounts {
+interface DeliveryCounts {
   deliveries: Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
 }
 
@@ -75,7 +75,7 @@ export function completeCounts(now: Date): WebhookCounts<DeliveryCounts> {
 }
 
 /** Counts for a page, each bounded: they take as long with a million deliveries as with ten. */
-export interface PageCounts {
+interface PageCounts {
   /** Of the events of the last 24 hours, the newest 500 at most. */
   day: HealthCounts;
   /** Open deliveries, counted up to `openCountedTo`. */

@@ -108,7 +108,7 @@ async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: 
  * The outcome of a test event, as its activity row holds it: it is no delivery, and is in no list
  * of deliveries.
  */
-export interface TestOutcome {
+interface TestOutcome {
   eventType: string;
   eventId: string;
   delivered: boolean;

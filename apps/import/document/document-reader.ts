@@ -23,7 +23,7 @@ export interface Item<Kind extends string = string> {
   value: unknown;
 }
 
-export interface DocumentReader {
+interface DocumentReader {
   accept(token: Token): void;
   /** Whether the outermost value has ended. */
   readonly complete: boolean;

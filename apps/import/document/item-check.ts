@@ -5,7 +5,7 @@ import { keyPath } from './problems.ts';
 /**
  * The result of checking one object: its valid fields, and its problems by path below the object.
  */
-export interface CheckedItem {
+interface CheckedItem {
   value: Record<string, unknown>;
   problems: { path: string; problem: string }[];
 }

@@ -16,7 +16,7 @@ const pieceBytes = 64 * 1024;
 export const itemSizeMax = 1024 * 1024;
 
 /** One piece of a file. `blank`: it contains only white space. */
-export interface Piece {
+interface Piece {
   tokens: Token[];
   bytes: number;
   blank: boolean;

@@ -8,12 +8,12 @@ import { type Progress, readingProgress } from './progress.ts';
 import type { Staging } from './staging.ts';
 
 /** The document's own fields; a wrong field is absent and among the problems. */
-export interface DocumentHead {
+interface DocumentHead {
   region?: Region;
   asOf?: string;
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   source: Bytes;
   staging: Staging;
   problems: ProblemList;

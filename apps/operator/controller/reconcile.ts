@@ -12,7 +12,7 @@ import {
   type Report,
 } from './contract.ts';
 
-export interface ReconcileOptions {
+interface ReconcileOptions {
   controller: AnyController;
   api: CustomObjectsApi;
   recordEvent: RecordEvent;

@@ -5,7 +5,7 @@ import type { AnyController, CustomResource } from './contract.ts';
 import { reconcile } from './reconcile.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
-export interface RunnerOptions {
+interface RunnerOptions {
   controller: AnyController;
   kubeConfig: KubeConfig;
   api: CustomObjectsApi;

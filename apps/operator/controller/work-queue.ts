@@ -1,4 +1,4 @@
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   /** Does the work of one key. What it throws makes the key wait and come again. */
   run: (key: string, signal: AbortSignal) => Promise<void>;
   /** Keys that are worked on at once. */

@@ -12,7 +12,7 @@ import { explainRefusals, type GetRegion, type RegionAccess } from '../region-ac
 import { type DeliveryReplay, kinds, type WebhookSubscription } from '../resources.ts';
 import { type ObservedReplay, planReplay, type ReplayAction, replayFinalizer, reportReplay } from './plan.ts';
 
-export interface ReplayDependencies {
+interface ReplayDependencies {
   api: CustomObjectsApi;
   getRegion: GetRegion;
   /** Returns a WebhookSubscription of the namespace from memory. */

@@ -48,7 +48,7 @@ export function createApis(options: {
 }
 
 /** Of `/apis/g/v1/namespaces/n/regions/region/status`: `regions/status`. */
-export function resourceOf(url: string): string {
+function resourceOf(url: string): string {
   const parts = new URL(url, 'http://server').pathname.split('/').filter(Boolean);
   const rest = parts.slice(parts[0] === 'api' ? 2 : 3);
   const [plural = 'discovery', , subresource] = rest[0] === 'namespaces' && rest.length > 2 ? rest.slice(2) : rest;

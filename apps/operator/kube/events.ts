@@ -1,7 +1,7 @@
 import { type EventsV1Api, V1MicroTime } from '@kubernetes/client-node';
 import type { CustomResource, Note } from '../controller/contract.ts';
 
-export interface EventsOptions {
+interface EventsOptions {
   api: EventsV1Api;
   /** Name of this process, for example its pod's. */
   identity: string;

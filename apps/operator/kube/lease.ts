@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CoordinationV1Api, type V1Lease, V1MicroTime } from '@kubernetes/client-node';
 import { statusOf } from './client.ts';
 
-export interface LeaseOptions {
+interface LeaseOptions {
   api: CoordinationV1Api;
   namespace: string;
   name: string;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type KubeConfig, Watch } from '@kubernetes/client-node';
 import type { CustomResource, ResourceKind } from '../controller/contract.ts';
 
-export interface WatchOptions {
+interface WatchOptions {
   kubeConfig: KubeConfig;
   /** Of group `''`: a core kind. */
   kind: ResourceKind;

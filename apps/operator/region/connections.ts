@@ -10,7 +10,7 @@ import { statusOf } from '../kube/client.ts';
 import type { Region } from '../resources.ts';
 
 /** A key of a Secret, as specs name it. */
-export interface SecretRef {
+interface SecretRef {
   name: string;
   key: string;
 }

@@ -15,7 +15,7 @@ import { type ObservedNamespace, readNamespace } from './temporal-namespace.ts';
 import { readWorkers, type Workers } from './workers.ts';
 
 /** Something that could not be read, and why. */
-export type Unreadable = Failure;
+type Unreadable = Failure;
 
 /** What was found of a region. A part that could not be read says why; the others are still shown. */
 export interface ObservedRegion {

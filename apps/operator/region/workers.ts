@@ -1,7 +1,7 @@
 import type { WorkflowService } from '@temporalio/client';
 
 /** A build of the workers, as Temporal knows it. */
-export interface WorkerBuild {
+interface WorkerBuild {
   buildId: string;
   state: 'Current' | 'Ramping' | 'Draining' | 'Drained' | 'Inactive';
 }

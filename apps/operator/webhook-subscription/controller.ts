@@ -21,7 +21,7 @@ import {
 import { reportSubscription } from './report.ts';
 import type { Secrets } from './secrets.ts';
 
-export interface SubscriptionDependencies {
+interface SubscriptionDependencies {
   api: CustomObjectsApi;
   secrets: Pick<Secrets, 'find' | 'publish'>;
   getRegion: GetRegion;

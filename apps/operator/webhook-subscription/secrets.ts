@@ -6,13 +6,13 @@ import { watchObjects } from '../kube/watch.ts';
 import type { WebhookSubscription } from '../resources.ts';
 
 /** Of every Secret that the operator publishes or reads for a webhook. */
-export const secretLabel = 'orgapi.dev/webhook-secret';
+const secretLabel = 'orgapi.dev/webhook-secret';
 /** Id of the subscription that published a Secret. */
 const ownerAnnotation = 'orgapi.dev/subscription-uid';
 /** Key of a published Secret. */
 const publishedKey = 'secret';
 
-export interface SecretsOptions {
+interface SecretsOptions {
   kubeConfig: KubeConfig;
   core: CoreV1Api;
   objects: KubernetesObjectApi;
@@ -25,7 +25,7 @@ export interface SecretsOptions {
 }
 
 /** A Secret as a subscription compares it. */
-export interface PublishedSecret {
+interface PublishedSecret {
   /** The subscription that published it; null: none. */
   ownerUid: string | null;
   /** Whether it is deleted with its subscription. */

@@ -1,7 +1,7 @@
 import type { CapturedHeaders } from '#domain/webhooks/captured-headers.ts';
 
 /** A captured request: the parts that are signed, byte for byte. */
-export interface Capture {
+interface Capture {
   headers: CapturedHeaders;
   body: Buffer;
 }

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { readSettings, withoutLineEnd } from './read.ts';
 
 /** Reports changes of followed settings: names and reasons, never values. */
-export interface FollowReport {
+interface FollowReport {
   onChanged: (name: string) => void;
   /** Called once for each new value that is refused; the old value stays in use. */
   onRefused: (name: string, reason: string) => void;
@@ -23,7 +23,7 @@ export interface FollowedSettings<V> {
  * Returns why a new value cannot replace the old one in a running app, as the end of a sentence, or
  * null when it can.
  */
-export type MayReplace = (old: string, next: string) => string | null;
+type MayReplace = (old: string, next: string) => string | null;
 
 /**
  * Reads the settings of a schema, and follows those of `names` whose values come from files

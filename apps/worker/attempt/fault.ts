@@ -2,7 +2,7 @@ import type { Cause, FailureCause } from './outcome.ts';
 import type { HasRoute } from './route.ts';
 
 /** The phase of an attempt in which its connection ended. */
-export type Phase = 'connect' | 'tls' | 'answer';
+type Phase = 'connect' | 'tls' | 'answer';
 
 const ownCodes: Readonly<Record<string, FailureCause>> = {
   ENETUNREACH: 'network_unreachable',

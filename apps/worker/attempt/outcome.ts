@@ -5,7 +5,7 @@ import { internalErrorExplanation } from '#workflows/deliver-event/activities.ts
  * `refused`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything but
  * a 2xx status line in time. Both count as an attempt unless `isInternalError`.
  */
-export type OutcomeKind = 'delivered' | 'refused' | 'failed';
+type OutcomeKind = 'delivered' | 'refused' | 'failed';
 
 /**
  * Whole milliseconds. Each is the duration of its phase, null when it was not completed; `dns` is

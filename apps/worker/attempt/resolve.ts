@@ -6,7 +6,7 @@ import type { FailureCause } from './outcome.ts';
  * aborts, and never throws.
  */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;
-export type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: FailureCause };
+type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: FailureCause };
 
 /** Two tries of 1.5 s leave 7 s of the attempt's 10 s to the receiver. */
 const tryTimeoutMs = 1_500;

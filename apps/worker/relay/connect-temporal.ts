@@ -3,7 +3,7 @@ import { NativeConnection } from '@temporalio/worker';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions, describeAway, describeRefusal, isRefusal, refuses } from '#workflows/connection.ts';
 
-export interface ConnectOptions {
+interface ConnectOptions {
   server: TemporalServer;
   /** Ends the attempts to connect. */
   signal: AbortSignal;

@@ -24,7 +24,7 @@ export interface QueueState {
   backlogAgeMs: number;
 }
 
-export interface ProgressLimits {
+interface ProgressLimits {
   /** The attempt of a workflow task from which it counts as failing each time. */
   failingFromAttempt: number;
   /** How much older than its queue's backlog a scheduled task must be. */

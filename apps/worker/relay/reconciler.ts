@@ -18,7 +18,7 @@ type Overdue = Round & { dueAt: string; dueAtMs: number; nowMs: number };
 const nil = '00000000-0000-0000-0000-000000000000';
 const beforeAll = { organizationId: nil, webhookId: nil, dueAt: '-infinity', eventId: nil };
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   pool: Pool;
   /** Returns the state of the round's workflow; rejects when Temporal does not answer. */
   getStatus: (delivery: Round, nowMs: number) => Promise<WorkflowStatus>;

@@ -14,7 +14,7 @@ import {
 import { failingFromAttempt, getWorkflowStatus } from './progress.ts';
 
 /** A redelivery to start, or to start again after its number of pages. */
-export type ClaimedRedelivery = RedeliveryKey & {
+type ClaimedRedelivery = RedeliveryKey & {
   page: number;
   /** Deliveries in a second; null for the worker's own rate. */
   perSecond: number | null;
@@ -22,7 +22,7 @@ export type ClaimedRedelivery = RedeliveryKey & {
   nowMs: number;
 };
 
-export interface RedeliveryStarterOptions {
+interface RedeliveryStarterOptions {
   pool: Pool;
   /**
    * Starts a redelivery's workflow. Resolves also when it already runs; rejects when Temporal does

@@ -22,7 +22,7 @@ export interface StartTimes extends ClaimTimes {
   startedAtMs: number;
 }
 
-export interface RelayOptions {
+interface RelayOptions {
   pool: Pool;
   /** Starts a delivery's workflow. Resolves also when it already runs. */
   startWorkflow: (delivery: ClaimedDelivery) => Promise<void>;

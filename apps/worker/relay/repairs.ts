@@ -11,7 +11,7 @@ import type { OpenTemporal } from './temporal.ts';
  */
 const runsPerOverdue = 4;
 
-export interface RepairsOptions {
+interface RepairsOptions {
   pool: Pool;
   temporal: Pick<OpenTemporal, 'getStatus' | 'retryNow' | 'terminate' | 'cancel' | 'listRunning'>;
   /**

@@ -6,7 +6,7 @@ import type { ReplayResult } from '#workflows/rollout/types.ts';
 const replayedTypes = ['deliverEvent', 'redeliver'] as const;
 const longestError = 300;
 
-export interface ReplaySampleOptions {
+interface ReplaySampleOptions {
   client: Client;
   /** The workflow code that replays. */
   workflowBundle: WorkflowBundleWithSourceMap;

@@ -7,7 +7,7 @@ export interface HeldDelivery {
 }
 
 /** How many more deliveries of prompt and of slow webhooks may be claimed. */
-export interface Room {
+interface Room {
   prompt: number;
   slow: number;
 }
@@ -36,7 +36,7 @@ const lastStartWeight = 0.2;
 /** The expected duration of a start before the first one, in milliseconds. */
 const expectedStartMs = 50;
 
-export interface StartQueueOptions {
+interface StartQueueOptions {
   /** Never rejects. */
   start: (held: HeldDelivery) => Promise<void>;
   /** How long a claim lasts, in milliseconds. */

@@ -12,7 +12,7 @@ export interface WorkerVersion {
   buildId: string;
 }
 
-export interface VersionsOptions {
+interface VersionsOptions {
   service: NativeConnection['workflowService'];
   /** Runs a call and fails it after a few seconds. */
   withinDeadline?: <T>(call: () => Promise<T>) => Promise<T>;

@@ -52,7 +52,7 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
 }
 
 /** Draws the counts of seats. */
-export function countsSection({ total, used, free, paid, invoiced }: SeatCounts): Html {
+function countsSection({ total, used, free, paid, invoiced }: SeatCounts): Html {
   const number = (count: number) => count.toLocaleString('en');
   const sources = [
     paid > 0 && `${number(paid)} by subscription`,

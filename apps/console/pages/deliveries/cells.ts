@@ -102,7 +102,7 @@ const units = [
 ] as const;
 
 /** Returns a time ahead in its two largest units: `in 4 min 12 s`. */
-export function formatDelay(ms: number): string {
+function formatDelay(ms: number): string {
   let left = Math.ceil(ms / 1_000);
   const parts: string[] = [];
   for (const [unit, size] of units) {

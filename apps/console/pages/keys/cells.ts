@@ -38,7 +38,7 @@ export function isUnused({ lastUsedAt, createdAt, state }: KeyUsage, now: Date):
   return state === 'live' && now.getTime() - (lastUsedAt ?? createdAt).getTime() > unusedDays * dayMs;
 }
 
-export const usesText = (uses: number): string =>
+const usesText = (uses: number): string =>
   uses > usesCounted ? `More than ${usesCounted.toLocaleString('en')}` : uses.toLocaleString('en');
 
 /** Returns the day on which a key expires, for lists. */

@@ -16,7 +16,7 @@ export const statusMeaning: Record<MemberStatus, string> = {
 };
 
 /** Returns roles, one per line. */
-export function roleList(roles: readonly HeldRole[]): Html {
+function roleList(roles: readonly HeldRole[]): Html {
   if (roles.length === 0) return html`<span class="quiet">–</span>`;
   return html`<ul class="plain-list">${roles.map(({ name }) => html`<li>${displayName(name)}</li>`)}</ul>`;
 }

@@ -14,7 +14,7 @@ const managing: Record<Exclude<Permission, (typeof scopes)[number]>, string> = {
 };
 
 /** Describes a permission. Scopes read, in the console and through API keys. */
-export function meaningOf(permission: Permission): string {
+function meaningOf(permission: Permission): string {
   if (!isScope(permission)) return managing[permission];
   return `Read ${operationsOfScope[permission].map((operation) => reads[operation] ?? operation).join(' and ')}`;
 }

@@ -10,7 +10,7 @@ const pages = [
   { key: 'settings', label: 'Settings', path: '?tab=settings' },
 ] as const;
 
-export type WebhookTab = (typeof pages)[number]['key'];
+type WebhookTab = (typeof pages)[number]['key'];
 
 /** Draws the tabs of a webhook. */
 export const webhookTabs = (visit: MemberVisit, here: WebhookTab): Html =>

@@ -4,7 +4,7 @@ import type { Migration } from '@mikro-orm/migrations';
  * An index of a table that is filled while partners read. `on` follows the table's name, for
  * example `(organization_id, at desc)`.
  */
-export interface FilledIndex {
+interface FilledIndex {
   table: string;
   name: string;
   on: string;

@@ -38,7 +38,7 @@ export const redeliverOneSql = /* sql */ `
 const hasFailed = /* sql */ `(s.state = 'exhausted' or s.state = 'waiting' and s.attempts > 0)`;
 
 /** One delivery that was sent again. */
-export interface RedeliveredRow {
+interface RedeliveredRow {
   eventId: string;
   round: number;
   /** Whether its workflow of that round runs and has to be notified. */

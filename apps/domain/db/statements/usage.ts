@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 
 /** How many of an organization's newest calls the page of usage counts at most. */
-export const usageLooksAt = 100_000;
+const usageLooksAt = 100_000;
 
 /** The periods of the page: so many bars, of an hour or a day. */
 export const usageSpans = {

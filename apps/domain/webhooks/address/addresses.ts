@@ -7,7 +7,7 @@ import { BlockList, isIP, isIPv4 } from 'node:net';
 export type AllowList = BlockList;
 
 /** `allowed`: the operator named the address, so plain http to it is permitted too. */
-export type AddressJudgement = { ok: true; allowed: boolean } | { ok: false; cause: 'address_not_public' };
+type AddressJudgement = { ok: true; allowed: boolean } | { ok: false; cause: 'address_not_public' };
 
 const notPublicIPv4 = blocks('ipv4', [
   ['0.0.0.0', 8],
