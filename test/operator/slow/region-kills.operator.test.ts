@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BatchV1Api, CustomObjectsApi } from '@kubernetes/client-node';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
@@ -298,8 +299,9 @@ async function setup(secrets: Record<string, string> = {}) {
           WORKER_ROLLOUT: 'operator',
         }),
       ),
-    /** The runs of the rollout workflow that Temporal has. */
+    /** The runs of the rollout workflow that Temporal has. It lists a run up to a second late. */
     async countRollouts(): Promise<number> {
+      await sleep(2_000);
       const client = new Client({ connection: temporal, namespace: temporalNamespace });
       const query = `WorkflowId = '${rolloutWorkflowId(deployment)}'`;
       return (await Array.fromAsync(client.workflow.list({ query }))).length;
