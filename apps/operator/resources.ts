@@ -15,7 +15,7 @@ export const kinds = {
  */
 export type DeliveryReplay = CustomResource<DeliveryReplaySpec, DeliveryReplayStatus>;
 
-interface DeliveryReplaySpec {
+export interface DeliveryReplaySpec {
   /** Name of the WebhookSubscription in this namespace. */
   subscription: string;
   /** The first moment of the range. It is at most 30 days ago. */
@@ -32,7 +32,7 @@ interface DeliveryReplaySpec {
   ttlSecondsAfterFinished: number;
 }
 
-interface DeliveryReplayStatus {
+export interface DeliveryReplayStatus {
   /** Generation of the object that this status is about. */
   observedGeneration?: number;
   /** Id of the redelivery. */
