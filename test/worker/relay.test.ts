@@ -9,14 +9,13 @@ const patient = { timeout: 20_000, interval: 20 };
 /** Longer than the test, so that no lease expires in it. */
 const leaseSeconds = 3_600;
 
-// Regression: a relay that was stopping first started all that it had claimed, and was killed
-// meanwhile.
+// Regression: a relay that was stopping first started all its claims, and was killed meanwhile.
 describe('a relay that stops', () => {
   it('finishes the start in progress, and releases the rest to the next claim', async () => {
     const { openRelay, rows } = await arrange();
     const leaving = await openRelay({ isHeld: true });
     await vi.waitFor(() => expect(leaving.claimed).toBe(30), patient);
-    await vi.waitFor(() => expect(leaving.begun).toHaveLength(16), patient); // so many starts at once
+    await vi.waitFor(() => expect(leaving.begun).toHaveLength(16), patient); // maximum number of concurrent starts
 
     let stopped = false;
     const stopping = leaving.relay.stop().then(() => {
@@ -97,7 +96,7 @@ describe('a relay whose starts fail', () => {
         if (!isBack) throw away;
       },
     });
-    await vi.waitFor(() => expect(begun.length).toBeGreaterThan(18), patient); // 16 at once, and some that asked
+    await vi.waitFor(() => expect(begun.length).toBeGreaterThan(18), patient);
     expect(errors).toHaveLength(1); // reported once
     const held = 'select count(*)::integer as held from delivery where claimed';
     await vi.waitFor(async () => expect(await rows(held)).toEqual([{ held: 0 }]), patient);
@@ -177,7 +176,9 @@ describe('a relay with more waiting webhooks than one claim covers', () => {
   });
 });
 
-/** Thirty organizations with twenty webhooks each: one slot and two deliveries for every webhook. */
+/**
+ * Thirty organizations with twenty webhooks each: one slot and two deliveries for every webhook.
+ */
 const insertWaitingWebhooksSql = `
   with organizations as (
     insert into organization (id, name, slug, kind, status)
@@ -207,7 +208,7 @@ interface OpenOptions {
   claimEveryMs?: number;
 }
 
-/** Counts the named statements that a pool is asked for. */
+/** Counts calls of the named statements. */
 function countStatements(pool: Pool): Record<string, number> {
   const asked: Record<string, number> = {};
   const query = pool.query.bind(pool) as (...values: unknown[]) => unknown;
@@ -221,7 +222,7 @@ function countStatements(pool: Pool): Record<string, number> {
   return asked;
 }
 
-/** Thirty webhooks, fifteen of each of two organizations, each with one delivery that is due. */
+/** Thirty webhooks, fifteen of each of two organizations, each with one due delivery. */
 async function arrange() {
   const { database, owner, make } = await setupDatabase();
   for (const professional of [await make.member(), await make.member()]) {

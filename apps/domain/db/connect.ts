@@ -78,7 +78,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   return {
     orm,
     pool: opened,
-    // MikroORM ends the pool only when a query of its own has used it.
+    // MikroORM ends the pool only when one of its own queries has used it.
     async close() {
       await orm.close(true);
       if (!opened.ended) await opened.end();

@@ -39,7 +39,7 @@ export async function ensureLogin(owner: pg.Client, login: Login): Promise<void>
   if (user === '' || password === '')
     throw new Error(`the database URL of the ${login.role} names no user or no password; give it both`);
   if (user === owner.user)
-    throw new Error(`the ${login.role} would connect as the database's owner; give it a login of its own`);
+    throw new Error(`the ${login.role} would connect as the database's owner; give it a separate login`);
   const name = pg.escapeIdentifier(user);
   const group = pg.escapeIdentifier(groupRoles[login.role]);
   const database = pg.escapeIdentifier(owner.database ?? '');

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventType } from '../contract/events.ts';
-import { literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { literal, numbered, runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { isOpenSql } from '../db/statements/open-deliveries.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -50,8 +51,11 @@ export interface AttemptSummary {
   signedWith: string[];
 }
 
+/** Whether a delivery `d` is open. */
+export const isOpen = numbered(isOpenSql, []);
+
 /** Whether a delivery `d` is parked. */
-const isParked = sql`(d.state = 'waiting' and exists (
+const isParked = sql`(${isOpen} and exists (
   select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'parked'))`;
 
 /** The state of a delivery `d`, a `DeliveryState`. */
@@ -74,7 +78,7 @@ export const deliveryColumns = sql`
 export function isInState(state: DeliveryState | null): SqlPart {
   if (state === null) return sql`true`;
   if (state === 'parked') return isParked;
-  return state === 'waiting' ? sql`d.state = 'waiting' and not ${isParked}` : sql`d.state = ${literal(state)}`;
+  return state === 'waiting' ? sql`${isOpen} and not ${isParked}` : sql`d.state = ${literal(state)}`;
 }
 
 export const noSuchDelivery = () =>

@@ -21,7 +21,7 @@ export interface MovedDeliveries {
 /**
  * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt in
  * progress ends by itself. Pausing one that is paused or suspended changes nothing and is not
- * recorded, except that a cluster object turns a suspension into a pause of its own, which it can
+ * recorded, except that a cluster object turns a suspension into its own pause, which it can
  * end.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.

@@ -8,7 +8,7 @@ import { writeLock } from '../db/locks.ts';
 import { numbered, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
 import { assertMayManageWebhooks, assertMayUse, type WebhookAuthority, type WebhookRequest } from './access.ts';
-import { assertShown } from './deliveries.ts';
+import { assertShown, isOpen } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';
 import { WebhookRefused } from './refused.ts';
@@ -159,7 +159,7 @@ export async function countRedelivery(
               or d.state = 'exhausted')`,
         )
       : sql`${look(sql`d.state = 'exhausted'`, sql`d.settled_at >= ${selection.failedSince}::timestamptz`)}
-          union all ${look(sql`d.state = 'waiting'`, sql`d.attempts > 0`)}`;
+          union all ${look(isOpen, sql`d.attempts > 0`)}`;
   const rows = await runStatement<{ seen: number; events: number }>(fork, parts);
   const events = rows.reduce((sum, row) => sum + row.events, 0);
   return { events, isCapped: rows.some(({ seen }) => seen === scanAtMost) };

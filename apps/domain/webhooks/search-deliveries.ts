@@ -77,7 +77,7 @@ export const searchLooksAt = 2_000;
 /**
  * A page of a webhook's deliveries, newest event first. It looks at a bounded number of rows, so it
  * takes no longer with a million deliveries of which none match. The states that are rare (open,
- * failed, cancelled) have an index of their own, and are found however many others there are.
+ * failed, cancelled) have a separate index, and are found however many others there are.
  *
  * @throws WebhookRefused when the caller may not, or the organization has no such webhook.
  */
@@ -132,7 +132,7 @@ export function searchSql(
   const isSifted = type !== null || from !== null || to !== null || state === 'delivered';
   const scanLimit = isSifted ? scannedAtMost : atMost + 1;
   const newestFirst = sql`order by d.event_id desc, d.webhook_id desc limit ${literal(scanLimit)}`;
-  const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.created_at`;
+  const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.round, d.created_at`;
   // Plans are generic, so a bound that is not set must not be part of the statement: `$1 is null or …`
   // is no condition of an index.
   const wanted = allOf([

@@ -1,4 +1,5 @@
 import { type SqlPart, sql } from '../db/statement.ts';
+import { isOpen } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
 import { redeliverableDays } from './limits.ts';
@@ -62,7 +63,7 @@ export function completeCounts(now: Date): WebhookCounts<DeliveryCounts> {
       cross join lateral (
         select count(*) as count
         from delivery d
-        where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting'
+        where d.organization_id = w.organization_id and d.webhook_id = w.id and ${isOpen}
       ) o
       cross join lateral (
         select count(*) filter (where d.state = 'delivered') as delivered,
@@ -109,7 +110,7 @@ export function pageCounts(now: Date): WebhookCounts<PageCounts> {
 const openOf = (state: 'waiting' | 'parked') => sql`(
   select count(*)::integer from (
     select from delivery d
-    where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'waiting'
+    where d.organization_id = w.organization_id and d.webhook_id = w.id and ${isOpen}
       and ${state === 'parked' ? sql`w.state = 'parked'` : sql`w.state <> 'parked'`}
     limit ${openCountedTo}
   ) o) as ${sql.ref(state)}`;

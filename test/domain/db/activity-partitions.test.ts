@@ -1,4 +1,6 @@
-/** The activity log by months: room ahead, nothing lost, old months gone. */
+/**
+ * Monthly partitions of the activity log: created ahead, dropped when old, without losing a row.
+ */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
@@ -6,7 +8,7 @@ import type { Database } from '#domain/db/connect.ts';
 import { migrate } from '#domain/db/migrate.ts';
 import { setupDatabase } from '#test/setup.ts';
 
-/** The months of the partitions, oldest first, as `YYYY_MM`. */
+/** Returns the months of the partitions, oldest first, as `YYYY_MM`. */
 async function listMonths({ pool }: Database): Promise<string[]> {
   const { rows } = await pool.query<{ month: string }>(
     `select substr(c.relname, 10) as month from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -15,7 +17,7 @@ async function listMonths({ pool }: Database): Promise<string[]> {
   return rows.map(({ month }) => month);
 }
 
-/** The month so many from this one, as `YYYY_MM`. */
+/** Returns the month at a distance from this one, as `YYYY_MM`. */
 function monthFromNow(months: number): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
@@ -74,7 +76,7 @@ it('months whose rows are all older than the retention are dropped, and such row
   await owner.pool.query('update retention_floor set activity_days = 1');
   await recordAt(owner, `now() - interval '2 years'`);
   await recordAt(owner, `now() + interval '2 years'`);
-  // Just longer than since the end of the month before the last: of the last month some lines are
+  // Slightly longer than since the end of the month before last, so some rows of last month are
   // younger.
   const { rows } = await owner.pool.query(
     `select drop_old_activity(now() - (${month(-1)}) - interval '1 second') as dropped`,

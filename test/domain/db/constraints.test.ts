@@ -1,4 +1,4 @@
-/** Constraints make wrong states impossible for every writer: the database's owner tries here. */
+/** Constraints make invalid states impossible for every writer, including the database's owner. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
@@ -13,7 +13,7 @@ interface Scene {
   make: Factories;
   maker: MadeMember;
   orgId: string;
-  /** An active grant, without a seat. */
+  /** An active grant without a seat. */
   grant: { id: string; familyId: string };
 }
 
@@ -22,8 +22,8 @@ const insertGrant = `insert into client_grant (organization_id, id, kind, profes
 const day = `interval '1 day'`;
 
 /**
- * What is tried, by the constraint that must refuse it. `$org`, `$user`, `$grant`, `$family` stand
- * for the scene's ids.
+ * Invalid statements, by the constraint that must refuse them. `$org`, `$user`, `$grant`, `$family`
+ * stand for the ids of the test's rows.
  */
 const wrongStates: [state: string, constraint: string, statement: string][] = [
   ['an organization of an unknown kind', 'organization_kind_known', `update organization set kind = 'shop'`],
@@ -305,8 +305,8 @@ describe('a seat', () => {
     const grants = await Promise.all(Array.from({ length: 22 }, () => make.grant({ professional: maker })));
     for (const grant of grants.slice(0, 2)) await make.seat({ orgId, grant });
     const tries = await Promise.allSettled(grants.slice(2).map((grant) => make.seat({ orgId, grant })));
-    // The rule locked the plan "for update" once, and givers at once ended in deadlocks: each one's
-    // reference held a share of that row.
+    // Regression: the rule locked the plan "for update". Concurrent inserts held a share lock of
+    // that row for their reference, and ended in deadlocks.
     expect(tries.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     for (const attempt of tries)
       if (attempt.status === 'rejected') expect(attempt.reason).toMatchObject({ constraint: 'seat_needs_free_place' });

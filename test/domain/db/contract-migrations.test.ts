@@ -1,4 +1,4 @@
-/** Expand migrations run at once; contract migrations wait until they are asked for. */
+/** Expand migrations run immediately; contract migrations wait until they are requested. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -50,7 +50,7 @@ async function openEmpty() {
   return { database, owner, ownerUrl: database.ownerUrl };
 }
 
-/** Opens a database that has every migration of the release before. */
+/** Opens a database with every migration of the release before. */
 async function openMigrated() {
   const t = await openEmpty();
   await migrate({ ownerUrl: t.ownerUrl, logins: [], migrations: before });
@@ -64,7 +64,7 @@ const hasColumn = async (owner: pg.Client): Promise<boolean> => {
   return rows.length > 0;
 };
 
-/** Reads what the operator sees, with the rights of its login. */
+/** Reads the migration status with the rights of the operator's login. */
 async function readState({ urls, ownerUrl }: TestDatabase) {
   await migrate({ ownerUrl, logins: [{ role: 'operator', url: urls.operator }], migrations: after });
   const operator = new pg.Client({ connectionString: urls.operator });

@@ -1,6 +1,6 @@
 /**
- * Wrong states of what people sign in with, for constraints.test.ts: what is tried, and the
- * constraint that must refuse it.
+ * Invalid identity rows for constraints.test.ts: the statement, and the constraint that must refuse
+ * it.
  */
 const hash = (digits: string) => `decode(repeat('${digits}', 32), 'hex')`;
 const phc = '$argon2id$v=19$m=19456,t=2,p=1$AAAA$AAAA';
@@ -110,14 +110,14 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     `${browser}; insert into person (id) values ('other'); update known_browser set person_id = 'other'`,
   ],
   [
-    'a browser that is over when it is remembered',
+    'a browser that has expired when it is remembered',
     'known_browser_ends',
     `${browser}; update known_browser set expires_at = created_at`,
   ],
   ['a link of an unknown kind', 'enrolment_kind_known', `${enrolment}; update enrolment set kind = 'visit'`],
   ['a link for no address', 'enrolment_email_form', `${enrolment}; update enrolment set email = '@'`],
   [
-    'a link that is over when it is made',
+    'a link that has expired when it is created',
     'enrolment_ends',
     `${enrolment}; update enrolment set expires_at = created_at`,
   ],
@@ -133,7 +133,7 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     `${enrolment}; update enrolment set kind = 'join', password_hash = '${phc}'`,
   ],
   [
-    'a recovery that a member made',
+    'a recovery that a member created',
     'enrolment_recovery_by_operator',
     `${enrolment}; update enrolment set kind = 'recover', invited_by = '$user'`,
   ],

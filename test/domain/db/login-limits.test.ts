@@ -1,4 +1,4 @@
-/** What an app under attack cannot do with its database login, beyond what rights.txt lists. */
+/** Limits on an attacker who has the login of an app, beyond the rights in rights.txt. */
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import type { TestDatabase } from '#test/database.ts';
@@ -12,10 +12,7 @@ async function connectAs(database: TestDatabase, login: TestLogin): Promise<pg.C
   return client;
 }
 
-/**
- * Whether a statement changed anything: how many rows, or the SQLSTATE or the constraint that
- * refused it.
- */
+/** Returns the number of changed rows, or the SQLSTATE or constraint that refused the statement. */
 const outcomeOf = (client: pg.Client, statement: string) =>
   client.query(statement).then(
     ({ rowCount }) => rowCount,

@@ -11,10 +11,10 @@ import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 
 const timeout = 90_000;
-/** How long a read's statement may take before it is cancelled. Source: apps/domain/db/connect.ts. */
+/** Time after which a read's statement is cancelled. Source: apps/domain/db/connect.ts. */
 const readTimeoutMs = 5_000;
 
-/** Needs the strongest lock there is, for a moment. */
+/** Needs the strongest lock for a moment. */
 class ColumnOfActivity extends Migration {
   override up(): void {
     this.addSql('alter table activity add column added_meanwhile integer');
@@ -37,8 +37,8 @@ class IndexOfActivity extends Migration {
 }
 
 /**
- * Reads all the time, by several keys as one may read 120 times a minute. `stop` returns how each was
- * answered and how long the longest took.
+ * Reads continuously with several keys, because one key may read 120 times a minute. `stop` returns
+ * the status of each read and the longest duration.
  */
 async function startReading({ api, make }: TestInstallation) {
   const maker = await make.member({ permissions: ['org.billing.manage'] });
@@ -126,7 +126,7 @@ it('an index of the filled log is built beside reads, one partition at a time, a
       from generate_series(1, 50000) n`,
     [reading.maker.orgId],
   );
-  // What a build leaves that was ended in the middle.
+  // An invalid index, as an interrupted build leaves it.
   await owner.query(`create index ${partitions[0]}_${index.name} on ${partitions[0]} ${index.on}`);
   await owner.query(`update pg_index set indisvalid = false where indexrelid = $1::regclass`, [
     `${partitions[0]}_${index.name}`,
@@ -139,7 +139,7 @@ it('an index of the filled log is built beside reads, one partition at a time, a
   ]);
 
   expect(result.applied).toEqual(['9997-column', '9998-index-on-partitions', '9999-index']);
-  // Those that were built beside the reads are its parts as they are; none was built a second time.
+  // Indexes that were built beside the reads become its partitions unchanged; none was built twice.
   const { rows } = await owner.query(
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
       join pg_index x on x.indexrelid = c.oid where i.inhparent = $1::regclass and x.indisvalid order by 1`,
@@ -164,7 +164,7 @@ async function partitionsOf(owner: pg.Client): Promise<string[]> {
 }
 
 it('no later migration builds an index of the activity log while its writers wait', () => {
-  // The last migration of the first release: before it, no table has a row.
+  // The last migration of the first release: before it, every table is empty.
   const later = migrations.slice(1 + migrations.findIndex(({ name }) => name === '0011-rights'));
   const loose = later.filter(({ class: Made }, place) => {
     const builds = /create (unique )?index \w+ on activity\b/i.test(Made.prototype.up.toString());

@@ -1,4 +1,4 @@
-/** From nothing to the current schema, by several at once, again and again. */
+/** Migrates an empty database to the current schema, concurrently and repeatedly. */
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
@@ -16,7 +16,7 @@ async function emptyDatabase(): Promise<TestDatabase> {
 const loginsOf = ({ urls }: TestDatabase) =>
   Object.entries(urls).map(([role, url]) => ({ role: role as TestLogin, url }));
 
-/** Whether a login may enter: null, or the SQLSTATE it is refused with. */
+/** Returns null when a login may connect, otherwise the SQLSTATE of the refusal. */
 async function findRefusal(url: string): Promise<string | null> {
   const client = new pg.Client({ connectionString: url });
   try {

@@ -1,4 +1,4 @@
-/** The ids that the database makes: UUID version 7, ordered within a connection. */
+/** Ids that the database generates: UUID version 7, ordered within a connection. */
 import { expect, it } from 'vitest';
 import { setupDatabase } from '#test/setup.ts';
 

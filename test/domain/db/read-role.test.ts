@@ -1,6 +1,6 @@
 /**
- * A hostile read: what the API's login can reach, were every statement of the API replaced by
- * another's. Its rights are listed in rights.txt.
+ * What the API's login can reach if an attacker could run any statement through the API. Its rights
+ * are listed in rights.txt.
  */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
@@ -62,7 +62,7 @@ it('the read login is refused everything beyond its rights', async () => {
       () => 'done',
       (error: pg.DatabaseError) => error.code,
     );
-    // Insufficient privilege; a grant it may not give; a role that is none here.
+    // Insufficient privilege; a grant that it may not give; a role that does not exist here.
     expect([statement, outcome]).toEqual([statement, expect.toBeOneOf(['42501', '0LP01', '22023', '42704'])]);
   }
 });

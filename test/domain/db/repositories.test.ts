@@ -1,4 +1,6 @@
-/** What every repository guarantees: who may, and that a change and its activity row are one. */
+/**
+ * Guarantees of every repository: permissions, and a change commits together with its activity row.
+ */
 import { expect, it } from 'vitest';
 import type { Authority } from '#domain/access/authority.ts';
 import { createKey } from '#domain/keys/create.ts';
@@ -24,7 +26,10 @@ const tables = ['api_key', 'webhook', 'webhook_secret', 'redelivery', 'membershi
   'event',
 ]);
 
-/** An organization with a row for each change, and the changes in an order in which all succeed. */
+/**
+ * Creates an organization with a row for each change, and lists the changes in an order in which
+ * all succeed.
+ */
 async function setupChanges() {
   const t = await setupStaff();
   const { em, orgId: organizationId, make, member } = t;

@@ -1,4 +1,4 @@
-/** Who may do what in the database: rights.txt is the whole list. */
+/** rights.txt lists every right in the database. */
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';

@@ -1,14 +1,14 @@
 /**
- * Reads rights from the catalog, and from the file that lists them, in the same form: one line for
- * each right.
+ * Reads rights from the catalog, and from the file that lists them, in the same form: one line per
+ * right.
  */
 import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 
 /**
- * Every right that a role other than the owner holds on an object of the database, as
- * `grantee object right column`: the column is `*` for a right on the whole object. Relations of
- * schema `api` are listed column by column, because what a view shows is the right that matters.
+ * Every right of a role other than the owner on an object of the database:
+ * `grantee object right column`. The column is `*` for a right on the whole object. Relations of
+ * schema `api` are listed column by column, because the right to a view's columns matters.
  */
 const rightsSql = /* sql */ `
   with held as (
@@ -55,8 +55,8 @@ const rightsSql = /* sql */ `
   group by 1 order by 1`;
 
 /**
- * The rights in the catalog of a database. `logins` maps the names of login roles to what the list
- * calls them.
+ * Returns the rights in the catalog of a database. `logins` maps the names of login roles to their
+ * names in the list.
  */
 export async function listRights(client: pg.Client, logins: Readonly<Record<string, string>>): Promise<string[]> {
   const { rows } = await client.query<{ line: string }>(rightsSql, [Object.keys(logins)]);
@@ -69,8 +69,8 @@ export async function listRights(client: pg.Client, logins: Readonly<Record<stri
 }
 
 /**
- * The rights of rights.txt, which says what its lines mean. @throws when a line cannot be
- * understood, or says nothing new.
+ * Returns the rights of rights.txt, which explains its format.
+ * @throws when a line is invalid or repeats another.
  */
 export function readRights(file = new URL('rights.txt', import.meta.url)): string[] {
   const lines: string[] = [];

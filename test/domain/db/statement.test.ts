@@ -1,7 +1,4 @@
-/**
- * What the database layer keeps to itself: values are bound, so that no server log has them, and
- * errors quote none.
- */
+/** Values are bound, so no server log contains them, and errors quote none. */
 import { randomUUID } from 'node:crypto';
 import { LockMode } from '@mikro-orm/core';
 import { expect, it } from 'vitest';
@@ -11,7 +8,7 @@ import { allOf, arrayOf, literal, numbered, runStatement, sql } from '#domain/db
 import { describeError } from '#runtime/log.ts';
 import { setupDatabase } from '#test/setup.ts';
 
-/** Everything that a program could print of an error. */
+/** Returns all properties of an error that a program could print. */
 function textsOf(error: unknown): string {
   if (!(error instanceof Error)) throw new Error('the statement was accepted');
   const own = Object.getOwnPropertyNames(error).map((name) => String(error[name as keyof Error]));
@@ -108,7 +105,7 @@ it('an error quotes no fingerprint, sealed secret, name or value', async () => {
     // not null
     ['23502', () => runStatement(em(), sql`insert into webhook_secret (sealed) values (${secret.sealed})`)],
     ['23502', () => runStatement(em(), sql`update membership set name = null, email = 'Quartz'`)],
-    // The server's own message quotes these.
+    // The server's message quotes these.
     ['22P02', () => runStatement(em(), sql`select ${'Quartz Heron'}::uuid`)],
     ['22P02', () => runStatement(em(), sql`select ${`{"Quartz": ${key.fingerprint.toString('hex')}`}::jsonb`)],
   ];

@@ -3,10 +3,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 
-/** PostgreSQL's SSLRequest: its length, then a code that is no version of the protocol. */
+/** PostgreSQL's SSLRequest: its length, then a code that is not a version of the protocol. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** What a server gets first from a pool of this URL, before anything is decided. */
+/** Returns the first bytes that a server receives from a pool of this URL. */
 async function firstBytes(parameters: string): Promise<Buffer> {
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -28,8 +28,7 @@ async function firstBytes(parameters: string): Promise<Buffer> {
   return received;
 }
 
-// It once did not: MikroORM drops the parameters of a URL, and the password went over the network
-// in plain text.
+// Regression: MikroORM drops the parameters of a URL, and the password was sent in plain text.
 it('a connection whose URL has sslmode requests TLS before it sends anything else', async () => {
   expect(await firstBytes('?sslmode=verify-full')).toEqual(sslRequest);
 });

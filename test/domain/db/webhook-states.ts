@@ -1,5 +1,5 @@
 /**
- * Wrong states of webhooks and deliveries, for constraints.test.ts: what is tried, and the
+ * Invalid rows of webhooks and deliveries for constraints.test.ts: the statement, and the
  * constraint that must refuse it.
  */
 const eventId = '00000000-0000-7000-8000-000000000001';

@@ -1,4 +1,4 @@
-/** What pages read of deliveries, and giving one up. */
+/** What pages read about deliveries, and cancelling one. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql } from '#domain/db/statements/attempts.ts';
@@ -16,7 +16,7 @@ import { setupDatabase } from '#test/setup.ts';
 const all: DeliveryFilter = { state: null, type: null, eventId: null, from: null, to: null };
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
-/** One webhook of an organization with deliveries of the test's making. */
+/** A webhook of an organization with deliveries that the test creates. */
 async function setupDeliveries() {
   const { database, owner, make } = await setupDatabase();
   const webhook = await make.webhook();

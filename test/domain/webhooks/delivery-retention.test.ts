@@ -1,4 +1,4 @@
-/** What was settled long ago is deleted, in bounded parts, and the ledger does not notice. */
+/** Deliveries settled long ago are deleted in bounded batches, and the ledger stays balanced. */
 import { describe, expect, it } from 'vitest';
 import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
@@ -10,8 +10,8 @@ const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
 const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, isLast: true }] };
 
 /**
- * A webhook, and what purges over the worker's own login. Everything that may be rolled up is,
- * before it purges.
+ * A webhook, and a purge with the worker's login. Before it purges, it rolls up everything that may
+ * be rolled up.
  */
 async function setupRetention() {
   const { database, owner, make } = await setupDatabase();
@@ -30,7 +30,7 @@ async function setupRetention() {
     make,
     webhook,
     rollUp,
-    /** A settled delivery whose event happened, and which was settled, so many days ago. */
+    /** A settled delivery whose event and settlement are the given numbers of days old. */
     settled: (state: 'delivered' | 'exhausted', days: number) =>
       make.delivery({ webhook, state, createdAt: daysAgo(days), settledAt: daysAgo(days), attempts: attempts[state] }),
     read: () => readLedger(worker),
@@ -61,7 +61,7 @@ describe('purging deliveries', () => {
       await t.settled('delivered', 89),
       await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400) }),
       await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400), nextAttemptAt: daysAgo(-1) }),
-      // Its event is old, and it was exhausted lately.
+      // Its event is old, and it was exhausted recently.
       await t.make.delivery({
         webhook: t.webhook,
         state: 'exhausted',

@@ -21,7 +21,7 @@ describe('parallel writers, relays and people', () => {
         const client = await platform.connect();
         try {
           await client.query('begin');
-          // Several families in one transaction, in an order of this writer's own.
+          // Several families in one transaction, in an order that differs per writer.
           const families = await client.query<{ id: string }>(
             `insert into family (organization_id, id, name) select $1, gen_random_uuid(), 'F'
               from generate_series(1, 3) returning id`,
@@ -84,7 +84,8 @@ describe('parallel writers, relays and people', () => {
       `select (select sum(delivery_count) from event)::int as counted, (select count(*)
         from delivery)::int as made, (select count(*) from event)::int as events`,
     );
-    // 20 writers, 3 turns: 3 starts and 3 seats, and the ends of 3 or 2 grants with their seats.
+    // 20 writers, 3 iterations: 3 starts and 3 seats, and the ends of 3 or 2 grants with their
+    // seats.
     const events = 20 * 3 * 6 + 10 * 3 * (6 + 4);
     expect(owed).toEqual([{ counted: events * 5, made: events * 5, events }]);
   });

@@ -35,7 +35,7 @@ async function setupAttempts(events: number, ramp: number | null = null) {
     eventIds,
     eventId,
     worker,
-    /** Null when the delivery is not open to the round; `number` null when no place was free. */
+    /** Null when the delivery is not open to the round; `number` is null when no slot was free. */
     async admit(event = eventId, round = 1, isLast = false): Promise<AdmittedRow | null> {
       const { rows } = await worker.query<AdmittedRow>(admitAttemptSql, [
         orgId,
@@ -92,7 +92,7 @@ async function setupAttempts(events: number, ramp: number | null = null) {
   };
 }
 
-/** Whether a unique index refused the second of two admissions, which then tries again. */
+/** Returns whether a unique index refused the second of two admissions, which then retries. */
 const collided = (error: unknown) => error instanceof pg.DatabaseError && error.code === '23505';
 
 describe('admitting an attempt', () => {
@@ -104,7 +104,7 @@ describe('admitting an attempt', () => {
         for (;;) {
           const admitted = await admit(eventId).catch((error: unknown) => {
             if (!collided(error)) throw error;
-            return undefined; // again, as the activity does; an admitted one of its own delivery collides for ever
+            return undefined; // retries as the activity does; a second admission of one delivery always collides
           });
           const { rows } = await pool.query(`select from delivery_attempt where event_id = $1`, [eventId]);
           if (admitted !== undefined || rows.length > 0) return admitted ?? null;
@@ -266,7 +266,7 @@ describe('recording the outcome of an attempt', () => {
     await admit(other);
     await beginRound(1);
     expect(await recordOutcome(1, 'delivered', { event: other })).toBe(true);
-    expect((await delivery())?.state).toBe('waiting'); // the first one’s, untouched by the other’s 2xx
+    expect((await delivery())?.state).toBe('waiting'); // the first attempt's, not changed by the 2xx of the other
   });
 
   it.each([
@@ -276,7 +276,7 @@ describe('recording the outcome of an attempt', () => {
   ])('settles the delivery at a 2xx that arrives when it is %s meanwhile', async (_state, change) => {
     const { admit, recordOutcome, recordLost, delivery, pool } = await setupAttempts(1);
     await admit();
-    await recordLost(1, 'waiting'); // its result arrives after it was recorded as lost
+    await recordLost(1, 'waiting'); // its result arrives after the attempt was recorded as lost
     await pool.query(`update delivery set ${change}`);
 
     expect(await recordOutcome(1, 'delivered')).toBe(true);
@@ -338,7 +338,7 @@ describe('recording the outcome of an attempt', () => {
   });
 });
 
-describe('an attempt whose worker died', () => {
+describe('an attempt whose worker stopped', () => {
   it('is recorded as lost and frees its concurrency slot, and the schedule continues', async () => {
     const { admit, recordLost, delivery, pool, underWay } = await setupAttempts(1);
     await admit();
@@ -359,8 +359,8 @@ describe('an attempt whose worker died', () => {
     ]);
   });
 
-  // Once, a last attempt that died before it was admitted exhausted its delivery with no attempt to
-  // prove it.
+  // Regression: a last attempt whose worker was killed before its admission exhausted the delivery,
+  // without an attempt as proof.
   it('that had not begun exhausts nothing: the delivery waits for the reconciler', async () => {
     const { recordLost, delivery } = await setupAttempts(1);
     expect(await recordLost(1, 'exhausted')).toMatchObject({ closed: false, open: true, dueInMs: 0 });
@@ -389,7 +389,8 @@ describe('an attempt whose worker died', () => {
   it('gets its own number after the outcome of a missing row was written again', async () => {
     const { admit, pool, worker, beginRound, orgId, webhookId, eventId } = await setupAttempts(1);
     const first = await admit();
-    // PostgreSQL forgot the admission, and the delivery got another round before the outcome came.
+    // PostgreSQL forgot the admission, and the delivery got another round before the outcome
+    // arrived.
     await pool.query('delete from concurrency_slot');
     await pool.query('delete from delivery_attempt');
     await pool.query('update delivery set attempts = 0');

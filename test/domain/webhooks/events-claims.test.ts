@@ -7,7 +7,8 @@ import type { ClaimedDelivery } from '../../../apps/worker/relay/claimed-deliver
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
- * An organization with `events` events and its webhook, and what relays do over the worker's login.
+ * An organization with `events` events and its webhook, and the relay's statements over the
+ * worker's login.
  */
 async function setupClaims(events: number, ramp: number | null = null) {
   const world = await setupWebhooks();
@@ -32,7 +33,7 @@ async function setupClaims(events: number, ramp: number | null = null) {
       );
       await worker.query(recordStartedSql, columns);
     },
-    /** Settles deliveries as if their attempts had been answered. */
+    /** Settles deliveries as if their attempts had succeeded. */
     async settle(claimed: ClaimedDelivery[]) {
       await world.pool.query(
         `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = false
@@ -193,7 +194,7 @@ describe('claiming deliveries', () => {
     expect(most).toBeLessThanOrEqual(10);
     for (const [id, count] of [[webhookId, 120], ...others.map((other) => [other, 60])] as [string, number][]) {
       const numbers = (await rows.deliveries(id)).map(({ sequence }) => sequence);
-      expect(numbers).toEqual(Array.from({ length: count }, (_, index) => index + 1)); // in their order, too
+      expect(numbers).toEqual(Array.from({ length: count }, (_, index) => index + 1)); // in order, too
     }
   });
 
@@ -219,7 +220,7 @@ describe('claiming deliveries', () => {
     const round = [orgId, webhookId, delivery.eventId, 1];
     const begun = await Promise.all([worker.query(beginRoundSql, round), worker.query(beginRoundSql, round)]);
     expect(begun.map(({ rowCount }) => rowCount).sort()).toEqual([0, 1]);
-    await recordStarted([delivery]); // a late word about the old round changes nothing
+    await recordStarted([delivery]); // a late result of the old round changes nothing
 
     expect(await claim()).toMatchObject([{ eventId: delivery.eventId, round: 2 }]);
     expect(await rows.deliveries(webhookId)).toMatchObject([{ sequence: 1, round: 2, started: false }]);
@@ -244,7 +245,7 @@ describe('claiming deliveries', () => {
     expect(await read(waiting)).toMatchObject({ started: true, leased_until: null });
   });
 
-  // Regression: its event had no number, and the numbers of the webhook had a gap.
+  // Regression: the event had no number, so the webhook's numbers had a gap.
   it('is numbered by the admission of its first attempt when PostgreSQL forgot the claim', async () => {
     const { claim, pool, rows, webhookId, worker, orgId } = await setupClaims(2);
     const [delivery, other] = await claim();

@@ -59,7 +59,7 @@ describe('the deliveries of an event', () => {
     expect((await rows.events(orgId)).map(({ deliveryCount }) => deliveryCount)).toEqual([1, 1]);
   });
 
-  // A transaction that notifies takes a lock of the whole cluster until its commit is durable.
+  // A transaction that notifies holds a lock of the whole cluster until its commit is durable.
   it('send no notification, which would make every commit wait for the one before it', async () => {
     const { pool } = await setupWebhooks();
     const { rows } = await pool.query(

@@ -44,7 +44,7 @@ describe('a silent backfill', () => {
     const seat = await owner.query(`select end_reason from seat where organization_id = $1`, [orgId]);
     expect(seat.rows).toEqual([{ end_reason: 'access_ended' }]);
 
-    await writeAll(owner); // the same connection, itself again
+    await writeAll(owner); // the same connection, with triggers enabled again
     expect(await rows.events(orgId)).toHaveLength(4);
   });
 

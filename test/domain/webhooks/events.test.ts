@@ -4,8 +4,8 @@ import { endDueGrantsSql } from '#domain/db/statements/maintenance.ts';
 import { setupWebhooks } from './webhook-rows.ts';
 
 /**
- * A database with one organization, its professional, a webhook for everything, and the platform's
- * own connection.
+ * A database with one organization, its professional, a webhook for all types, and the platform's
+ * connection.
  */
 async function setupEvents() {
   const world = await setupWebhooks();
@@ -38,8 +38,8 @@ async function setupEvents() {
       );
       return String(rows[0]?.id);
     },
-    /** Type and data of every event so far, in their order. */
-    async told() {
+    /** Returns type and data of every event so far, in order. */
+    async listEvents() {
       const events = await world.rows.events(orgId);
       return events.map(({ type, body }) => [type, (JSON.parse(body) as { data: unknown }).data]);
     },
@@ -51,39 +51,39 @@ const endSeat = 'update seat set ended_at = now(), end_reason = $2 where id = $1
 
 describe('the events that triggers insert', () => {
   it('include a grant that starts, for any writer', async () => {
-    const { insertGrant, told, database, connect } = await setupEvents();
+    const { insertGrant, listEvents, database, connect } = await setupEvents();
     const owner = await connect(database.ownerUrl);
 
     const first = await insertGrant();
     const second = await insertGrant({ kind: 'neutral', ends_at: '2099-01-01Z' }, owner);
 
-    expect(await told()).toEqual([
+    expect(await listEvents()).toEqual([
       ['client.started', { grantId: first, kind: 'attorney' }],
       ['client.started', { grantId: second, kind: 'neutral' }],
     ]);
   });
 
   it.each(['ended', 'moved'])('include a grant that is %s, once', async (reason) => {
-    const { insertGrant, told, platform } = await setupEvents();
+    const { insertGrant, listEvents, platform } = await setupEvents();
     const grantId = await insertGrant({ kind: 'neutral' });
 
     await platform.query(endGrant, [grantId, reason]);
     await platform.query(endGrant, [grantId, reason]);
 
-    expect((await told()).slice(1)).toEqual([['client.ended', { grantId, kind: 'neutral', reason }]]);
+    expect((await listEvents()).slice(1)).toEqual([['client.ended', { grantId, kind: 'neutral', reason }]]);
   });
 
   it.each(['ended_by_organization', 'subscription_ended'])(
     'include a seat that is assigned and ended as %s',
     async (reason) => {
-      const { insertGrant, insertSeat, told, database, connect } = await setupEvents();
+      const { insertGrant, insertSeat, listEvents, database, connect } = await setupEvents();
       const grantId = await insertGrant();
-      const console = await connect(database.urls.console); // it has its own right to give and end seats
+      const console = await connect(database.urls.console); // the platform's login may assign and end seats
       const seatId = await insertSeat(grantId, console);
 
       await console.query(endSeat, [seatId, reason]);
 
-      expect((await told()).slice(1)).toEqual([
+      expect((await listEvents()).slice(1)).toEqual([
         ['seat.given', { seatId, grantId }],
         ['seat.ended', { seatId, grantId, reason }],
       ]);
@@ -91,7 +91,7 @@ describe('the events that triggers insert', () => {
   );
 
   it.each(['platform', 'worker'] as const)('include both when the %s ends a grant that holds a seat', async (login) => {
-    const { insertGrant, insertSeat, told, platform, database, connect } = await setupEvents();
+    const { insertGrant, insertSeat, listEvents, platform, database, connect } = await setupEvents();
     const grantId = await insertGrant();
     const seatId = await insertSeat(grantId);
     await platform.query('update client_grant set ends_at = now() where id = $1', [grantId]);
@@ -99,14 +99,14 @@ describe('the events that triggers insert', () => {
 
     await writer.query(`update client_grant set status = 'ended', end_reason = 'ended' where id = $1`, [grantId]);
 
-    const [, , ...after] = await told();
+    const [, , ...after] = await listEvents();
     expect(after).toHaveLength(2);
     expect(after).toContainEqual(['client.ended', { grantId, kind: 'attorney', reason: 'ended' }]);
     expect(after).toContainEqual(['seat.ended', { seatId, grantId, reason: 'access_ended' }]);
   });
 
   it('belong to their transaction, and are rolled back with it, also to a savepoint', async () => {
-    const { insertGrant, insertSeat, told, platform, rows, orgId } = await setupEvents();
+    const { insertGrant, insertSeat, listEvents, platform, rows, orgId } = await setupEvents();
 
     await platform.query('begin');
     await insertGrant();
@@ -121,11 +121,11 @@ describe('the events that triggers insert', () => {
     expect(await rows.events(orgId)).toEqual([]); // no other connection sees it before the commit
     await platform.query('commit');
 
-    expect(await told()).toEqual([['client.started', { grantId, kind: 'attorney' }]]);
+    expect(await listEvents()).toEqual([['client.started', { grantId, kind: 'attorney' }]]);
   });
 
   it('do not include access that arrives active after its end, neither then nor when the clock ends it', async () => {
-    const { insertGrant, told, platform, connect, database } = await setupEvents();
+    const { insertGrant, listEvents, platform, connect, database } = await setupEvents();
     const late = await insertGrant({ ends_at: '2026-02-01Z' });
     const ahead = await insertGrant({ ends_at: '2099-01-01Z' });
 
@@ -139,13 +139,13 @@ describe('the events that triggers insert', () => {
     ]);
     const worker = await connect(database.urls.worker);
     expect((await worker.query(endDueGrantsSql)).rows).toEqual([]);
-    expect(await told()).toEqual([['client.started', { grantId: ahead, kind: 'attorney' }]]);
+    expect(await listEvents()).toEqual([['client.started', { grantId: ahead, kind: 'attorney' }]]);
     const contradiction = insertGrant({ ends_at: '2026-02-01Z', end_reason: 'moved' });
     await expect(contradiction).rejects.toThrow('client_grant_ended_has_reason');
   });
 
   it('do not include rows that arrive ended, nor changes that neither start nor end anything', async () => {
-    const { insertGrant, insertSeat, told, platform, orgId } = await setupEvents();
+    const { insertGrant, insertSeat, listEvents, platform, orgId } = await setupEvents();
     const ended = await insertGrant({ status: 'ended', end_reason: 'ended', ends_at: '2026-02-01Z' });
     await platform.query(
       `insert into seat (organization_id, grant_id, family_id, given_at, ended_at, end_reason)
@@ -153,7 +153,7 @@ describe('the events that triggers insert', () => {
          where id = $1`,
       [ended],
     );
-    expect(await told()).toEqual([]);
+    expect(await listEvents()).toEqual([]);
 
     const grantId = await insertGrant();
     await insertSeat(grantId);
@@ -167,7 +167,7 @@ describe('the events that triggers insert', () => {
       [grantId],
     );
 
-    expect((await told()).map(([type]) => type)).toEqual(['client.started', 'seat.given']);
+    expect((await listEvents()).map(([type]) => type)).toEqual(['client.started', 'seat.given']);
   });
 
   it('have the contract’s body, byte for byte, with a version 7 id and the time of their row', async () => {
@@ -184,7 +184,7 @@ describe('the events that triggers insert', () => {
       const parsed = eventEnvelope(type as EventType)
         .strict()
         .parse(JSON.parse(body));
-      expect(JSON.stringify(parsed)).toBe(body); // the contract's order of fields, and no space
+      expect(JSON.stringify(parsed)).toBe(body); // the contract's order of fields, without spaces
       expect(parsed).toMatchObject({ id, createdAt: created_at.toISOString(), organization: { id: orgId } });
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
       expect(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)).toBeGreaterThanOrEqual(created_at.getTime() - 5);

@@ -1,6 +1,6 @@
 /**
- * The ledger's counts that are kept apart from events and deliveries: what is deleted whole, or
- * never made, shows.
+ * The ledger's counters are independent of events and deliveries, so they reveal rows that were
+ * deleted or never inserted.
  */
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
@@ -10,8 +10,8 @@ import { claimValues } from '#test/claim.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
- * An organization with two webhooks and six events, whose first three of each webhook are claimed
- * and so numbered.
+ * An organization with two webhooks and six events. The first three of each webhook are claimed,
+ * and so have numbers.
  */
 async function setupCounts() {
   const world = await setupWebhooks();
@@ -31,7 +31,7 @@ async function setupCounts() {
     unexplained: async () => (await readLedger(worker)).unexplained,
     rollUp: () => rollUpLedger(worker, { settledForSeconds: 0 }),
     faults: async () => (await listLedgerFaults(worker)).map(({ kind, webhookId }) => ({ kind, webhookId })),
-    /** By hand and by the owner, with all that is of it. */
+    /** Deletes an event with its deliveries and attempts, as the owner can. */
     async deleteEvent(id: string | undefined): Promise<void> {
       for (const statement of [
         'delete from delivery_attempt where event_id = $1',
@@ -122,7 +122,7 @@ describe('the independent counts of the ledger', () => {
       }
       await t.deleteEvent(t.events[0]);
       await t.deleteEvent(t.events.at(-1)); // was never claimed
-      // What the ledger compared before still agrees with itself.
+      // The other parts of the ledger's comparison still agree.
       expect(await readLedger(t.worker)).toMatchObject({ difference: 0, missing: 0, surplus: 0, unexplained: 4 });
       expect(await t.faults()).toEqual(
         expect.arrayContaining([

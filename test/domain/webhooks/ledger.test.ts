@@ -9,9 +9,10 @@ import { recordOutcome } from '#test/record-outcome.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
- * One organization with 10 events to 2 webhooks: 20 deliveries. `settled` makes of the first
- * webhook's ten: 3 delivered at once, 2 delivered after a failure, 2 exhausted by a failure and 1
- * by a lost worker, 2 still waiting; the second webhook is deleted, so its ten are cancelled.
+ * An organization with 10 events for 2 webhooks: 20 deliveries. `settled` settles the ten of the
+ * first webhook: 3 delivered at once, 2 delivered after a failure, 2 exhausted by a failure, 1
+ * exhausted by a lost worker, 2 still waiting. The second webhook is deleted, so its ten are
+ * cancelled.
  */
 async function setupLedger({ settled = true } = {}) {
   const world = await setupWebhooks();
@@ -75,7 +76,7 @@ async function setupLedger({ settled = true } = {}) {
     attempt,
     read: () => readLedger(worker),
     faults: () => listLedgerFaults(worker),
-    /** Everything that may be rolled up, now. */
+    /** Rolls up everything that may be rolled up now. */
     rollUp: () => rollUpLedger(worker, { settledForSeconds: 0 }),
   };
 }
@@ -215,8 +216,8 @@ describe('the ledger', () => {
 
 describe('a late delivery', () => {
   /**
-   * Ten attempts under way at a receiver that hangs, and thirty deliveries of the same webhook that
-   * wait, all late.
+   * Ten attempts in progress at a receiver that hangs, and thirty late deliveries of the same
+   * webhook.
    */
   async function setupHanging() {
     const world = await setupWebhooks();
@@ -245,14 +246,14 @@ describe('a late delivery', () => {
         const { overdue, stuck, difference } = await readLedger(worker);
         return { overdue, stuck, difference };
       },
-      /** As if all that has happened to attempts had happened so much earlier. */
+      /** Moves everything that happened to attempts into the past. */
       shift: (interval: string) =>
         pool.query(
           'update delivery_attempt set started_at = started_at - $1::interval, finished_at = ' +
             'finished_at - $1::interval',
           [interval],
         ),
-      /** The attempts under way fail, as those of a receiver that hangs do after ten seconds. */
+      /** Fails the attempts in progress, as those of a hanging receiver fail after ten seconds. */
       fail: async () => {
         await pool.query(
           `update delivery_attempt set finished_at = now(), cause = 'timeout' where finished_at is null`,
@@ -266,7 +267,7 @@ describe('a late delivery', () => {
   it('is overdue and not stuck while a hanging receiver holds its webhook’s ten slots, at every moment', async () => {
     const t = await setupHanging();
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
-    await t.fail(); // all slots are free for a moment, until its retries ask for them again
+    await t.fail(); // all slots are free for a moment, until the retries use them again
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
     await t.shift('55 seconds');
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 0, difference: 0 });
@@ -296,7 +297,7 @@ describe('a late delivery', () => {
     const t = await setupHanging();
     await t.shift('6 minutes');
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 40, difference: 0 });
-    await t.fail(); // the webhook fails too, and was last tried six minutes ago
+    await t.fail(); // the webhook fails too; its last attempt was six minutes ago
     await t.shift('6 minutes');
     expect(await t.figures()).toEqual({ overdue: 40, stuck: 40, difference: 0 });
   });
@@ -316,7 +317,7 @@ describe('a late delivery', () => {
   it('is found by reading only the latest attempts of late webhooks, and no event or delivery that is rolled up', async () => {
     const t = await setupHanging();
     const owner = await t.connect(t.database.ownerUrl);
-    await owner.query('set enable_seqscan = off'); // so few rows are read from first to last otherwise
+    await owner.query('set enable_seqscan = off'); // otherwise PostgreSQL reads so few rows sequentially
     const { rows } = await owner.query<{ 'QUERY PLAN': string }>(`explain ${readLedgerSql}`);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     for (const index of ['delivery_attempt_lately', 'event_not_rolled_up', 'delivery_not_rolled_up', 'delivery_open'])
@@ -389,7 +390,7 @@ describe('the ledger of an installation that was changed by hand', () => {
       for (const moment of ['before', 'after']) {
         const [missing, surplus] = [Math.max(difference, 0), Math.max(-difference, 0)];
         expect(await read(), moment).toMatchObject({ difference, missing, surplus });
-        // A delivery that is gone leaves its number without a delivery, which is another fault.
+        // A deleted delivery leaves its number unused, which is a different problem.
         const [found, ...more] = (await faults()).filter(({ kind }) => kind !== 'numbers_differ');
         expect(more).toEqual([]);
         expect(found).toMatchObject({
@@ -398,7 +399,7 @@ describe('the ledger of an installation that was changed by hand', () => {
           webhookId: ofEvent ? null : webhookId,
         });
         expect(found?.explanation).toMatch(fault);
-        await rollUp(); // a fault is never rolled up
+        await rollUp(); // a problem is never rolled up
       }
     });
   }

@@ -1,6 +1,6 @@
 /**
- * The signatures of the published vector, verified by the libraries that receivers use. What a
- * worker sent, and other languages: test/receivers.
+ * Verifies the signatures of the published vector with the libraries that receivers use. A worker's
+ * posts and other languages: test/receivers.
  */
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';

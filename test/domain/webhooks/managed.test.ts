@@ -17,7 +17,7 @@ import { setupWebhooks } from './subscriptions.ts';
 
 const settings = { allow: testAllowList, sealingKeys: testSealingKeys };
 
-/** A webhook that `by` manages, changed over the operator's own login. */
+/** A webhook managed by `by`, changed over the operator's login. */
 async function setupManaged() {
   const t = await setupWebhooks();
   const operator = await openDatabase({ url: t.database.urls.operator, applicationName: 'operator', poolMax: 4 });

@@ -1,4 +1,4 @@
-/** The deliveries of all of an organization's webhooks, in one list. */
+/** The deliveries of all webhooks of an organization, in one list. */
 import { expect, it } from 'vitest';
 import { runStatement, sql } from '#domain/db/statement.ts';
 import {
@@ -14,7 +14,7 @@ import { type Plan, rowsRead } from './plans.ts';
 const all: DeliveryFilter = { state: null, type: null, eventId: null, from: null, to: null };
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
-/** Two webhooks of one organization, and one of another with a delivery. */
+/** Two webhooks of one organization, and one of another organization with a delivery. */
 async function setupOrganization() {
   const { owner, make } = await setupDatabase();
   const [first, foreign] = [await make.webhook(), await make.webhook()];
@@ -155,7 +155,7 @@ it('a page of the list across webhooks reads a bounded number of rows of 60,000,
     );
     return row === undefined ? Number.NaN : rowsRead(row['QUERY PLAN'][0].Plan);
   };
-  // A page and one more, with webhook, event and attempt of each.
+  // A page and one more row, with webhook, event and attempt of each.
   const ofPage = (atMost + 1) * 10;
   const readPages = async () => ({
     newest: await read({}),
@@ -169,7 +169,7 @@ it('a page of the list across webhooks reads a bounded number of rows of 60,000,
   await t.pool.query('analyze delivery, event, webhook');
   for (const [filter, rows] of [...Object.entries(without), ...Object.entries(await readPages())])
     expect([filter, rows < ofPage, rows]).toEqual([filter, true, rows]);
-  // What no index finds is looked for in a bounded number of rows, each with its event.
+  // A search without an index reads a bounded number of rows, each with its event.
   expect(await read({ type: 'seat.given' })).toBeLessThan(searchLooksAt * 4);
   expect(await read({ state: 'delivered', type: 'seat.given' }, before)).toBeLessThan(searchLooksAt * 4);
 });

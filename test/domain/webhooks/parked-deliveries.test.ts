@@ -1,6 +1,6 @@
 /**
- * Suspending and resuming cost one row, and what waits for a suspended webhook costs other webhooks
- * nothing.
+ * Suspending and resuming write one row, and deliveries of a suspended webhook do not slow down
+ * other webhooks.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
@@ -14,8 +14,8 @@ const deliveries = 50_000;
 const nil = '00000000-0000-0000-0000-000000000000';
 
 /**
- * A webhook with many open deliveries, half of them started and all of them late, beside one with a
- * single new one.
+ * A webhook with many open deliveries, half of them started and all of them late, beside a webhook
+ * with one new delivery.
  */
 async function setupMany() {
   const t = await setupWebhooks();
@@ -27,7 +27,7 @@ async function setupMany() {
   return { ...t, many, other, explain };
 }
 
-/** `$1` organization, `$2` webhook, `$3` how many, `$4` whether every other one is started. */
+/** `$1` organization, `$2` webhook, `$3` number, `$4` whether every second one is started. */
 const insertManySql = `
   with made as (select new_id() as id, n from generate_series(1, $3::integer) n), e as (
     insert into event (organization_id, id, type, created_at, body, delivery_count)
@@ -37,7 +37,7 @@ const insertManySql = `
   select $1, $2::uuid, id, 'waiting', now() - interval '1 hour',
     now() - make_interval(hours => 1 + (n + 1) % 2), n % 2 = 0 and $4 from made`;
 
-/** How many rows a plan's changes wrote, by table. */
+/** Returns the number of rows that a plan wrote, by table. */
 function rowsWritten(plan: Plan): Record<string, number> {
   const own = plan['Node Type'] === 'ModifyTable' ? { [plan['Relation Name'] ?? '']: writtenBy(plan) } : {};
   return Object.assign(own, ...(plan.Plans ?? []).map(rowsWritten));
@@ -52,7 +52,7 @@ describe('a webhook with 50,000 open deliveries', () => {
     const versions = async () =>
       (await t.rows(`select md5(string_agg(ctid::text || xmin::text, ',' order by event_id)) as all from delivery`))[0];
     const before = await versions();
-    expect(await t.pause(t.many.id)).toEqual({ deliveries: 10_000 }); // counted no further
+    expect(await t.pause(t.many.id)).toEqual({ deliveries: 10_000 }); // counts stop here
     expect(await t.show(t.many.id)).toMatchObject({ state: 'parked', deliveries: { waiting: 0, parked: deliveries } });
     await t.resume(t.many.id);
     expect(await t.show(t.many.id)).toMatchObject({ state: 'active', deliveries: { waiting: deliveries, parked: 0 } });
@@ -95,14 +95,21 @@ describe('a webhook with 50,000 open deliveries', () => {
   });
 });
 
-describe('a claim that was planned while nothing was waiting', () => {
-  it('reads a few rows once thousands are queued', async () => {
+describe('a claim that was planned while hardly anything was waiting', () => {
+  it.each([
+    ['in a small table', 500, 0],
+    ['after many others were settled, which leaves empty pages in the indexes', 100_000, 2],
+  ])('reads a few rows once thousands are queued, %s', async (_, settledBefore, stillWaiting) => {
     const t = await setupWebhooks();
-    await t.rows('alter table delivery set (autovacuum_enabled = false)'); // an analyze would plan it again
+    await t.rows('alter table delivery set (autovacuum_enabled = false)'); // an analyze would create a new plan
     const webhooks = await Promise.all([1, 2, 3].map(() => t.make.webhook({ orgId: t.organizationId })));
     const [settled, ...queued] = webhooks.map(({ id }) => id);
-    await t.rows(insertManySql, [t.organizationId, settled, 500, false]);
-    await t.rows(`update delivery set state = 'delivered', settled_at = now(), next_attempt_at = null`);
+    await t.rows(insertManySql, [t.organizationId, settled, settledBefore, false]);
+    await t.rows(
+      `update delivery set state = 'cancelled', settled_at = now(), next_attempt_at = null
+       where event_id not in (select event_id from delivery order by event_id desc limit $1)`,
+      [stillWaiting],
+    );
     await t.rows('vacuum (analyze) delivery');
 
     const { pool: relay, close } = await openDatabase({
@@ -112,7 +119,7 @@ describe('a claim that was planned while nothing was waiting', () => {
     });
     onTestFinished(close);
     await relay.query(`set plan_cache_mode = 'force_generic_plan'`);
-    await relay.query('set enable_seqscan = off');
+    if (settledBefore < 10_000) await relay.query('set enable_seqscan = off'); // as for a large table
     await relay.query(`prepare claim (integer, integer, integer, uuid[], uuid[]) as ${claimDeliveriesSql}`);
     await relay.query(`prepare list (uuid, uuid, integer, boolean) as ${listUnclaimedSql}`);
     const organizations = webhooks.map(() => t.organizationId).join();
@@ -126,6 +133,6 @@ describe('a claim that was planned while nothing was waiting', () => {
     expect(rowsRead(await explain(runList))).toBeLessThan(50);
     const claim = await explain(runClaim);
     expect(rowsRead(claim)).toBeLessThan(500);
-    expect(rowsWritten(claim)).toMatchObject({ delivery: 10 });
+    expect(rowsWritten(claim).delivery).toBeGreaterThan(5);
   });
 });

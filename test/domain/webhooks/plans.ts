@@ -1,6 +1,6 @@
 /**
- * Plans of statements as PostgreSQL carried them out, so that tests can judge what a statement
- * reads and not how long it takes.
+ * Executed plans of statements, so that tests can judge how many rows a statement reads instead of
+ * how long it takes.
  */
 import type { Pool } from 'pg';
 
@@ -15,8 +15,8 @@ export interface Plan {
 }
 
 /**
- * Carries a statement out and returns its plan. Without sequential scans, which the planner prefers
- * for the tables of a test and not for large ones.
+ * Executes a statement and returns its plan. Sequential scans are off, because the planner prefers
+ * them for a test's small tables.
  */
 export async function planOf(pool: Pool, text: string, values: unknown[]): Promise<Plan> {
   const client = await pool.connect();
@@ -35,7 +35,9 @@ export async function planOf(pool: Pool, text: string, values: unknown[]): Promi
   }
 }
 
-/** How many rows the scans of a plan read, those that a filter removed included. */
+/**
+ * Returns the number of rows that the scans of a plan read, including those that a filter removed.
+ */
 export function rowsRead(plan: Plan): number {
   const isScan = /(Seq|Index|Index Only|Bitmap Heap) Scan$/.test(plan['Node Type']);
   const own = isScan ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'] : 0;

@@ -1,4 +1,4 @@
-/** Redeliveries of many as rows: asked for, shown, cancelled, and carried out page by page. */
+/** Redeliveries of a range: requested, shown, cancelled, and executed page by page. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Authority } from '#domain/access/authority.ts';
@@ -194,7 +194,7 @@ describe('a page', () => {
     ]);
   });
 
-  it('whose workflows were not notified, because its worker died after the commit, notifies them before the next page', async () => {
+  it('whose workflows were not notified, because its worker stopped after the commit, notifies them before the next page', async () => {
     const t = await setupRedeliveries();
     const open = await t.make.delivery({
       webhook: t.webhook,
@@ -206,7 +206,7 @@ describe('a page', () => {
     });
     const { id } = await t.request(lately);
     await t.page(id, 0);
-    // The worker is gone here. The next one finds the workflows that were not notified yet, on any
+    // The worker stops here. The next one finds the workflows that were not notified yet, on any
     // page.
     for (const page of [0, 1]) {
       const left = await t.page(id, page);
@@ -215,8 +215,12 @@ describe('a page', () => {
         { eventId: open, round: 3 },
       ]);
     }
-    const told = await recordNotified(t.owner.pool, { organizationId: t.organizationId, redeliveryId: id, pages: 1 });
-    expect(told).toEqual({ state: 'done', pages: 1, seen: 1, queued: 0, retriesRequested: 1 });
+    const recorded = await recordNotified(t.owner.pool, {
+      organizationId: t.organizationId,
+      redeliveryId: id,
+      pages: 1,
+    });
+    expect(recorded).toEqual({ state: 'done', pages: 1, seen: 1, queued: 0, retriesRequested: 1 });
     expect((await t.lines()).at(-1)).toEqual({
       action: 'webhook.redelivered',
       person_id: null,

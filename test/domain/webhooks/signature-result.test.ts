@@ -1,4 +1,4 @@
-/** What two posts prove of a receiver. */
+/** What two posts prove about a receiver. */
 import { expect, it } from 'vitest';
 import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
 

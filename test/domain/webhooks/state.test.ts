@@ -1,4 +1,4 @@
-/** The state rules of webhooks, their secrets and redeliveries, as their entities have them. */
+/** State rules of webhooks, their secrets and redeliveries, as their entities implement them. */
 import { expect, it } from 'vitest';
 import { Redelivery } from '#domain/db/entities/redelivery.ts';
 import { Webhook, WebhookSecret } from '#domain/db/entities/webhook.ts';

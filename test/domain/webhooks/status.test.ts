@@ -1,4 +1,4 @@
-/** The words for the status of webhooks and deliveries. */
+/** The terms for the status of webhooks and deliveries. */
 import { expect, it } from 'vitest';
 import { deliveryStates } from '#domain/webhooks/deliveries.ts';
 import { deliveryStatusOf, webhookStatusOf } from '#domain/webhooks/status.ts';

@@ -1,4 +1,4 @@
-/** Sending deliveries again: one, a range, all that failed since a moment; and showing them. */
+/** Redelivering one event, a range, or all that failed since a moment; and listing redeliveries. */
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
@@ -23,8 +23,7 @@ async function setupDeliveries() {
   const request = (selection: Selection, by: Parameters<typeof t.of>[1] = undefined) =>
     requestRedelivery(t.owner.orm.em, { ...t.of(id, by), selection });
   /**
-   * Every page, one after the other, as the workflow does; what each sent, by the deliveries that
-   * it changed.
+   * Executes every page in turn, as the workflow does; returns the deliveries that each changed.
    */
   async function carryOut({ id: redeliveryId }: { id: string }, { perPage = 100, scanLimit = 2_000 } = {}) {
     const of = { organizationId: t.organizationId, redeliveryId };

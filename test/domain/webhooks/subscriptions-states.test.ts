@@ -1,6 +1,6 @@
 /**
- * Pausing, resuming and deleting webhooks, and what becomes of their deliveries, also while
- * others claim, attempt and write.
+ * Pausing, resuming and deleting webhooks, and the state of their deliveries, with concurrent
+ * claims, attempts and writes.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -17,7 +17,7 @@ import { recordOutcome } from '#test/record-outcome.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';
 import { daySeconds, setupWebhooks } from './subscriptions.ts';
 
-/** What one claim may take, and its lease. */
+/** Size and lease of one claim. */
 const untouched = { started: false, claimed: false, leased_until: null };
 const waiting = { ...untouched, state: 'waiting', due: true, settled: false };
 
@@ -52,7 +52,7 @@ describe('pausing a webhook', () => {
       nextAttemptAt,
     }));
     expect(listed.filter(({ state }) => state === 'parked')).toEqual(
-      // Events of one millisecond have no order but that of their ids.
+      // Events of one millisecond are ordered by their ids only.
       open
         .toSorted()
         .toReversed()
@@ -302,7 +302,7 @@ describe('the maintenance, with the worker’s own login', () => {
       failingSince: (await t.show(t.id)).failingSince,
     });
     expect(errors).toEqual([]);
-    // And it comes back.
+    // It can be resumed.
     expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
   });
 

@@ -1,6 +1,6 @@
 /**
- * Making, changing and showing webhooks and rotating their secrets: who may, what is refused, and
- * that each change has its line.
+ * Creating, changing and showing webhooks and rotating their secrets: permissions, refusals, and an
+ * activity row for each change.
  */
 import { describe, expect, it } from 'vitest';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
@@ -145,8 +145,7 @@ describe('adding a webhook', () => {
 
   it('is refused for an unsuitable URL with the reason, and writes nothing', async () => {
     const t = await setupWebhooks();
-    // The first is allowed by the tests' own allow list; that leaves the text's other rules as they
-    // are.
+    // The allow list of the tests permits the first address; the other rules for URLs apply.
     await t.create({ url: 'http://127.0.0.1:9000/in' });
     for (const url of [
       'https://10.0.0.1/',
@@ -190,7 +189,7 @@ describe('adding a webhook', () => {
     await t.remove(first?.id ?? '');
     await t.create();
     await expect(t.create()).rejects.toMatchObject({ reason: 'too_many_webhooks' });
-    // Another organization has 20 places of its own.
+    // Another organization has its own limit of 20.
     await t.make.webhook();
   });
 });

@@ -16,7 +16,7 @@ export const daySeconds = 86_400;
 
 /**
  * An organization with a member who may manage webhooks and nothing else, and every change of a
- * webhook as that member asks for it.
+ * webhook as that member requests it.
  */
 export async function setupWebhooks() {
   const { database, owner, make } = await setupDatabase();
@@ -78,7 +78,7 @@ export async function setupWebhooks() {
       rows<{ action: string; person_id: string | null; detail: Record<string, unknown> }>(
         'select action, person_id, detail from activity order by at, id',
       ),
-    /** A delivery's columns that a state change moves. */
+    /** The columns of a delivery that a state change writes. */
     stateOf: async (eventId: string) =>
       (
         await rows<Record<string, unknown>>(
@@ -91,5 +91,8 @@ export async function setupWebhooks() {
   };
 }
 
-/** Someone else's webhook, or none: what no function may find under this organization. */
+/**
+ * A webhook of another organization, or an unknown id: no function may find it for this
+ * organization.
+ */
 export const nowhere = '00000000-0000-7000-8000-000000000000';

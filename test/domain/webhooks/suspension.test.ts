@@ -1,6 +1,6 @@
 /**
- * When a webhook is suspended: the real statements record attempts, and time passes by moving what
- * they wrote back.
+ * When a webhook is suspended. The real statements record attempts, and time passes by moving their
+ * rows into the past.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ async function setupSuspension() {
   const webhook = await t.make.webhook({ orgId: t.organizationId });
   let passedMs = 0;
 
-  /** Lets time pass: everything that happened is so much longer ago. */
+  /** Lets time pass: moves everything that happened into the past. */
   async function pass(ms: number): Promise<void> {
     passedMs += ms;
     const by = [ms / 1_000];
@@ -36,7 +36,9 @@ async function setupSuspension() {
     await t.rows('update delivery_attempt set started_at = started_at - make_interval(secs => $1)', by);
   }
 
-  /** One attempt of a delivery, due again in `waitMs`; null: it was the schedule's last. */
+  /**
+   * Records one attempt of a delivery, due again in `waitMs`; null for the last of the schedule.
+   */
   async function attempt(
     eventId: string,
     waitMs: number | null,
@@ -78,8 +80,8 @@ async function setupSuspension() {
     passedHours: () => passedMs / hourMs,
     open: () => t.make.delivery({ webhook, started: true }),
     /**
-     * An attempt every four hours at each event, for `hours`; after how many it was suspended,
-     * null: not at all.
+     * Makes an attempt of each event every four hours, for `hours`. Returns the hours until the
+     * suspension, or null without one.
      */
     async fail(events: string[], hours: number): Promise<number | null> {
       for (let hour = 0; hour <= hours; hour += 4) {

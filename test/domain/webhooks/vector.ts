@@ -1,4 +1,4 @@
-/** A whole delivery as a test vector, whose signatures were worked out by others. */
+/** A complete delivery as a test vector; the signatures were computed by other programs. */
 export const vector = {
   secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
   id: '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10',
@@ -8,5 +8,5 @@ export const vector = {
   standard: 'v1,8IlTb1gstICpTK/w31TIlX2dS0wWJt3+uOAVxuWR4IQ=',
 } as const;
 
-/** Another secret of the right form. */
+/** Another valid secret. */
 export const otherSecret = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX';

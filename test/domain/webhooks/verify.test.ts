@@ -10,7 +10,7 @@ const body = Buffer.from(vector.body);
 const now = new Date((timestampSeconds + 2) * 1000);
 const headers = signatureHeaders({ id, timestampSeconds, body, secrets: [secret] });
 
-/** The vector's delivery as captured, with what a test changes. */
+/** The vector's delivery as captured, with a test's changes. */
 const captured = (changed: Partial<CapturedDelivery> = {}): CapturedDelivery => ({
   headers,
   body,
@@ -19,7 +19,7 @@ const captured = (changed: Partial<CapturedDelivery> = {}): CapturedDelivery => 
   ...changed,
 });
 
-/** The checks that fail, with their explanations. */
+/** Returns the failing checks with their explanations. */
 const failures = (delivery: CapturedDelivery): Partial<Record<CheckName, string>> => {
   const { ok, checks } = verifyDelivery(delivery);
   expect(ok).toBe(checks.every((check) => check.ok));

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import { setupDatabase } from '#test/setup.ts';
 
-/** A delivery's row, as the tests look at it. */
+/** A row of `delivery`, with the columns that tests read. */
 export interface DeliveryRow {
   webhook_id: string;
   event_id: string;
@@ -27,15 +27,15 @@ export interface EventRow {
 }
 
 /**
- * A test's own database with the rows of webhooks: written directly, because what is tested here
- * lies below the domain code.
+ * A new database with rows of webhooks. They are written directly, because the tests judge
+ * statements below the domain's functions.
  */
 export async function setupWebhooks() {
   const { database, owner, make } = await setupDatabase();
   const { pool } = owner;
 
   const rows = {
-    /** A webhook with one secret; active and subscribed to every type by default. */
+    /** Inserts a webhook with one secret; active and subscribed to every type by default. */
     async webhook(fields: {
       orgId: string;
       eventTypes?: readonly EventType[];
@@ -59,7 +59,7 @@ export async function setupWebhooks() {
       return id;
     },
 
-    /** Events of `count` new grants, each in a transaction of its own, oldest first. */
+    /** Inserts events of `count` new grants, each in a separate transaction, oldest first. */
     async grants(orgId: string, count: number): Promise<void> {
       const professional = await make.member({ orgId });
       for (let made = 0; made < count; made += 1) await make.grant({ professional });
@@ -108,8 +108,8 @@ export function openPool(url: string, max: number): Pool {
 }
 
 /**
- * Deliveries of a webhook that were delivered 91 days ago, each with its event, its attempt and its
- * counted change.
+ * Inserts deliveries of a webhook that were delivered 91 days ago, each with its event, its attempt
+ * and its counted change.
  */
 export async function insertSettled(pool: Pool, { orgId, id }: { orgId: string; id: string }, count: number) {
   await pool.query(

@@ -25,7 +25,7 @@ export class Ledger extends Migration {
       create index ledger_day_by_day on ledger_day (day);
     `);
 
-    // Triggers of their own count events separately, one statement at a time. So an event that is
+    // Separate triggers count events, one statement at a time. So an event that is
     // missing with all of its deliveries shows, and so does a trigger that was disabled. They also
     // fire for replicated changes ("always"). They run as the owner, because the writer has no
     // right on the table. WHEN sees the writer's role, as for the events.

@@ -57,7 +57,7 @@ export interface ReadValues {
  * `$1` to `$3` are arrays of equal length, one element for each fingerprint of each read: the
  * read's index, the fingerprint, the organization of the path (uuid or null). `$4` is the most
  * bytes of an answer: a longer one stays in the database, so that a process never receives what it
- * has no memory for. Each read has a decision and a row of its own.
+ * has no memory for. Each read has its own decision and row.
  *
  * `body` is a select of one JSON value, in which `$2` is the organization; `case` prevents it from
  * running for a refused key. With `offset 0`, result and answer are computed once, and each key is

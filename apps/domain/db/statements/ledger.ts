@@ -1,5 +1,6 @@
 import { concurrencySlotsSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 import { isAdmittingSql } from './delivery-admission.ts';
+import { isOpenSql } from './open-deliveries.ts';
 
 /**
  * The ledger compares what was to be delivered, as the trigger that created the events counted it,
@@ -74,7 +75,7 @@ const independentCounts = /* sql */ `
     select e.organization_id, null, 0, count(*) from event e where not e.rolled_up group by e.organization_id
     union all
     select d.organization_id, d.webhook_id, 0, count(d.sequence) from delivery d
-      where d.state = 'waiting' group by d.organization_id, d.webhook_id
+      where ${isOpenSql} group by d.organization_id, d.webhook_id
     union all
     select d.organization_id, d.webhook_id, 0, count(d.sequence) from delivery d
     where not d.rolled_up and d.state in ${settledStates} group by d.organization_id, d.webhook_id
@@ -130,7 +131,7 @@ export const readLedgerSql = /* sql */ `
   ), open as (
     select d.organization_id, d.webhook_id, count(*) as count,
       count(*) filter (where d.next_attempt_at < clock_timestamp() - interval '1 minute' and ${isAdmittingSql}) as late
-    from delivery d where d.state = 'waiting' and d.next_attempt_at is not null
+    from delivery d where ${isOpenSql} and d.next_attempt_at is not null
     group by d.organization_id, d.webhook_id
   ), waiting as (
     select coalesce(sum(o.count) filter (where w.state <> 'parked'), 0) as count,
@@ -224,7 +225,7 @@ export const listLedgerFaultsSql = (everything: boolean) => /* sql */ `
         ? 'select e.organization_id, e.id from event e'
         : `select e.organization_id, e.id from event e where not e.rolled_up
     union select d.organization_id, d.event_id from delivery d where not d.rolled_up and d.state in ${settledStates}
-    union select d.organization_id, d.event_id from delivery d where d.state = 'waiting'`
+    union select d.organization_id, d.event_id from delivery d where ${isOpenSql}`
     }
   ), fault as (
     select 'delivery_count_differs' as kind, e.organization_id, null::uuid as webhook_id, e.id as event_id,

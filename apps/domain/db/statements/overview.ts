@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { isOpenSql } from './open-deliveries.ts';
 
 /** Counts of an organization, for the console's overview. */
 export interface Overview {
@@ -109,7 +110,7 @@ const overviewSql = /* sql */ `
       select from webhook w
       cross join lateral (
         select from delivery d where d.organization_id = w.organization_id and d.webhook_id = w.id
-          and d.state = 'waiting' limit ${waitingCountedTo}
+          and ${isOpenSql} limit ${waitingCountedTo}
       ) d
       where w.organization_id = $1 and w.state = 'active'
       limit ${waitingCountedTo}

@@ -1,3 +1,5 @@
+import { isOpenSql } from './open-deliveries.ts';
+
 /**
  * Suspends active webhooks that have failed for `$1` seconds without accepting anything, of which
  * at least two events failed, and that were tried within the last `$2` seconds, each with an
@@ -94,7 +96,7 @@ const cancelSql = (which: string, address = 'null') => /* sql */ `
     from hook h
     cross join lateral (
       select d.organization_id, d.webhook_id, d.event_id from delivery d
-      where d.organization_id = h.organization_id and d.webhook_id = h.id and d.state = 'waiting'
+      where d.organization_id = h.organization_id and d.webhook_id = h.id and ${isOpenSql}
       order by d.event_id
       limit $1
       for no key update skip locked
@@ -119,7 +121,7 @@ const cancelSql = (which: string, address = 'null') => /* sql */ `
     from hook h
     where w.organization_id = h.organization_id and w.id = h.id and w.follow_until < clock_timestamp()
       and not exists (select from delivery d where d.organization_id = h.organization_id and d.webhook_id = h.id
-      and d.state = 'waiting')
+      and ${isOpenSql})
   )
   select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.deliveries from moved m
     order by m.webhook_id`;
@@ -139,7 +141,7 @@ export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $3 and 
  */
 export const countOpenDeliveriesSql = /* sql */ `
   select count(*)::integer as deliveries from (
-    select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.state = 'waiting' limit 10000) o`;
+    select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and ${isOpenSql} limit 10000) o`;
 
 /** Deletes rotated secrets whose overlap has ended. */
 export const purgeExpiredSecretsSql = /* sql */ `select purge_expired_secrets()`;

@@ -1,4 +1,5 @@
 import { isAdmittingSql } from './delivery-admission.ts';
+import { isOpenSql } from './open-deliveries.ts';
 
 /** The state of a region's database, as the operator shows it. */
 export interface RegionState {
@@ -30,14 +31,14 @@ export const readRegionStateSql = /* sql */ `
   with late as (
     select count(*) as count, min(d.next_attempt_at) as oldest
     from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
-    where d.state = 'waiting' and d.next_attempt_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
+    where ${isOpenSql} and d.next_attempt_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
       and ${isAdmittingSql}
   )
   select json_build_object(
     'migrations', (select json_agg(v.name order by v.name) from api.schema_version v),
     'failedMigration', (select json_build_object('names', f.names, 'code', f.code) from migration_failure f),
     'pendingContract', (select coalesce(json_agg(c.name order by c.name), '[]') from contract_migration c),
-    'waiting', (select count(*) from delivery d where d.state = 'waiting'),
+    'waiting', (select count(*) from delivery d where ${isOpenSql}),
     'overdue', l.count,
     'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
     'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing'),
