@@ -20,7 +20,7 @@ export class WorkflowsAway extends Refused<'workflows_away'> {
   }
 }
 
-/** How long (ms) a call may take; the two that wait for a receiver have limits of their own. */
+/** How long (ms) a call may take; the two that wait for a receiver have separate limits. */
 const patienceMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } as const;
 
 /** The sentences for people. They name no part of the system. */

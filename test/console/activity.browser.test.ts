@@ -29,7 +29,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.goto(`/o/${ada.orgId}/activity`);
     await ready(page);
     await page.getByText('Filter').click();
-    // What is typed is in the viewer's zone, and the page says which.
+    // Times in the form are in the viewer's zone, and the page shows the zone.
     await page.getByText('Times are in America/New_York').waitFor();
     await page.getByLabel('Result').selectOption({ label: 'Denied reads' });
     await page.getByLabel('API key').selectOption(key.id);

@@ -10,7 +10,7 @@ import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.t
 const logOf = ({ orgId }: Pick<Enrolled, 'orgId'>, rest = '') => `/o/${orgId}/activity${rest}`;
 const rowsOf = (text: string) => text.match(/<th scope="row"/g)?.length ?? 0;
 
-/** So many answered reads, one a second, the newest a second ago. */
+/** Inserts answered reads, one per second, the newest a second ago. */
 const writeReads = (t: ConsoleInstallation, orgId: string, count: number) =>
   t.owner.pool.query(
     `insert into activity (at, organization_id, action, status)
@@ -80,7 +80,7 @@ describe('the activity log', () => {
     expect(await shows('2026-07-01T12:00', '2026-07-01T12:01', 'America/New_York')).toBe(false);
   });
 
-  it('opens one of its own rows, and answers 404 for another organization’s', async () => {
+  it('opens one of its rows, and answers 404 for another organization’s', async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const key = await t.make.apiKey({
@@ -110,7 +110,7 @@ describe('the activity log', () => {
   });
 });
 
-/** A seat that was assigned, a webhook that was paused, and their rows. */
+/** Inserts rows about an assigned seat and a paused webhook. */
 async function setupObjects() {
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
@@ -207,7 +207,7 @@ describe('an export of the activity log', () => {
     expect(file.status).toBe(200);
     expect(file.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
     expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-\d{4}-\d\d-\d\d\.csv"$/);
-    // fetch() takes the byte order mark away, as a reader does; the bytes are looked at below.
+    // fetch() removes the byte order mark, as a reader does; the bytes are checked below.
     const lines = file.text.split('\r\n');
     expect(lines[0]?.replace(byteOrderMark, '')).toMatch(/^"time_utc","actor","description","action","status"/);
     expect(file.text).toContain('"2026-11-20T08:00:00.123Z"');
@@ -253,7 +253,8 @@ describe('an export of the activity log', () => {
     expect(head.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-/);
     const downloads = () => t.owner.pool.query(`select from activity where action = 'activity.download'`);
     expect((await downloads()).rows).toEqual([]);
-    // Nothing was read either: without the table it answers the same, and a GET does not.
+    // The request read nothing from the table either: without the table it answers the same, and a
+    // GET does not.
     await t.owner.pool.query('alter table activity rename to activity_away');
     expect((await t.http(ada).get(logOf(ada, '/csv'), { method: 'HEAD' })).status).toBe(200);
     expect((await t.http(ada).get(logOf(ada, '/csv'))).status).toBe(500);
@@ -272,7 +273,8 @@ describe('an export of the activity log', () => {
       const ada = await t.enrol();
       await writeReads(t, ada.orgId, 60_000);
       const cookie = [...t.http(ada).jar].map((pair) => pair.join('=')).join('; ');
-      // Often, so that some hang up while a statement runs and others while the socket is full.
+      // Often enough that some clients disconnect while a statement runs and others while the
+      // socket is full.
       for (let n = 0; n < 5; n += 1) {
         const socket = connect(Number(new URL(t.origin).port), 'localhost');
         socket.write(`GET ${logOf(ada, '/csv')} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`);

@@ -6,7 +6,7 @@ import { expect, onTestFinished } from 'vitest';
 import { openBrowser } from '#test/chromium.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 
-/** Where screenshots go: `PICTURES`, or a folder that git ignores. */
+/** The folder for screenshots: `PICTURES`, or a folder that git ignores. */
 const pictures = path.resolve(process.env.PICTURES || 'test-artifacts/console');
 
 export const screens = {
@@ -16,7 +16,7 @@ export const screens = {
 
 let browser: Promise<Browser> | undefined;
 
-/** One browser for a test file. Call `closeBrowser` in `afterAll`. */
+/** The browser of a test file. Call `closeBrowser` in `afterAll`. */
 const sharedBrowser = () => {
   browser ??= openBrowser();
   return browser;
@@ -28,8 +28,8 @@ export async function closeBrowser(): Promise<void> {
 }
 
 /**
- * A visit with a real browser, and everything that it complained of (also of what the policy
- * forbade) or asked another origin for.
+ * A visit with a real browser, with its error messages (including violations of the content
+ * security policy) and its requests to other origins.
  */
 export interface BrowserVisit {
   context: BrowserContext;
@@ -39,8 +39,8 @@ export interface BrowserVisit {
 }
 
 /**
- * Opens a browser's profile of its own, signed in when a session's token is given. It closes when
- * the test ends.
+ * Opens a new browser profile, signed in when a session's token is given. It closes when the test
+ * ends.
  */
 export async function openVisit(
   origin: string,
@@ -75,7 +75,7 @@ export async function openVisit(
   const complaints: string[] = [];
   const strangers: string[] = [];
   page.on('console', (message) => {
-    // A page that is refused on purpose is no complaint; its status is the test's to check.
+    // A page that is refused on purpose is no error here; the test checks its status.
     const isStatus = /the server responded with a status of 4\d\d/.test(message.text());
     if ((message.type() === 'error' && !isStatus) || message.type() === 'warning') complaints.push(message.text());
   });
@@ -91,8 +91,8 @@ export async function openVisit(
 export const ready = (page: Page) => page.waitForSelector('body[data-ready]', { timeout: 20_000 });
 
 /**
- * Resolves when a field has the focus of itself. A browser gives it with its first picture of the
- * page, which may be after the page is there: what is typed before that goes nowhere.
+ * Resolves when a field has the initial focus. A browser sets it with its first frame of the page,
+ * and input before that is lost.
  */
 export const fieldFocused = (page: Page) => page.locator('input:focus').waitFor({ timeout: 20_000 });
 
@@ -112,15 +112,15 @@ export async function addAuthenticator({ context, page }: BrowserVisit): Promise
   });
 }
 
-/** The rules of axe-core that look at colors, of those that it has on. */
+/** The rules of axe-core about colors that are switched on. */
 const colorRules = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] };
 
 /**
- * axe-core's violations on the page as it stands, each with what it is about; none is the
- * guarantee. `colors` asks for those of colors alone.
+ * Returns axe-core's violations on the current page, each with its elements. `colors` runs only the
+ * rules about colors.
  */
 export async function violations(page: Page, { colors = false } = {}): Promise<string[]> {
-  // Evaluated over the debugger: the page's policy lets no script in that is not ours.
+  // Evaluated over the debugger, because the page's policy permits no other script.
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe.source);
   const found = (await page.evaluate(
     `axe.run(document, { resultTypes: ["violations"], ${colors ? `runOnly: ${JSON.stringify(colorRules)}` : ''} })`,
@@ -130,19 +130,19 @@ export async function violations(page: Page, { colors = false } = {}): Promise<s
   );
 }
 
-/** Where a picture of that name is kept. */
+/** Returns the path of a picture. */
 export const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
 
 /**
- * Keeps a picture of the page (the whole page by default) as an artifact of the run,
- * and returns it.
+ * Saves a picture of the page (the whole page by default) as an artifact of the run, and returns
+ * it.
  */
 export async function picture(page: Page, name: string, { fullPage = true } = {}): Promise<Buffer> {
   mkdirSync(pictures, { recursive: true });
   return page.screenshot({ path: pictureFile(name), fullPage, animations: 'disabled', caret: 'hide' });
 }
 
-/** Nothing the browser complained of, and nothing asked of another origin. */
+/** Asserts that the browser reported no error and sent no request to another origin. */
 export function expectQuiet({ complaints, strangers }: BrowserVisit): void {
   expect(complaints).toEqual([]);
   expect(strangers).toEqual([]);

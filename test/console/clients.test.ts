@@ -6,13 +6,12 @@ import { type ConsoleInstallation, shareConsole } from './setup.ts';
 
 const shared = shareConsole();
 
-/** The page as a reader sees it: no markup, one blank. */
+/** The page as text: no markup, single spaces. */
 const textOf = (page: string): string =>
   unescaped(page.slice(page.indexOf('<main')).replace(/<[^>]*>/g, ' ')).replace(/\s+/g, ' ');
 
 /**
- * An organization with an owner, a professional with a client, a webhook, and as many places as
- * told.
+ * An organization with an owner, a professional with a client, a webhook, and a number of seats.
  */
 async function setupClients({ places = 2 } = {}) {
   const t = shared();
@@ -28,7 +27,7 @@ async function setupClients({ places = 2 } = {}) {
   return { ...t, orgId, ada, bo, grant, at, client: at(`/clients/${grant.id}`) };
 }
 
-/** What the organization's webhooks are owed, oldest first. */
+/** Returns the events for the organization's webhooks, oldest first. */
 const events = async ({ owner }: ConsoleInstallation, orgId: string) =>
   (
     await owner.pool.query<{ type: string; data: Record<string, unknown> }>(
@@ -289,7 +288,7 @@ describe('the roster', () => {
       expect([path, page.status]).toEqual([path, 200]);
       expect(page.text).not.toContain('<script>alert');
       expect(page.text).not.toContain('"onload="');
-      // Isolated: no name turns what stands beside it around.
+      // Isolated, so that a right-to-left name cannot reorder the text beside it.
       expect(
         page.text.replace(
           /<(bdi|title|h1)>[^<]*<\/\1>|<a href="[^"]*">[^<]*<\/a>|<span class="visually-hidden">[^<]*<\/span>/g,

@@ -10,10 +10,13 @@ import { insertWebhook } from './webhook-stories.ts';
 
 afterAll(closeBrowser);
 
-/** The least ratio of a part of the interface against what is beside it. */
+/** Minimum contrast of a part of the interface against its surroundings. */
 const leastRatio = 3;
 
-/** What the ring is measured on beside the first three pages: menus, danger, tabs, lists, errors, no session. */
+/**
+ * Pages on which the ring is measured beside the first three: menus, danger, tabs, lists, errors,
+ * no session.
+ */
 const pictured = [
   'account-menu',
   'webhook-delete',
@@ -75,11 +78,11 @@ it('the focus ring has a contrast of 3:1 or more against every surface, light an
   expect(measured).toBeGreaterThan(150);
 });
 
-/** Marks one control of each kind and surface of the page, and returns selectors of them. */
+/** Marks one control of each kind and surface of the page, and returns their selectors. */
 const distinctControls = (page: Page) =>
   page.evaluate<string[]>(`(() => {
     const seen = new Map();
-    // Nothing behind a dialog takes the focus, and a menu closes when the focus leaves it.
+    // Controls behind a dialog cannot get the focus, and a menu closes when the focus leaves it.
     const shown = document.querySelector('dialog[open], details.menu[open]') ?? document;
     for (const element of shown.querySelectorAll('a, button, input:not([type=hidden]), summary, select')) {
       if (!element.checkVisibility() || element.closest('.skip')) continue;
@@ -97,8 +100,8 @@ const markupOf = (page: Page, selector: string) =>
   page.evaluate<string>(`document.querySelector('${selector}').outerHTML.slice(0, 200)`);
 
 /**
- * Compares pictures of a control and of its focus. Returns the contrast of the ring against what was
- * there before: most of the pixels that changed have it at least.
+ * Compares pictures of a control with and without focus. Returns the contrast that most of the
+ * changed pixels reach against their color before.
  */
 async function ringRatio(page: Page, selector: string): Promise<number> {
   const control = page.locator(selector);
@@ -113,7 +116,7 @@ async function ringRatio(page: Page, selector: string): Promise<number> {
   };
   const picture = async () => decode(await page.screenshot({ clip, animations: 'disabled', caret: 'hide' }));
   const before = await picture();
-  // A key has been pressed, so the focus is one of the keyboard.
+  // After a key press, the focus counts as keyboard focus.
   await page.keyboard.press('Shift');
   await page.evaluate(`document.querySelector('${selector}').focus({ focusVisible: true })`);
   const after = await picture();
@@ -123,8 +126,8 @@ async function ringRatio(page: Page, selector: string): Promise<number> {
     const [was, is] = [before.pixels.subarray(at, at + 3), after.pixels.subarray(at, at + 3)];
     if (!was.equals(is)) ratios.push(contrast(was, is));
   }
-  // Up to a quarter of a ring's pixels, those of its corners, are mixed with the ground; of the round
-  // ring of a radio button up to half.
+  // Up to a quarter of a ring's pixels, those at its corners, are blended with the background; of
+  // the round ring of a radio button up to half.
   const mixed = (await control.getAttribute('type')) === 'radio' ? 0.5 : 0.25;
   ratios.sort((a, b) => a - b);
   return ratios.length < 50 ? 1 : (ratios[Math.floor(ratios.length * mixed)] ?? 1);

@@ -1,4 +1,4 @@
-/** Deliveries as people see them and see to them. */
+/** Deliveries in the console: lists, details and actions. */
 import { describe, expect, it } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { unescaped } from './http-visitor.ts';
@@ -13,14 +13,14 @@ async function setup() {
   const at = (rest: string) => `/o/${ada.orgId}/webhooks/${webhook.id}${rest}`;
   const get = (rest: string) => visitor.get(at(rest));
   const submit = (rest: string, values: Record<string, string> = {}) => visitor.submit(at(rest), at(rest), values);
-  /** Chooses what to redeliver, and returns the page that asks for confirmation. */
+  /** Chooses deliveries to redeliver, and returns the page that asks for confirmation. */
   const review = (values: Record<string, string>) => get(`/redeliver/review?${new URLSearchParams(values)}`);
   const confirm = async (values: Record<string, string>) =>
     visitor.submit(await review(values), at('/redeliver/review'));
   return { ...t, ada, visitor, webhook, at, get, submit, review, confirm };
 }
 
-/** Ids of the events that a page lists, in order. */
+/** Returns the ids of the events that a page lists, in order. */
 const listed = (text: string) => [...text.matchAll(/<a id="d-[0-9a-f-]{36}-([0-9a-f-]{36})"/g)].map(([, id]) => id);
 const olderOf = (text: string) => unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '');
 
@@ -161,7 +161,7 @@ describe('one delivery', () => {
     await t.owner.pool.query(
       `update delivery set next_attempt_at = now() + interval '3 minutes 20 seconds' where state = 'waiting'`,
     );
-    t.pass(24 * 60_000); // the console's own clock, which does not count here
+    t.pass(24 * 60_000); // the console's clock, which does not count here
     const { text } = await t.get(`/deliveries/${waiting}`);
     expect(text).toMatch(/Next attempt in 3 min (19|20) s/);
     expect(text).toContain('Attempt 2');

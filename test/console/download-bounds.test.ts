@@ -1,5 +1,5 @@
 /**
- * Downloads of the activity log: as many at a time as may be, and nothing held for a browser that
+ * Downloads of the activity log: a limited number at a time, and no data held for a browser that
  * does not read.
  */
 import { expect, it, vi } from 'vitest';

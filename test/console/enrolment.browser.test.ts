@@ -20,7 +20,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const seen: string[] = [];
     page.on('request', (request) => seen.push(request.url(), ...Object.values(request.headers())));
     await page.goto(link);
-    // The link's token is in no address that a server, a proxy or the page's history sees.
+    // No URL that a server, a proxy or the page's history sees contains the link's token.
     await page.waitForURL(`${t.origin}/enrol/step`);
     await ready(page);
     expect(token).toHaveLength(43);

@@ -1,5 +1,5 @@
 /**
- * Every page on a phone, light and dark; a file of its own, so that two processes share the work.
+ * Every page on a phone, light and dark; in a separate file, so that two processes share the work.
  */
 import { afterAll, expect, it } from 'vitest';
 import { closeBrowser } from './browser.ts';

@@ -30,7 +30,7 @@ describe('every route', () => {
         expect(JSON.parse(answer.text)).toMatchObject({ error: 'api_key_not_accepted' });
       }
     }
-    await t.console.stop(); // writes what it has counted
+    await t.console.stop(); // writes the counts
     const { rows } = await t.owner.pool.query(
       `select sum(count)::int as uses, min(host(address)) as address from activity
         where key_id = $1 and code = 'api_key_not_accepted' and action = 'api.console'`,
@@ -153,7 +153,7 @@ describe('every route', () => {
   });
 });
 
-/** The headers of every answer of the console, whatever it is. */
+/** The headers of every answer of the console. */
 function expectGuarded(what: string, { headers }: { headers: Headers }, cache = 'no-store'): void {
   expect([what, Object.fromEntries(guards.map((name) => [name, headers.get(name)]))]).toEqual([
     what,

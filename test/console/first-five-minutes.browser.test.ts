@@ -1,6 +1,4 @@
-/**
- * What README promises of the first five minutes, done by the book on what `npm start` brings up.
- */
+/** The first five minutes as README describes them, on the stack that `npm start` starts. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { stackPlace } from '#test/stack.ts';
@@ -30,7 +28,7 @@ it('the link of npm start leads an owner to a first key, a first response and a 
   await firstMinutes(place, us, (JSON.parse(stdout) as { url: string }).url, 'phone');
 });
 
-/** Everything README says, in its order. Returns the address that the person signs in with. */
+/** Follows README's steps in order. Returns the address that the person signs in with. */
 async function firstMinutes(place: Place, us: Region, link: string, screen: keyof typeof screens): Promise<string> {
   const visit = await openVisit(us.console, { screen });
   const { page } = visit;
@@ -61,7 +59,7 @@ async function confirmApp(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Verify code' }).click();
 }
 
-/** A key, and the line that its page shows, taken apart as a shell does. */
+/** Creates a key; returns the `curl` line of its page, parsed as a shell does. */
 async function createKey(page: Page, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'API keys', exact: true }).click();
   await page.getByRole('link', { name: 'Create API key' }).first().click();
@@ -77,8 +75,8 @@ async function createKey(page: Page, screen: string): Promise<void> {
 }
 
 /**
- * Adds a webhook for the sample receiver, gives the receiver its secret, causes an event as
- * `npm start` says, and follows its delivery.
+ * Adds a webhook for the sample receiver, gives the receiver its secret, creates an event as
+ * `npm start` describes, and follows its delivery.
  */
 async function watchDelivery(page: Page, place: Place, us: Region, screen: string): Promise<void> {
   await page.getByRole('link', { name: 'Webhooks', exact: true }).first().click();
@@ -89,12 +87,12 @@ async function watchDelivery(page: Page, place: Place, us: Region, screen: strin
   await page.getByRole('button', { name: 'Add webhook' }).click();
   await page.getByRole('heading', { name: 'Webhook added' }).waitFor();
   const secret = /whsec_[\w+/]{32}/.exec((await page.getByRole('main').textContent()) ?? '')?.[0] ?? '';
-  const told = await fetch(`${us.receiver}/secrets`, {
+  const response = await fetch(`${us.receiver}/secrets`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ [screen]: [secret] }),
   });
-  expect(told.status).toBe(204);
+  expect(response.status).toBe(204);
   await page.getByRole('link', { name: 'View webhook' }).click();
   await page.getByRole('heading', { name: `First webhook, ${screen}` }).waitFor();
 

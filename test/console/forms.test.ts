@@ -96,7 +96,7 @@ describe('a change that requires a fresh second factor', () => {
     const before = visitor.jar.get(cookieName('session', t.origin));
     const wrong = await visitor.submit(asked, `${member}/change`, { factorCode: '000000' });
     expect(wrong.status).toBe(422);
-    // What is wrong is at the field, which is empty again and has the focus.
+    // The error is at the field, which is empty and has the focus.
     expect(wrong.text).toMatch(/<input id="field-factorCode"[^>]* value="" autofocus [^>]*aria-invalid="true"/);
     expect(wrong.text).toContain('id="field-factorCode-problem"');
     const done = await visitor.submit(wrong, `${member}/change`, { factorCode: t.nextCode(ada) });
@@ -146,7 +146,7 @@ describe('a change that requires a fresh second factor', () => {
     const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [bo.userId]);
     expect(rows).toEqual([{ name: 'Bo Lindqvist' }]);
 
-    // The session has a new token, and with it the forms of the open page.
+    // The session has a new token, and so do the forms of the open page.
     const _token = passed.headers.get('X-Form-Token') ?? '';
     expect(await visitor.submit(page, change, { ...fields, _token })).toMatchObject({ status: 303 });
   });
@@ -158,16 +158,15 @@ describe('a change that requires a fresh second factor', () => {
     const typed = { oldPassword: goodPassword, newPassword };
     const drawn = await visitor.get('/account/password');
     t.pass(6 * minuteMs);
-    // The form was open and is sent too late: the question holds nothing of it, whatever is wrong
-    // with it.
+    // The open form is sent too late. The page that asks for the second factor contains none of its
+    // input, even if the input is invalid.
     for (const fields of [typed, { ...typed, newPassword: 'short' }, { ...typed, factorCode: '000000' }]) {
       const asked = await visitor.submit(drawn, '/account/password', fields);
       expect(asked.text).toContain('Confirm your identity');
       for (const secret of [...Object.values(fields), 'oldPassword', 'newPassword'])
         expect(asked.text).not.toContain(`"${secret}"`);
     }
-    // Answered, it leads to the form, with nothing of what was sent; what came along is not carried
-    // out.
+    // After the second factor it leads to the form, without the input; the action is not executed.
     const asked = await visitor.get('/account/password');
     expect(asked.text).toContain('Confirm your identity');
     const confirmed = await visitor.submit(asked, '/account/password', { factorCode: t.nextCode(ada), ...typed });
@@ -175,7 +174,7 @@ describe('a change that requires a fresh second factor', () => {
     const form = await visitor.get('/account/password');
     expect(form.text).toContain('name="oldPassword"');
     expect(form.text).not.toContain(goodPassword);
-    // A field that is refused is drawn again without them too.
+    // A refused field is rendered without them too.
     const refused = await visitor.submit(form, '/account/password', { ...typed, newPassword: 'short' });
     expect(refused.status).toBe(422);
     for (const secret of [goodPassword, '"short"']) expect(refused.text).not.toContain(secret);

@@ -1,4 +1,4 @@
-/** What the frame does for every page, in a real browser. */
+/** Behavior of the frame of every page, in a real browser. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { addPasskey, closeBrowser, expectQuiet, fieldFocused, openVisit, ready } from './browser.ts';
 import { pages } from './pages/all.ts';
@@ -75,7 +75,7 @@ describe('in a browser', () => {
     await pages.find(({ picture }) => picture === 'deliveries-all')?.path(t, ada);
     await page.goto(`/o/${ada.orgId}`);
     await ready(page);
-    // The longest time, which few hours of the day have.
+    // The longest possible time.
     await page.evaluate(
       `document.querySelectorAll('.x-axis time').forEach((label) => (label.textContent = 'Sep 30, 2026, 10:00 PM'))`,
     );
@@ -120,7 +120,7 @@ describe('in a browser', () => {
       timeStyle: 'short',
       timeZone: 'America/New_York',
     });
-    // Between the parts stands one or another kind of space, by the version of the browser.
+    // The kind of space between the parts depends on the browser's version.
     const spaced = (text: string | null) => (text ?? '').replace(/\s/g, ' ');
     expect(spaced(await signedIn.textContent())).toBe(spaced(inNewYork.format(new Date(iso))));
 

@@ -9,7 +9,7 @@ const shared = shareConsole();
 const timeout = 60_000;
 const atSecondFactor = '/sign-in/second-factor';
 
-/** A page without what differs between any two drawings of it, or of two people. */
+/** Returns a page without the parts that differ between two renderings or two people. */
 const plain = (text: string, { personId, email }: { personId: string; email: string }) =>
   text
     .replace(/name="_(token|form)" value="[^"]*"/g, '')
@@ -55,7 +55,7 @@ describe('an owner who invites a member of another organization', () => {
         and person_id = $2`,
       [victim.orgId, victim.personId],
     );
-    expect(elsewhere.rows[0].lines).toBeGreaterThan(3); // in their own organization, each stands
+    expect(elsewhere.rows[0].lines).toBeGreaterThan(3); // in their own organization, each is a member
   });
 });
 
@@ -82,7 +82,7 @@ describe('an administrator who keeps an enrolment link', () => {
     expect(given.status).toBe(303);
     expect((await thief.submit(choice, '/enrol/totp/start')).text).toContain('This link has expired');
     expect((await t.http().openLink(link)).status).toBe(410);
-    // Its owner sees that none works, and makes one.
+    // The owner sees that there is no valid link, and creates one.
     expect((await owner.get(path)).text).toContain('Create an invitation link and send it to them');
     const created = await owner.submit(path, `${path}/link`);
     const renewed = /(\/enrol#[\w-]{43})/.exec(created.text)?.[1] ?? '';
@@ -107,7 +107,7 @@ describe('a browser that its person has signed in with', () => {
     const token = visitor.jar.get(name) ?? '';
     for (const header of [`${name}=${token}`, `${cookieName('session', t.origin)}=${token}`])
       expect(await t.http().get('/account', { headers: { cookie: header } })).toMatchObject({ status: 303 });
-    // A step-up gives none, and signing out leaves it.
+    // A step-up does not confirm it, and signing out does not undo it.
     await visitor.submit('/account', '/sign-out');
     expect(visitor.jar.get(name)).toBe(token);
   });

@@ -1,4 +1,6 @@
-/** Names that are markup, or as long as an import allows, in a real browser on a phone. */
+/**
+ * Names that contain markup, or have the maximum length of an import, in a real browser on a phone.
+ */
 import { afterAll, expect, it } from 'vitest';
 import { routes } from '../../apps/console/routes.ts';
 import { closeBrowser, expectQuiet, openVisit } from './browser.ts';

@@ -1,4 +1,4 @@
-/** Requests in parallel. */
+/** Concurrent requests. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
@@ -59,7 +59,7 @@ describe('in parallel', () => {
     const ada = await t.make.member({ name: 'Ada Rivers' });
     const link = await t.link(ada);
     const [first, second] = [await chosen(t, link), await chosen(t, link)];
-    // The second to begin has replaced the first one's secret; a code of either is tried at once.
+    // The second start has replaced the first one's secret; a code of each is sent concurrently.
     const finish = ({ visitor, secret, page }: Chosen) =>
       visitor.submit(page, '/enrol/totp', { code: codeAt(secret, t.now()) });
     const answers = await Promise.all([finish(first), finish(second), finish(second)]);

@@ -16,7 +16,7 @@ const sentAlone = forms.filter(({ name }) => !filledForms[name]?.notAlone);
 const signedInOnly = forms.filter(({ access }) => access === 'person' || access === 'member');
 const atSecondFactor = '/sign-in/second-factor';
 
-/** An owner who is signed in, with the form token of their session. */
+/** A signed-in owner, with the form token of their session. */
 async function openOwner() {
   const { t, scenes } = await copy();
   const [mine] = scenes;
@@ -24,7 +24,7 @@ async function openOwner() {
   return { t, mine, visitor, _token: await tokenOf(visitor) };
 }
 
-/** A form as a signed-in owner of an installation of its own fills it. */
+/** A form as a signed-in owner of another installation fills it in. */
 async function fillForm(route: (typeof forms)[number]) {
   const { t, scenes } = await copy();
   const [mine] = scenes;

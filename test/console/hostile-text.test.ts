@@ -191,7 +191,7 @@ describe('a request', () => {
   });
 });
 
-/** Cursors and moments that look right and are not. */
+/** Cursors and times that look valid and are not. */
 const cursors = ({ orgId }: Scene): string[] => [
   `older_2026-02-31T00:00:00.000000Z_${orgId}`,
   `newer_9999-12-31T23:59:59.999999Z_${orgId}`,
@@ -205,8 +205,8 @@ const cursors = ({ orgId }: Scene): string[] => [
 ];
 
 /**
- * Everything strange that a page can be asked with: each of its fields with each text, badly
- * written, twice; and moments at the ends of time.
+ * Unusual queries of a page: each of its fields with each text, badly encoded, twice; and times at
+ * the limits.
  */
 function queriesOf({ schema }: Route, scene: Scene): string[] {
   const fields = Object.keys(schema.shape).flatMap((name) => [
@@ -222,7 +222,7 @@ function queriesOf({ schema }: Route, scene: Scene): string[] {
   return [...fields, ...moments];
 }
 
-/** The ends of what has a form, in zones that lie beyond them. */
+/** The latest and earliest valid times, in zones that move them beyond the limits. */
 const edges = [
   '9999-12-31T23:59',
   '0001-01-01T00:00',
@@ -250,7 +250,7 @@ const isFile = ({ name }: Route) => name === 'downloadActivity';
 
 const cookieOf = ({ jar }: HttpVisitor) => [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
 
-/** A request as it is written here, also where fetch would put it right. */
+/** Sends a request exactly as written, where fetch would normalize it. */
 function raw(
   t: ConsoleInstallation,
   path: string,

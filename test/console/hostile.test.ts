@@ -22,11 +22,11 @@ it('every form has valid input in these tests', () => {
   for (const name of Object.keys(filledForms)) expect(forms.map((route) => route.name)).toContain(name);
 });
 
-/** Forms that look for something, or begin what another form finishes. */
+/** Forms that only search, or start what another form finishes. */
 const leaveNothing = new Set(['findCompromisedKey', 'startTotp', 'startPasskey']);
 
 describe('a member of one organization', () => {
-  it('sees a page for each of its own ids, and 404 for each id of another organization', { timeout }, async () => {
+  it('sees a page for each of its ids, and 404 for each id of another organization', { timeout }, async () => {
     const { t, scenes } = await copy();
     const [mine, theirs] = scenes;
     const visitor = t.http(mine.owner);
@@ -37,7 +37,7 @@ describe('a member of one organization', () => {
       expect([route.name, page.status]).toEqual([route.name, route.name === 'showHome' ? 303 : 200]);
       expect(page.text).not.toContain('Elsewhere');
       const before = await fingerprintTables(t.owner.pool);
-      // Looking leaves no trace, but for taking the log away as a file.
+      // Reading leaves no row, except for downloading the log.
       if (route.name !== 'downloadActivity') expect([route.name, before]).toEqual([route.name, unseen]);
       for (const [name, value] of Object.entries(paramsOf(route, theirs))) {
         if (value === own[name]) continue;
@@ -86,8 +86,8 @@ describe('a member of one organization', () => {
       const unaddressed = () => countUnaddressed(t, mine);
       const unaddressedBefore = await unaddressed();
       const answer = await visitor.post(pathWith(route, params), { ...addedBy(theirs), ...hidden, ...fields });
-      // Where it was asked from is in each of its lines (regression: those of webhooks, members,
-      // roles and seats had none).
+      // Each row contains its source (regression: rows about webhooks, members, roles and seats had
+      // none).
       expect(await unaddressed()).toBe(unaddressedBefore);
       expect(problemOn(answer)).toBeUndefined();
       expect([200, 303]).toContain(answer.status);
@@ -97,7 +97,7 @@ describe('a member of one organization', () => {
   );
 });
 
-/** Lines of what a scene's owner did that do not say where from. */
+/** Returns the rows of a scene's owner without a source. */
 async function countUnaddressed(t: ConsoleInstallation, { orgId, owner }: Scene): Promise<number> {
   const { rows } = await t.owner.pool.query<{ count: number }>(
     'select count(*)::int from activity where organization_id = $1 and person_id = $2 and status ' +
@@ -107,9 +107,7 @@ async function countUnaddressed(t: ConsoleInstallation, { orgId, owner }: Scene)
   return rows[0]?.count ?? 0;
 }
 
-/**
- * Forms within an organization that do without: none of them is sensitive.
- */
+/** Forms within an organization without a second factor: none of them is sensitive. */
 const withoutStepUp: Readonly<Record<string, string>> = {
   findCompromisedKey: 'changes nothing; revoking what it finds wants one',
   assignSeat: 'daily work, taken back by the next',
@@ -152,7 +150,7 @@ describe('every change of keys, webhooks, members and roles', () => {
   });
 });
 
-/** Among those that are tried, by the names below. */
+/** Whether a form is among those that are tried, by name. */
 const someMixtures = [
   'revokeKey :keyId',
   'findCompromisedKey key',
@@ -166,8 +164,8 @@ const someMixtures = [
 ];
 
 /**
- * The request with single parts of another scene in place of its own: one for each part that
- * differs between the two.
+ * Returns the request with single parts of another scene in place of its own: one request for each
+ * part that differs between the two.
  */
 function* mixtures(route: Route, mine: Scene, theirs: Scene): Generator<[string, FormRequest]> {
   const [own, strange] = [requestOf(route, mine), requestOf(route, theirs)];
@@ -181,12 +179,12 @@ function* mixtures(route: Route, mine: Scene, theirs: Scene): Generator<[string,
 
 function expectRefused(what: string, answer: Visited): void {
   expect(answer.text).not.toContain('Elsewhere');
-  // The search for a text that is no key succeeds: there is none.
+  // The search for a text that is no key succeeds and finds none.
   if (what === 'findCompromisedKey key') expect(answer.text).toContain('API key not found');
   else expect([what, answer.status >= 400 && answer.status < 500]).toEqual([what, true]);
 }
 
-/** The sentence of a form that was drawn again. */
+/** Returns the error message of a form that was rendered again. */
 const problemOn = ({ text }: Visited) =>
   /class="notice notice-bad"[^>]*>(.*?)<\/div>|class="problem" id[^>]*>(.*?)</.exec(text)?.[0];
 

@@ -1,13 +1,13 @@
 import { cookieName } from '../../apps/console/web/cookies.ts';
 
-/** A page or file as it came, and its text. */
+/** A page or file as received, and its text. */
 export interface Visited {
   status: number;
   headers: Headers;
   text: string;
-  /** Where a redirect leads, as a path; null when it is none. */
+  /** Target path of a redirect; null when it is none. */
   to: string | null;
-  /** `Set-Cookie` headers, whole. */
+  /** Complete `Set-Cookie` headers. */
   cookies: string[];
 }
 
@@ -19,7 +19,7 @@ export interface VisitOptions {
 /**
  * Keeps cookies and sends forms as a browser does, over plain HTTP, so that a test can also do what
  * no browser would. Follows no redirect. `address` is where `origin` answers, when that is
- * elsewhere.
+ * different.
  */
 export function createHttpVisitor(origin: string, sessionToken?: string, address: string = origin) {
   const jar = new Map<string, string>();
@@ -60,15 +60,15 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
     },
 
     /**
-     * Opens a one-time link as a browser without a script does: it is pasted. Returns the first
-     * step, or what came instead.
+     * Opens a one-time link as a browser without scripts does: the person pastes it. Returns the
+     * first step, or the response instead of it.
      */
     async openLink(link: string): Promise<Visited> {
       const sent = await visitor.submit('/enrol', '/enrol', { link });
       return sent.to === '/enrol/step' ? visitor.get(sent.to) : sent;
     },
 
-    /** Opens a page, fills in its form for `action`, and sends it. Hidden fields go along. */
+    /** Opens a page, fills in its form for `action`, and sends it with its hidden fields. */
     async submit(
       page: string | Visited,
       action: string,
@@ -84,11 +84,14 @@ export function createHttpVisitor(origin: string, sessionToken?: string, address
 
 export type HttpVisitor = ReturnType<typeof createHttpVisitor>;
 
-/** How long a browser keeps a cookie that a `Set-Cookie` header sets; NaN for as long as it runs. */
+/** Lifetime of a cookie that a `Set-Cookie` header sets; NaN for a session cookie. */
 export const secondsLeft = (cookie: string): number =>
   (Date.parse(/; expires=([^;]*)/.exec(cookie)?.[1] ?? '') - Date.now()) / 1_000;
 
-/** The hidden fields of a page's POST form for `action`. @throws when the page has no such form. */
+/**
+ * Returns the hidden fields of a page's POST form for `action`. @throws when the page has no such
+ * form.
+ */
 export function hiddenFields(page: string, action: string): Record<string, string> {
   const forms = page.match(/<form method="post"[\s\S]*?<\/form>/g) ?? [];
   const form = forms.find((text) => unescaped(/action="([^"]*)"/.exec(text)?.[1] ?? '') === action);
@@ -103,7 +106,7 @@ export function hiddenFields(page: string, action: string): Record<string, strin
   );
 }
 
-/** Text as it was before it stood in a page. */
+/** Returns text with its HTML entities decoded. */
 export const unescaped = (text: string): string =>
   text
     .replaceAll('&quot;', '"')

@@ -58,10 +58,10 @@ describe('with the keyboard alone', () => {
     await keyboard.press('Enter');
     await tabTo(page, 'Your account');
     await keyboard.press('Escape');
-    expect(await focused(page)).toBe('Harbor Family Law'); // the menu closes, and the focus is where it came from
+    expect(await focused(page)).toBe('Harbor Family Law'); // the menu closes, and the focus returns to its button
     await keyboard.press('Enter');
     await tabTo(page, 'Sign out');
-    await keyboard.press('Tab'); // an open menu would cover what has the focus now
+    await keyboard.press('Tab'); // an open menu would cover the focused control
     expect(await page.locator('details.menu[open]').count()).toBe(0);
     await keyboard.press('Shift+Tab');
     expect(await focused(page)).toBe('Harbor Family Law');
@@ -128,7 +128,7 @@ describe('with the keyboard alone', () => {
     await page.getByRole('button', { name: 'Create API key' }).click();
     await page.getByText('at least one permission').waitFor();
     await ready(page);
-    // No scope was chosen: the first of them has the focus, and its group says what is missing.
+    // No scope was chosen: the first scope has the focus, and the group has the error message.
     expect(await focused(page)).toBe('Read the organization org.read');
     const described = await page.getByRole('group', { name: 'Permissions' }).getAttribute('aria-describedby');
     expect(await page.locator(`[id="${described?.split(' ').at(-1)}"]`).textContent()).toContain(
@@ -142,7 +142,7 @@ describe('with the keyboard alone', () => {
     await page.getByRole('button', { name: 'Change password' }).click();
     await page.getByText('The current password is incorrect.').waitFor();
     await ready(page);
-    // The problem is at its field, which has the focus and is empty again.
+    // The error is at its field, which has the focus and is empty.
     const old = page.getByLabel('Current password');
     expect(await focused(page)).toBe('Current password');
     expect([await old.inputValue(), await old.getAttribute('aria-describedby')]).toEqual([
@@ -207,7 +207,7 @@ const coveredBySkipLink = (page: Page) =>
     }).length;
   })()`);
 
-/** What has the focus, in the words of its label, its text or its name. */
+/** Returns the label, text or name of the focused element. */
 const focused = (page: Page) =>
   page.evaluate<string>(`(() => {
     const element = document.activeElement;
@@ -216,8 +216,8 @@ const focused = (page: Page) =>
   })()`);
 
 /**
- * Presses Tab until the focus is there; at every stop on the way it has to be seen. @throws when it
- * is not there after 60.
+ * Presses Tab until the element has the focus; every stop on the way must be visible. @throws when
+ * it does not have the focus after 60.
  */
 async function tabTo(page: Page, what: string, atMost = 60): Promise<void> {
   for (let stops = 1; stops <= atMost; stops += 1) {

@@ -1,4 +1,4 @@
-/** The life of a key as people live it, in a real browser. */
+/** The life of a key, in a real browser. */
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { listKeys } from '#domain/keys/list.ts';
 import { startTestApi } from '#test/setup.ts';
@@ -38,7 +38,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('link', { name: 'Create API key' }).click();
     await page.getByLabel('Name').fill('Monthly report');
     await page.getByLabel('org.read').check();
-    // The day is asked for only when one is wanted.
+    // The date field appears only when an end date is wanted.
     expect(await page.getByLabel('Last day').isVisible()).toBe(false);
     await page.getByLabel('Custom date').check();
     expect(await page.getByLabel('Last day').isVisible()).toBe(true);
@@ -60,7 +60,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect(await page.content()).not.toContain(key);
     expect(await page.getByText('127.0.0.1').count()).toBeGreaterThan(0);
 
-    // Reads on, well within its limit, until it is refused.
+    // Reads within its limit, until it is refused.
     const statuses: number[] = [];
     const deadline = Date.now() + 60_000;
     const reader = (async () => {

@@ -1,4 +1,4 @@
-/** API keys over HTTP: what a browser would not do, and what people type. */
+/** API keys over HTTP: requests that no browser sends, and input that people type. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { scopes } from '#domain/contract/scopes.ts';
@@ -298,7 +298,7 @@ describe('a leaked key', () => {
     const t = shared();
     const ada = await t.enrol();
     const { id, key } = await t.make.apiKey({ maker: makerOf(ada) });
-    // Also when the second factor is stale: the question for it must not carry the key along.
+    // Also when the second factor is stale: the page that asks for it must not contain the key.
     t.pass(6 * 60_000);
     const visitor = t.http(ada);
     const found = await visitor.submit(at(ada), at(ada), { key: `Authorization: Bearer ${key}` });

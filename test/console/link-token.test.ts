@@ -1,4 +1,4 @@
-/** Tokens of one-time links are in no URL that a server sees. */
+/** No URL that a server sees contains the token of a one-time link. */
 import { expect, it } from 'vitest';
 import { findLinkToken } from '#domain/identity/enrolment-link.ts';
 import { routes } from '../../apps/console/routes.ts';
@@ -34,7 +34,7 @@ it('the token of a link travels in a form and a cookie, and appears in no log li
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('referrer-policy')).toBe('same-origin');
   }
-  // Also when its address is not one that the console has any more.
+  // Also when the console no longer has that path.
   expect((await t.http().get(`/enrol/${token}`)).status).toBe(404);
   expect(t.logLines.join('')).toContain('openEnrolmentLink');
   expect(t.logLines.join('')).not.toContain(token);

@@ -16,7 +16,7 @@ async function setup(settings: Record<string, string> = {}) {
   return { ...t, ada, webhook, path, addDelivery };
 }
 
-/** Opens the stream of a page as `EventSource` does. `text` is what has arrived so far. */
+/** Opens the stream of a page as `EventSource` does. `text` is the data received so far. */
 async function openStream(t: ConsoleInstallation, person: Enrolled, path: string) {
   const page = await t.http(person).get(path);
   const version = /data-version="([^"]+)"/.exec(page.text)?.[1] ?? '';

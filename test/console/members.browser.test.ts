@@ -1,4 +1,4 @@
-/** Members, roles and keys that rest on them, as people do it in a real browser. */
+/** Members, roles and the keys that depend on them, in a real browser. */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
@@ -116,10 +116,10 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await first?.getByRole('link', { name: 'Assign seat… to Rossi family' }).click();
     await second?.getByRole('link', { name: 'Assign seat… to Stone family' }).click();
     await Promise.all(visits.map(({ page }) => page.getByRole('button', { name: 'Assign seat' }).click()));
-    const told = await Promise.all(
+    const messages = await Promise.all(
       visits.map(({ page }) => page.getByText(/^(Seat assigned|All seats are assigned)/).textContent()),
     );
-    expect(told.sort()).toEqual(['All seats are assigned. End one, or buy more seats.', 'Seat assigned.']);
+    expect(messages.sort()).toEqual(['All seats are assigned. End one, or buy more seats.', 'Seat assigned.']);
     for (const [index, visit] of visits.entries()) {
       await picture(visit.page, `journey-last-seat-${index + 1}-${screen}`);
       expectQuiet(visit);

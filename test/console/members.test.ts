@@ -6,11 +6,11 @@ import { type ConsoleInstallation, type Enrolled, shareConsole } from './setup.t
 
 const shared = shareConsole();
 
-/** The page as a reader sees it: no markup, one blank. */
+/** The page as text: no markup, single spaces. */
 const textOf = (page: string): string =>
   unescaped(page.slice(page.indexOf('<main')).replace(/<(?!\/?(?:main|h1))[^>]*>/g, ' ')).replace(/\s+/g, ' ');
 
-/** An organization with two owners and a person whose own role and key others depend on. */
+/** An organization with two owners and a person whose role and key others depend on. */
 async function setupMembers() {
   const t = shared();
   const ada = await t.enrol({ name: 'Ada Rivers' });
@@ -67,7 +67,7 @@ describe('an invitation', () => {
     const fields = { ...form, email: 'nina@example.org', name: 'Nina', title: '', roles: 'member' };
     const sent = await Promise.all([1, 2, 3].map(() => owner.post(t.at('/members/invite'), fields)));
     expect(sent.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
-    expect(await lines(t, t.orgId, 'member.invite')).toHaveLength(2); // Ada's own, and Nina's
+    expect(await lines(t, t.orgId, 'member.invite')).toHaveLength(2); // Ada's and Nina's
   });
 
   it('offers only roles whose every permission the inviter holds, and explains the others', async () => {
@@ -288,7 +288,7 @@ describe('a custom role', () => {
     const boxes = form.text.match(/<input type="checkbox"[^>]*>/g) ?? [];
     const checkbox = boxes.filter((box) => /\bchecked\b/.test(box));
     expect(checkbox.map((box) => /value="([^"]+)"/.exec(box)?.[1])).toEqual(['org.read', 'org.clients.read']);
-    // A browser does not send a disabled box, and the role would lose a permission that is ticked.
+    // A browser does not send a disabled box, and the role would lose a ticked permission.
     expect(checkbox.filter((box) => box.includes('disabled'))).toEqual([]);
     expect(textOf(form.text)).toContain('you can’t add it again');
   });
@@ -413,7 +413,7 @@ async function roleId({ owner }: ConsoleInstallation, key: string): Promise<stri
   return rows[0]?.id ?? '';
 }
 
-/** Everything of another organization that a foreign form could have touched. */
+/** Returns all rows of another organization that a foreign form could have changed. */
 async function snapshot({ owner }: ConsoleInstallation, { orgId }: Enrolled) {
   const { rows } = await owner.pool.query(
     `select (select json_agg(m order by m.person_id) from membership m where m.organization_id = $1) as members,

@@ -10,7 +10,7 @@ const timeout = 120_000;
 const minuteMs = 60_000;
 afterAll(closeBrowser);
 
-/** Answers what the page asks by itself with a page of another title, and a status. */
+/** Answers the page's background requests with a page of another title, and a status. */
 const answerParts = (page: Page, status: number) =>
   page.route('**/deliveries', (route) =>
     route.request().headers()['hx-request'] === undefined
@@ -44,7 +44,7 @@ it('a live part keeps its content on a wrong response, says that it is not up to
   await part.getByText('Not up to date').waitFor({ state: 'detached' });
   expect(await page.locator('[data-said]').textContent()).toBe('Up to date again');
 
-  // 200, and nothing of the part in it: a proxy's sign-in, for example.
+  // Status 200 without the part in it, for example a proxy's sign-in page.
   await answerParts(page, 200);
   await keepsAll('this is no longer available');
   await page.unroute('**/deliveries');
@@ -205,7 +205,7 @@ it('a submitted form and a copied secret are announced', { timeout }, async () =
   await page.goto('/account');
   await page.getByText('Create new codes…').click();
   await ready(page);
-  // No content: the page stays as it is while it is on its way.
+  // 204: the page stays unchanged while the request is in progress.
   await page.route('**/recovery-codes', (route) => route.fulfill({ status: 204 }));
   await page.getByRole('button', { name: 'Create recovery codes' }).click();
   await page.getByRole('button', { name: 'Submitting…' }).waitFor();
@@ -233,10 +233,10 @@ it('on a phone the whole navigation is visible, and at 1,200 pixels no time wrap
   expect(edges.filter(({ right, cut }) => right > 390 || cut)).toEqual([]);
 
   const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
-  // With every kind of actor and result; a log of short entries has room for any time.
+  // With every kind of actor and result; in a log of short entries any time fits.
   await page.goto((await pages.find(({ picture }) => picture === 'activity')?.path(t, ada)) ?? '');
   await ready(page);
-  // The longest time, which few hours of the day have.
+  // The longest possible time.
   await page.evaluate(
     `document.querySelectorAll('tbody time').forEach((time) => (time.textContent = 'Sep 30, 2026, 10:00 PM'))`,
   );

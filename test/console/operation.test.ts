@@ -43,8 +43,8 @@ describe('the console', () => {
     try {
       await locker.query('begin');
       await locker.query('lock table console_session in access exclusive mode');
-      // Two wait for the lock until their statements' time is over, the others for a connection of
-      // those two.
+      // Two wait for the lock until their statements time out, the others for a connection of those
+      // two.
       const answers = await Promise.all([1, 2, 3, 4].map(() => t.http(ada).get(`/o/${ada.orgId}`)));
       expect(answers.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual(
         answers.map(() => [503, '5']),

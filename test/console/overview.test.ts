@@ -1,4 +1,4 @@
-/** What the first page asks for first, and what becomes of test events and retries. */
+/** The steps of the overview, and the results of test events and retries. */
 import { expect, it } from 'vitest';
 import { getOverview } from '#domain/db/statements/overview.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
@@ -45,7 +45,7 @@ it('each step stays completed, also when the key is revoked or long unused, or t
     expect(await t.overview()).toContain(`${step}<span class="visually-hidden"> (completed)`);
 
   const webhook = await insertWebhook(t, t.ada);
-  // The step that is open leads to what closes it: a test event, and a real one.
+  // The open step links to what completes it: a test event, and a real one.
   const open = await t.overview();
   expect(open).toContain(`/webhooks/${webhook.id}/test`);
   expect(open).toContain('/clients/seats/assign');

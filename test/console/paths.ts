@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Route } from '../../apps/console/web/route.ts';
 
 /**
- * A path of a route: the organization given, and a random UUID (or a word) for every other part
- * that it names.
+ * Returns a path of a route, with the given organization and a random UUID (or a word) for every
+ * other parameter.
  */
 export function pathOf(route: Route, { orgId }: { orgId: string }): string {
   return route.path.replace(/:(\w+)/g, (_part, name: string) => {

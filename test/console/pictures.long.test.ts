@@ -1,8 +1,8 @@
 /**
- * The pictures that README shows. They are of real pages of the tests' own data; what differs each
- * time (ids, keys, secrets, ports, times) is put to something fixed before the picture is taken, so
- * that a picture changes when a page does, and never otherwise. `npm run console:pictures` writes
- * them where README finds them.
+ * The pictures that README shows, of real pages with data of the tests. Values that differ between
+ * runs (ids, keys, secrets, ports, times) are replaced by fixed ones before the picture is taken,
+ * so a picture changes only when its page does. `npm run console:pictures` writes them where README
+ * finds them.
  */
 import { writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
@@ -12,7 +12,7 @@ import { type ConsoleInstallation, type Enrolled, goodPassword, setupConsole } f
 import { withPalette } from './small-png.ts';
 import { fillAttempts, insertWebhook } from './webhook-stories.ts';
 
-/** What a picture in README may weigh, in bytes. */
+/** Maximum size of a picture in README, in bytes. */
 const pictureMaxBytes = 60_000;
 const wide = 900;
 const phone = 390;
@@ -80,7 +80,7 @@ it('README’s pictures are small, and the same in every run', {
   expect(Object.entries(sizes).filter(([, bytes]) => bytes > pictureMaxBytes)).toEqual([]);
 });
 
-/** One picture, of an installation of its own. Returns the file's bytes. */
+/** Takes one picture in a new installation. Returns the file's bytes. */
 async function take(shown: Shown): Promise<Buffer> {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
   const ada = await t.enrol({ name: 'Ada Rivers' });
@@ -96,7 +96,7 @@ async function take(shown: Shown): Promise<Buffer> {
 }
 
 /**
- * A delivery that failed once, with the receiver's cause and remedy, and arrived with the next
+ * A delivery that failed once, with the receiver's cause and remedy, and succeeded with the next
  * attempt.
  */
 async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): Promise<void> {
@@ -119,8 +119,8 @@ async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): 
 }
 
 /**
- * In the page: every time as if the first of them were one minute of one day, every id, key,
- * secret, email address and port a sample.
+ * Replaces in the page every time by one within the same minute, and every id, key, secret, email
+ * address and port by a sample.
  */
 const steady = `(() => {
   const times = [...document.querySelectorAll('time')];

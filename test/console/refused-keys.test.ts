@@ -28,14 +28,14 @@ it('1,500 requests with a revoked key write one activity row per key and minute,
     await Promise.all(Array.from({ length: 50 }, (_, m) => send(revoked.key, `203.0.113.${m}`)));
   await expect.poll(() => countOf(revoked.id), { timeout: 10_000 }).toBe(1_500);
   await send(live.key, '198.51.100.7');
-  await send(generateKey('us', testKeySecrets.tagSecrets[0]), '198.51.100.7'); // genuine, and of no organization
+  await send(generateKey('us', testKeySecrets.tagSecrets[0]), '198.51.100.7'); // valid, and of no organization
   await t.console.stop();
 
   expect(await countOf(live.id)).toBe(1);
   const lines = await linesOf();
   const minutes = lines.map(({ keyId, second }) => `${keyId} ${second}`);
   expect(new Set(minutes).size).toBe(lines.length);
-  expect(lines.length).toBeLessThanOrEqual(4); // two when the minute turned meanwhile
+  expect(lines.length).toBeLessThanOrEqual(4); // two when the minute changed meanwhile
   for (const line of lines) {
     expect(line.second % 60).toBe(0);
     expect(line).toMatchObject({

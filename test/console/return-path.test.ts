@@ -1,6 +1,6 @@
 /**
- * Where signing in leads: into the console, whatever a link asked for. See OWASP, "Unvalidated
- * Redirects".
+ * After signing in, the browser goes only to the console, whatever a link requested. See OWASP,
+ * "Unvalidated Redirects".
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -10,8 +10,8 @@ import { goodPassword, setupConsole } from './setup.ts';
 const origin = 'https://console.example.org';
 
 /**
- * What paths of this attack are made of: slashes, dots, blanks that browsers drop, and the encoded
- * forms of each.
+ * Parts of paths in this attack: slashes, dots, spaces that browsers remove, and the encoded forms
+ * of each.
  */
 const pieces = [
   '/',

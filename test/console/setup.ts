@@ -14,12 +14,12 @@ import { readConfig } from '../../apps/console/config.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { createHttpVisitor } from './http-visitor.ts';
 
-/** What every person of the tests signs in with. */
+/** The password of every person in the tests. */
 export const goodPassword = 'violet-harbour-tractor-mango';
 
 /**
- * A person who has enrolled with an authenticator app. `sessionToken` is of the session that
- * enrolling began.
+ * A person who has enrolled with an authenticator app. `sessionToken` belongs to the session that
+ * enrolling started.
  */
 export interface Enrolled {
   orgId: string;
@@ -31,13 +31,15 @@ export interface Enrolled {
   sessionToken: string;
 }
 
-/** A console that the tests of a file share; each test makes the people and rows that it needs. */
+/**
+ * A console that the tests of a file share; each test creates the people and rows that it needs.
+ */
 export const shareConsole = (settings: Record<string, string> = {}) =>
   shareInstallation((onFinished) => setupConsole(settings, onFinished));
 
 /**
- * A console of the test's own: database, clock, people. All gone when the test ends. `settings`
- * replace the console's; `template` is a database to begin with a copy of.
+ * A console for one test: database, clock, people. All are deleted when the test ends. `settings`
+ * replace the console's; `template` is a database to copy.
  */
 export async function setupConsole(
   settings: Record<string, string> = {},
@@ -48,7 +50,7 @@ export async function setupConsole(
   const port = await getFreePort();
   const origin = `http://localhost:${port}`;
   const logLines: string[] = [];
-  // Not before the present: the database's own clock writes the activity log.
+  // Not before the present, because the database's clock writes the activity log.
   const clock = { aheadMs: 0 };
   const now = () => new Date(Date.now() + clock.aheadMs);
   const fixed: Record<string, string> = {
@@ -83,7 +85,7 @@ export async function setupConsole(
   const factors: FactorSettings = config.factors;
   const visitor = { address: '203.0.113.7', userAgent: 'a browser of the tests' };
 
-  /** A link for a member, as an operator makes it. */
+  /** Creates a link for a member, as an operator does. */
   async function link(member: { orgId: string; userId: string }): Promise<string> {
     const { orgId: organizationId, userId } = member;
     const input = { organizationId, email: `${userId}@example.org`, by: 'operator' } as const;
@@ -92,8 +94,8 @@ export async function setupConsole(
   }
 
   /**
-   * Someone who has enrolled: an owner of an organization of their own, by default. By
-   * the domain's functions, quickly.
+   * An enrolled person: by default an owner of a new organization. Uses the domain's functions,
+   * which is fast.
    */
   async function enrol(fields: Parameters<typeof make.member>[0] = {}): Promise<Enrolled> {
     const member = await make.member(fields);
@@ -129,18 +131,18 @@ export async function setupConsole(
     pass: (ms: number) => {
       clock.aheadMs += ms;
     },
-    /** The code that a person's app shows next: one that they cannot have used yet. */
+    /** Returns the next code of a person's app, which they cannot have used yet. */
     nextCode: (person: Pick<Enrolled, 'totpSecret'>) => {
       clock.aheadMs += 30_000;
       return codeAt(person.totpSecret, now());
     },
-    /** A browser without a window or a script: cookies, forms, headers of its own choosing. */
+    /** A client without a window or scripts: cookies, forms, custom headers. */
     http: (person?: Pick<Enrolled, 'sessionToken'>) => createHttpVisitor(origin, person?.sessionToken),
   };
 }
 
 export type ConsoleInstallation = Awaited<ReturnType<typeof setupConsole>>;
 
-/** The code that an authenticator app shows at a moment. */
+/** Returns the code that an authenticator app shows at a moment. */
 export const codeAt = (secret: string, at: Date): string =>
   generateSync({ secret, epoch: Math.floor(at.getTime() / 1000), period: 30 });

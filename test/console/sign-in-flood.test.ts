@@ -1,6 +1,6 @@
 /**
- * Sign-ins that fail on purpose: what they cost this process and its database, and whom they do not
- * concern.
+ * Failed sign-ins on purpose: their cost for this process and its database, and that other people
+ * are not affected.
  */
 import { describe, expect, it } from 'vitest';
 import { hashLoad } from '#domain/identity/password.ts';
@@ -15,8 +15,8 @@ const proxied = { TRUSTED_PROXIES: '127.0.0.1' };
 const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
 
 /**
- * Every connection of the console and when it last began a statement: equal twice, when none was
- * sent in between.
+ * Returns every connection of the console and when it last began a statement. Two results are equal
+ * when no statement was sent in between.
  */
 async function statementsOf(t: ConsoleInstallation) {
   const { rows } = await t.owner.pool.query(`
@@ -25,7 +25,7 @@ async function statementsOf(t: ConsoleInstallation) {
   return rows;
 }
 
-/** 60 failures of a network, as they are counted: its strangers wait for a quarter of an hour. */
+/** 60 counted failures of a network: its unknown browsers wait for 15 minutes. */
 const blockNetwork = (t: ConsoleInstallation, address: string) =>
   t.owner.pool.query(
     `insert into sign_in_attempt (subject, network, at)
@@ -98,7 +98,7 @@ describe('refused sign-ins', () => {
     expect(await signIn(known)).toBe('/');
     await blockNetwork(t, office);
     for (let n = 0; n < 5; n += 1) expect(await signIn(other)).toBe(429);
-    // Its session steps up: recovery codes are replaced only with a fresh second factor.
+    // The session steps up: recovery codes are replaced only with a fresh second factor.
     t.pass(6 * 60_000);
     const asked = await known.submit('/account', '/account/recovery-codes', {}, from(office));
     expect(asked.text).toContain('second factor');
@@ -159,7 +159,7 @@ describe('a flood of sign-ins from everywhere', () => {
         statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
         mostRunning.hashes = Math.max(mostRunning.hashes, hashLoad().running);
         if (answer.status === 503) expect(answer.headers.get('retry-after')).toBe('5');
-        // 100 callers that each come back five times a second: 500 forms a second at most.
+        // 100 clients that each return five times a second: 500 forms a second at most.
         await new Promise((resolve) => setTimeout(resolve, 200));
       }
     });
@@ -169,8 +169,8 @@ describe('a flood of sign-ins from everywhere', () => {
 
     expect([...statuses.keys()].sort()).toEqual([422, 503]);
     expect(mostRunning.hashes).toBeLessThanOrEqual(3);
-    // 3 on two busy cores, where client and server share this process. Without the bounds the page
-    // was 200 times as slow, or got no connection to the database.
+    // Measured: 3 on two busy cores, where client and server share this process. Without the bounds
+    // the page was 200 times as slow, or got no connection to the database.
     expect(disturbed / undisturbed).toBeLessThan(20);
   });
 });

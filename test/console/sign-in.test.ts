@@ -1,4 +1,4 @@
-/** Signing in, as it is on the wire. See OWASP ASVS 5.0, V6 and V7. */
+/** Signing in over HTTP. See OWASP ASVS 5.0, V6 and V7. */
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { goodPassword, setupConsole, shareConsole } from './setup.ts';
@@ -110,7 +110,7 @@ describe('signing in', () => {
     const visitor = t.http(ada);
     await visitor.post('/sign-in', {}); // a form without a token changes nothing
     expect(await visitor.get(`/o/${ada.orgId}`)).toMatchObject({ status: 200 });
-    // A person who is signed in is redirected, so the form comes from another browser.
+    // A signed-in person is redirected, so the form comes from another browser.
     const { text } = await t.http(ada).get('/account');
     const token = /name="_token" value="([^"]*)"/.exec(text)?.[1] ?? '';
     await visitor.post('/sign-in', { email: bo.email, password: goodPassword, _token: token });
@@ -126,7 +126,7 @@ describe('a session', () => {
     const other = ca.http();
     await other.submit('/sign-in', '/sign-in', { email: bo.email, password: goodPassword });
     await other.submit(atSecondFactor, atSecondFactor, { factorCode: ca.nextCode(bo) });
-    // A browser knows no ports: it has the cookies of both, and sends all of them to each.
+    // A browser ignores ports: it has the cookies of both, and sends all of them to each.
     const cookie = [...browser.jar, ...other.jar].map(([name, value]) => `${name}=${value}`).join('; ');
     for (const [t, person] of [
       [us, ada],
@@ -189,7 +189,7 @@ describe('a session', () => {
     const [here, phone, tablet] = [await signIn(), await signIn(), await signIn()];
     const account = await here.get('/account');
     const ids = [...account.text.matchAll(/action="\/account\/sessions\/([0-9a-f-]{36})\/end"/g)].map(([, id]) => id);
-    expect(ids.length).toBe(3); // with the one that enrolling began; this browser's own is signed out of instead
+    expect(ids.length).toBe(3); // with the session that enrolling started; this browser's session has ended instead
 
     const theirs = `/account/sessions/${ids[0]}/end`;
     const token = /name="_token" value="([^"]*)"/.exec((await t.http(stranger).get('/account')).text)?.[1] ?? '';
@@ -197,7 +197,7 @@ describe('a session', () => {
     expect((await t.http(stranger).get('/account')).status).toBe(200);
     for (const visitor of [here, phone, tablet]) expect((await visitor.get('/account')).status).toBe(200);
 
-    // Last used first: this browser's, then the others in the order of their requests.
+    // Last used first: this browser's session, then the others in the order of their requests.
     await here.submit('/account', theirs);
     const left = [];
     for (const visitor of [here, phone, tablet]) left.push((await visitor.get('/account')).status);

@@ -2,14 +2,13 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const signatureBytes = 8;
 
-/** Colors of a palette. */
+/** Maximum number of colors. */
 const most = 256;
 
 /**
- * A screenshot (PNG, 8 bits a channel, opaque) with at most 256 colors: a third of the bytes, for
- * letters and areas of one color, which is what pages are. The colors of which there is most stay
- * exactly; all others, the edges of letters, become the nearest of them. The same picture always
- * becomes the same file.
+ * Writes a screenshot (PNG, 8 bits a channel, opaque) with at most 256 colors: a third of the bytes
+ * for text and areas of one color. The most frequent colors stay exact; others, the edges of
+ * letters, become the nearest of them. The same picture always gives the same file.
  */
 export function withPalette(png: Buffer): Buffer {
   const { width, height, pixels } = decode(png);
@@ -24,7 +23,7 @@ export function withPalette(png: Buffer): Buffer {
   return encode(width, height, pixels, kept, indexes);
 }
 
-/** Which of the colors is the nearest, by the sum of squares of its parts. */
+/** Returns the nearest color, by the sum of squared differences of its channels. */
 function nearest(colors: readonly number[], color: number): number {
   const apart = (other: number) =>
     [16, 8, 0].reduce((sum, shift) => sum + (((other >> shift) & 0xff) - ((color >> shift) & 0xff)) ** 2, 0);
@@ -54,7 +53,7 @@ export function decode(png: Buffer): { width: number; height: number; pixels: Bu
   return { width, height, pixels };
 }
 
-/** One line: each byte was stored as its difference to what its neighbors foretell. */
+/** Decodes one line: each byte is stored as its difference to the prediction from its neighbors. */
 function unfilter(filtered: Buffer, pixels: Buffer, y: number, stride: number): void {
   const from = y * (stride + 1);
   const kind = filtered[from] ?? 0;

@@ -1,4 +1,4 @@
-/** The words for a status, each spelled in one place. */
+/** The terms for a status, each spelled in one place. */
 import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 

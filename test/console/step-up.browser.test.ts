@@ -10,14 +10,17 @@ afterAll(closeBrowser);
 
 const dialogOf = (page: Page) => page.getByRole('dialog', { name: 'Confirm your identity' });
 
-/** Whether the focus is in the dialog. A browser's own controls count as outside the page, not as the form. */
+/**
+ * Whether the focus is in the dialog. A browser's own controls count as outside the page, not as
+ * the form.
+ */
 const focusIsInDialog = (page: Page) =>
   page.evaluate<boolean>(`document.activeElement === document.body || !!document.activeElement.closest('dialog')`);
 
 const focusedName = (page: Page) =>
   page.evaluate<string>(`document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent.trim()`);
 
-/** A member’s page to edit, with input, whose second factor is older than 5 minutes. */
+/** Opens a member's page to edit, with input, whose second factor is older than 5 minutes. */
 async function setupEdit() {
   const t = await setupConsole();
   const ada = await t.enrol();

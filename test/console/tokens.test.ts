@@ -10,7 +10,7 @@ const colorsOf = (text: string) =>
 const schemes = { light: colorsOf(light), dark: { ...colorsOf(light), ...colorsOf(dark) } };
 
 const grounds = ['surface', 'surface-sunken', 'surface-raised'];
-/** Colors and their grounds. */
+/** Pairs of colors and their backgrounds. */
 const texts: [color: string, grounds: string[]][] = [
   ...['ink', 'ink-muted', 'accent', 'danger', 'bad'].map((color): [string, string[]] => [color, grounds]),
   ...['good', 'bad', 'warning', 'info'].map((color): [string, string[]] => [color, [`${color}-ground`]]),

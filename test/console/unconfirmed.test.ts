@@ -1,6 +1,6 @@
 /**
- * A person whom one organization let enrol, and whom an import has made an active owner of another
- * one.
+ * A person who enrolled for one organization, and whom an import has made an active owner of
+ * another.
  */
 import { expect, it } from 'vitest';
 import { unescaped } from './http-visitor.ts';

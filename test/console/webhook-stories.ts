@@ -7,8 +7,8 @@ import type { ConsoleInstallation, Enrolled } from './setup.ts';
 const minuteMs = 60_000;
 
 /**
- * What no receiver's answer may do to a page: markup, a control character, a right-to-left
- * override, a zero-width space, half of a character, and a long line.
+ * Content of a receiver's answer that must not affect a page: markup, a control character, a
+ * right-to-left override, a zero-width space, half a surrogate pair, and a long line.
  */
 export const hostileAnswer = Buffer.concat([
   Buffer.from(
@@ -32,8 +32,8 @@ export async function insertWebhook(
 }
 
 /**
- * Gives every attempt of a delivery what a worker records of one: headers, timings, the receiver's
- * words.
+ * Records for every attempt of a delivery what a worker records: headers, timings, the receiver's
+ * body.
  */
 export async function fillAttempts(
   t: ConsoleInstallation,
@@ -42,8 +42,8 @@ export async function fillAttempts(
 ): Promise<void> {
   const { answer = Buffer.from('no room'), explanation = 'The receiver failed (5xx): look for the error in its log.' } =
     fields;
-  // No two alike: a receiver that is overloaded is slow, and one that accepts is not, over a
-  // connection that is known.
+  // All differ: an overloaded receiver is slow, and one that accepts is not, over a kept
+  // connection.
   const [failed, accepted] = [
     { dns: 34, connect: 87, tls: 142, firstByte: 1_906, total: 2_171 },
     { dns: 2, connect: 19, tls: 41, firstByte: 118, total: 184 },
@@ -75,7 +75,7 @@ export async function fillAttempts(
   );
 }
 
-/** One delivery in each state, with attempts that tell a story; ids by state. */
+/** One delivery in each state, with realistic attempts; ids by state. */
 export async function makeDeliveries(t: ConsoleInstallation, webhook: MadeWebhook) {
   const ago = (minutes: number) => new Date(Date.now() - minutes * minuteMs);
   const failed = { status: 503, cause: 'answered_unavailable' };
@@ -124,7 +124,7 @@ export async function insertDeliveries(
   { id: webhookId, orgId }: Pick<MadeWebhook, 'id' | 'orgId'>,
   { count, failsEvery = 50, type = 'client.started' }: { count: number; failsEvery?: number; type?: string },
 ): Promise<void> {
-  // Ids of their events' time, as the database makes them.
+  // Ids with the time of their events, as the database generates them.
   const ids = Array.from({ length: count }, (_, index) => {
     const at = new Date(Date.now() - (count - index) * 1_000);
     return firstEventIdAt(new Date(at.getTime() + 1_000)).slice(0, -12) + String(index).padStart(12, '0');

@@ -1,6 +1,6 @@
 /**
- * Webhooks in a real browser, with a real worker and receiver: made, tried out, watched through a
- * failure and its end, sent again, rotated, paused and resumed.
+ * Webhooks in a real browser, with a real worker and receiver: added, tested, observed through a
+ * failure and recovery, redelivered, rotated, paused and resumed.
  */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';
@@ -16,7 +16,7 @@ const patient = { timeout: 60_000 };
 afterAll(closeBrowser);
 
 /**
- * A console with Temporal, a worker, a receiver that verifies with the secrets it is given, and a
+ * A console with Temporal, a worker, a receiver that verifies with the secrets that it gets, and a
  * browser of an owner.
  */
 async function setupJourney(screen: keyof typeof screens, schedule: string) {
@@ -26,7 +26,7 @@ async function setupJourney(screen: keyof typeof screens, schedule: string) {
   const secrets: string[] = [];
   const isOurs = ({ headers, body }: Received) =>
     secrets.length === 0 || verifyDelivery({ headers, body, secrets: secrets.slice(-1) }).ok;
-  /** Accepts what verifies, refuses all else. */
+  /** Accepts posts that verify, refuses all others. */
   const verify: typeof receiver.answer = (response, post) =>
     void response.writeHead(isOurs(post) ? 200 : 400).end('seen');
   const fail: typeof receiver.answer = (response) => void response.writeHead(503).end(hostileAnswer);
@@ -43,14 +43,14 @@ async function setupJourney(screen: keyof typeof screens, schedule: string) {
     secrets,
     verify,
     fail,
-    /** Something happens in the organization: a client starts. */
+    /** Creates an event in the organization: a client starts. */
     cause: () => t.make.grant({ professional }),
-    /** Real deliveries, without tests and probes. */
+    /** Returns real deliveries, without tests and probes. */
     deliveries: () => receiver.received.filter(({ body }) => !body.includes('"test":true')),
   };
 }
 
-/** Fills in the form for a webhook, and keeps the secret that is shown. */
+/** Fills in the form for a webhook, and returns the secret that is shown. */
 async function insertWebhook(page: Page, orgId: string, url: string): Promise<{ id: string; secret: string }> {
   await page.goto(`/o/${orgId}/webhooks/new`);
   await page.getByLabel('URL').fill(url);
@@ -65,7 +65,7 @@ async function insertWebhook(page: Page, orgId: string, url: string): Promise<{ 
 const shownSecret = async (page: Page): Promise<string> =>
   ((await page.locator('.shown-once code').textContent()) ?? '').trim();
 
-/** A link that looks like a button. */
+/** A link styled as a button. */
 const pressed = (page: Page, name: string) =>
   page.getByRole('main').locator('button, a.button').filter({ hasText: name }).first();
 
@@ -109,7 +109,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByRole('heading', { name: 'Attempt 2' }).waitFor(patient);
     await picture(page, `journey-failing-${screen}`);
     receiver.answer = j.verify;
-    // Without a reload, the page follows by itself.
+    // The page updates without a reload.
     await page.locator('#delivery .badge', { hasText: 'delivered' }).waitFor(patient);
     await page.getByRole('button', { name: 'Redeliver' }).waitFor();
     expect(await violations(page)).toEqual([]);
@@ -117,13 +117,13 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const attempts = j.deliveries().length;
     expect(attempts).toBeGreaterThan(2);
 
-    // What the page shows of an attempt is what the receiver got.
+    // The page shows exactly what the receiver got.
     await page.getByRole('link', { name: 'View request and response of attempt 1', exact: true }).click();
     const [first] = j.deliveries();
     const shown = await page.getByRole('region', { name: 'Request headers' }).textContent();
     for (const name of ['Service-Signature', 'webhook-id', 'webhook-signature', 'webhook-attempt', 'webhook-sequence'])
       expect(shown).toContain(`${name}: ${first?.headers[name.toLowerCase()]}`);
-    // It is shown in lines; the button copies the bytes as they were sent.
+    // The page formats it in lines; the button copies the bytes as sent.
     const [sent, copy] = [first?.body.toString() ?? '', page.getByRole('button', { name: 'Copy Request body' })];
     expect(await copy.getAttribute('data-copy')).toBe(sent);
     const drawn = (await page.getByRole('region', { name: 'Request body' }).textContent()) ?? '';
@@ -186,7 +186,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByText('The receiver accepted the test event').waitFor(patient);
     await expect.poll(() => j.deliveries().length, patient).toBe(2);
 
-    // The next one fails, and waits an hour; all that failed is sent again at once.
+    // The next one fails and waits an hour; all failed deliveries are redelivered at once.
     receiver.answer = j.fail;
     await j.cause();
     await expect.poll(() => j.deliveries().length, patient).toBe(3);
@@ -202,7 +202,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.goto(at('/deliveries'));
     await expect.poll(() => page.locator('#deliveries .badge', { hasText: 'delivered' }).count(), patient).toBe(3);
 
-    // One more fails; it is retried at once, and is exhausted.
+    // Another fails; it is retried at once, and is exhausted.
     receiver.answer = j.fail;
     await j.cause();
     await page.goto(at('/deliveries'));

@@ -1,4 +1,4 @@
-/** Webhooks as people keep them. */
+/** Webhooks in the console. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
@@ -18,7 +18,7 @@ async function setup(settings: Record<string, string> = {}) {
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const visitor = t.http(ada);
   const at = (rest: string) => `/o/${ada.orgId}/webhooks${rest}`;
-  /** Sends a form of the page at the same address. */
+  /** Sends a form of the page to the same URL. */
   const submit = (rest: string, values: Record<string, string | string[]> = {}) =>
     visitor.submit(at(rest), at(rest), values);
   return { ...t, ada, visitor, at, submit };
@@ -100,7 +100,7 @@ describe('adding a webhook', () => {
     const { text } = await t.visitor.get(t.at('/new'));
     expect(text).toContain('20 webhooks, which is the maximum');
     expect(text).not.toContain('name="url"');
-    // A form that was open before is refused in the same words.
+    // A form that was open before is refused with the same message.
     const late = await t.visitor.submit(form, t.at('/new'), fields);
     expect(late.status).toBe(422);
     expect(late.text).toContain('20 webhooks, which is the maximum');
@@ -180,7 +180,7 @@ describe('without Temporal', () => {
   it('pages explain what works and what waits; tests and checks are refused with a reason, and record nothing', async () => {
     const t = await setup();
     const { id } = await insertWebhook(t, t.ada);
-    // In the words of who reads it; what to set is for the log.
+    // The page addresses the member; the log names the setting.
     expect((await t.visitor.get(t.at(`/${id}`))).text).toContain('Sending is not available on this installation');
     expect(t.logLines.filter((line) => line.includes('TEMPORAL_ADDRESS is not set'))).toHaveLength(1);
     for (const [rest, values] of [
@@ -213,8 +213,8 @@ describe('without Temporal', () => {
     const { id } = webhook;
     expect((await t.visitor.get(t.at(`/${id}/pause`))).text).toContain('1 pending delivery will be held');
     expect((await t.submit(`/${id}/pause`)).to).toBe(t.at(`/${id}`));
-    const told = await t.visitor.get(t.at(`/${id}`));
-    expect(told.text).toContain('Webhook paused');
+    const page = await t.visitor.get(t.at(`/${id}`));
+    expect(page.text).toContain('Webhook paused');
     expect((await t.visitor.get(t.at(`/${id}/resume`))).text).toContain('1 held delivery');
     const refused = await t.submit(`/${id}/resume`);
     expect(refused.text).toContain('You can also resume without it.');
@@ -296,7 +296,7 @@ it('the verification code to copy is that of the sample receivers, which are tes
     Java: 'java/src/main/java/receiver/Verify.java',
     Rust: 'rust/src/verify.rs',
   };
-  // The name of what verifies, and the call as both have it.
+  // The name of the verification code, and the call, as both have them.
   const essence = {
     Node: ["from 'standardwebhooks'", '.verify(body, '],
     Python: ['from standardwebhooks import Webhook', '.verify(body, headers)'],

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { type FormState, listOf, textOf } from '../web/form.ts';
+import { type FormState, freshForm, listOf, textOf } from '../web/form.ts';
 import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';
 import { plainText } from './foreign-text.ts';
@@ -11,31 +11,40 @@ export const formIdField = '_form';
 
 /**
  * Draws a POST form with its hidden fields, the problem of the whole form, and its button. The kind
- * `danger` is for what cannot be undone. `secondary` is beside the button, for example a link back.
+ * `danger` is for what cannot be undone.
  */
 export function form(
   visit: Visit,
   parts: {
-    action: string;
-    state: FormState;
+    /** The path that the form is sent to. By default that of its page. */
+    action?: string;
+    state?: FormState;
     fields?: Child;
     button: string;
     kind?: 'primary' | 'secondary' | 'danger';
+    /** The path behind Cancel. */
+    cancel?: string;
+    /** A link beside the button. */
     secondary?: Child;
     /** Further attributes of the form, for the script. */
     attributes?: Record<string, string | boolean>;
   },
 ): Html {
-  const { action, state, fields, button, kind = 'primary', secondary } = parts;
+  const { action = visit.path, state = freshForm(), fields, button, kind = 'primary', cancel, secondary } = parts;
   const attributesOfForm = attributes({ ...stepUpMark(visit, action), ...parts.attributes });
   const submit = attributes({ type: 'submit', class: kind === 'primary' ? null : kind });
   return html`<form method="post" action="${action}"${attributesOfForm}>
-    ${state.problem === null ? nothing : notice('bad', state.problem)}
+    ${problemNotice(state)}
     ${hiddenFields(visit)}
     ${fields}
-    <p class="actions"><button${submit}>${plainText(button)}</button>${secondary}</p>
+    <p class="actions"><button${submit}>${plainText(button)}</button>${
+      cancel === undefined ? secondary : html`<a href="${cancel}">Cancel</a>`
+    }</p>
   </form>`;
 }
+
+/** Draws the problem of a form as a whole. */
+export const problemNotice = ({ problem }: FormState): Html => (problem === null ? nothing : notice('bad', problem));
 
 /**
  * Draws a form that is one button. `about` names its object for screen readers

@@ -30,11 +30,19 @@ export const isFiltered = ({ zone: _, ...set }: Record<string, string>): boolean
   Object.values(set).some((value) => value !== '');
 
 /** Returns the query string of a filter, with `more` added; an empty string when none is set. */
-export function filterQuery(filter: TimeRange & Record<string, string>, more: Record<string, string> = {}): string {
+export function filterQuery(
+  filter: TimeRange & Record<string, string>,
+  more: Record<string, string | null> = {},
+): string {
   const { zone, ...set } = filter;
-  const all = { ...set, ...(set.from || set.until ? { zone } : {}), ...more };
-  const query = new URLSearchParams(Object.entries(all).filter(([, value]) => value !== '')).toString();
-  return query === '' ? '' : `?${query}`;
+  return queryString({ ...set, ...(set.from || set.until ? { zone } : {}), ...more });
+}
+
+/** Returns the query string of the values that are set; an empty string when none is. */
+export function queryString(values: Record<string, string | null>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value) query.set(name, value);
+  return query.size === 0 ? '' : `?${query}`;
 }
 
 /**

@@ -1,12 +1,14 @@
 import { z } from 'zod';
+import type { FormState } from '../web/form.ts';
 import { type Child, type Html, html, nothing } from '../web/html.ts';
+import { textField } from './form.ts';
 
-/** The search text in a route's query. PostgreSQL's text cannot contain NUL. */
-export const searchText = z
-  .string()
-  .max(200)
-  .refine((text) => !text.includes('\0'))
-  .catch('');
+/** The search text in a route's query. */
+export const searchText = z.string().max(200).catch('');
+
+/** Draws the field of `searchText`, named `q`. */
+export const searchField = (state: FormState, label: string): Html =>
+  textField(state, { name: 'q', label, type: 'search', required: false, maxLength: 200 });
 
 /** Draws the search of a list, a GET form. `clear` is the path of the whole list; null hides it. */
 export function searchForm(parts: { action: string; label: string; fields: Child; clear: string | null }): Html {

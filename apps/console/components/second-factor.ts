@@ -84,7 +84,7 @@ export function codeField(state: FormState, name: string, autofocus = false): Ht
  * Draws a form that a passkey fills in: the script asks the browser (`create` a passkey, or `get` a
  * response), puts the response into `field` and submits the form. `options` contain no secret.
  */
-export function passkeyForm(
+function passkeyForm(
   visit: Visit,
   parts: {
     action: string;
@@ -109,5 +109,13 @@ export function passkeyForm(
         method.</p></noscript>`,
   });
 }
+
+/** Draws the form that registers a passkey; its response is in the field `passkey`. */
+export const newPasskeyForm = (
+  visit: Visit,
+  parts: { action: string; state: FormState; options: object; fields?: Child },
+): Html =>
+  html`<p>Your browser asks for your fingerprint, face, PIN or security key.</p>
+    ${passkeyForm(visit, { ...parts, ceremony: 'create', field: 'passkey', button: 'Create passkey' })}`;
 
 const carriedOf = (carried: Child | undefined) => (carried === undefined ? {} : { carried });

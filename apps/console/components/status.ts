@@ -17,7 +17,7 @@ import { badge, type NoticeKind } from './notice.ts';
 
 /**
  * The words for the status of everything the console shows, each word in one place. Pages call
- * these functions and write no status of their own.
+ * these functions and write no other status.
  */
 
 type Status = readonly [kind: NoticeKind | 'plain', label: string];

@@ -8,7 +8,7 @@ export interface Column<Row> {
   main?: boolean;
   /**
    * In a narrow frame: `before` or `beside` the name of the row, at the `start` or `end` of one line under the
-   * name, a `plain` line of its own, or `hidden`. By default a line of its own with its heading.
+   * name, a separate `plain` line, or `hidden`. By default a separate line with its heading.
    */
   whenNarrow?: keyof typeof narrowClasses | undefined;
 }
@@ -21,7 +21,7 @@ export function table<Row>(parts: {
   caption: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  actions?: (row: Row) => Child;
+  actions?: ((row: Row) => Child) | null;
 }): Html {
   const { caption, columns, rows, actions } = parts;
   // Roles are explicit because `display: block` in a narrow frame removes them from the elements.
@@ -40,7 +40,11 @@ const hidden = (words: string): Html => html`<span class="visually-hidden">${wor
 const headingCell = <Row>({ heading, numeric }: Column<Row>): Html =>
   html`<th scope="col" role="columnheader"${attributes({ class: numeric ? 'numeric' : null })}>${heading}</th>`;
 
-function tableRow<Row>(columns: readonly Column<Row>[], row: Row, actions?: (row: Row) => Child): Html {
+function tableRow<Row>(
+  columns: readonly Column<Row>[],
+  row: Row,
+  actions: ((row: Row) => Child) | null | undefined,
+): Html {
   return html`<tr role="row">
     ${columns.map((column) => bodyCell(column, row))}
     ${actions ? html`<td role="cell" class="row-actions">${actions(row)}</td>` : nothing}

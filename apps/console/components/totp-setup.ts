@@ -1,10 +1,36 @@
 import { encode } from 'uqr';
-import { type FormState, textOf } from '../web/form.ts';
-import { type Html, html, trusted } from '../web/html.ts';
+import { z } from 'zod';
+import { type FormState, line, textOf } from '../web/form.ts';
+import { type Child, type Html, html, trusted } from '../web/html.ts';
+import type { Visit } from '../web/visit.ts';
+import { form, hiddenField } from './form.ts';
+import { codeField } from './second-factor.ts';
 import { copyable } from './secret.ts';
 
-/** Draws the set-up of an authenticator app: a QR code, or the secret to type. */
-export function totpSetup({ secret, uri }: { secret: string; uri: string }): Html {
+/**
+ * The fields of the form that verifies a new authenticator app. Secret and URI are only drawn again
+ * after a wrong code; the domain uses its sealed copy.
+ */
+export const totpFields = {
+  code: line('the code', 20),
+  secret: z.string().max(100),
+  uri: z.string().max(500),
+};
+
+/** Draws the set-up of an authenticator app, and the form that verifies its first code. */
+export function totpForm(
+  visit: Visit,
+  { secret, uri }: { secret: string; uri: string },
+  parts: { action: string; state: FormState; button: string; fields?: Child; secondary?: Child },
+): Html {
+  const { state, fields, ...rest } = parts;
+  const hidden = html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}`;
+  return html`${totpSteps(secret, uri)}
+    ${form(visit, { ...rest, state, fields: html`${hidden}${fields}${codeField(state, 'code')}` })}`;
+}
+
+/** Draws a QR code, and the secret to type instead. */
+function totpSteps(secret: string, uri: string): Html {
   return html`<ol class="steps">
     <li><p>Open your authenticator app and scan this code.</p>${qrCode(uri, 'QR code for your authenticator app')}
       <details class="aside"><summary>Can’t scan it? Enter the key</summary>

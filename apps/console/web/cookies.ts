@@ -23,7 +23,7 @@ type CookieKind = keyof typeof kinds;
 
 /**
  * Returns the name of a cookie. Cookies know no ports, so on localhost, where each region's console
- * has a port of its own, the name contains it. Signing in to one does not sign out of the other.
+ * has a separate port, the name contains it. Signing in to one does not sign out of the other.
  */
 export function cookieName(kind: CookieKind, origin: string): string {
   const { protocol, port } = new URL(origin);

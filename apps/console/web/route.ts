@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { Answer, Page } from './answer.ts';
-import type { FormState } from './form.ts';
+import { type FormState, type FormValues, freshForm, valuesOf } from './form.ts';
 import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
 /**
@@ -63,50 +63,73 @@ interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Ro
   redraw: (visit: V, state: FormState) => Awaitable<Page>;
 }
 
+interface FormPage<V extends Visit, F extends z.ZodObject, Q extends z.ZodObject>
+  extends Omit<Action<V, F>, 'redraw'>,
+    Pick<View<V, Q>, 'query'> {
+  /** The name of the page in logs and metrics; `name` is that of its form. */
+  pageName: string;
+  /** Returns the initial values of the fields. */
+  values?: (query: z.output<Q>, visit: V) => Awaitable<FormValues>;
+  /** Draws the page. After a refused form, the query is that of a page without one. */
+  draw: (visit: V, state: FormState, query: z.output<Q>) => Awaitable<Page>;
+}
+
 /**
  * Declares the routes of one kind of visitor. The casts are safe because `session.ts` makes the visit
  * that the access names.
  */
 function routesOf<V extends Visit>(access: Access, prefix: string) {
-  return {
-    /** A page: GET, changes nothing. */
-    view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
-      const { name, path, permission = null, query = z.object({}), show, watch } = declared;
-      return {
-        name,
-        method: 'GET',
-        path: prefix + path,
-        access,
-        permission,
-        schema: query,
-        stepUp: false,
-        once: false,
-        admit: null,
-        run: async (visit, input) => show(visit as V, input as z.output<Q>),
-        watch: watch === undefined ? null : (visit, input) => watch(visit as unknown as V, input as z.output<Q>),
-        redraw: null,
-      };
-    },
+  /** A page: GET, changes nothing. */
+  function view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
+    const { name, path, permission = null, query = z.object({}), show, watch } = declared;
+    return {
+      name,
+      method: 'GET',
+      path: prefix + path,
+      access,
+      permission,
+      schema: query,
+      stepUp: false,
+      once: false,
+      admit: null,
+      run: async (visit, input) => show(visit as V, input as z.output<Q>),
+      watch: watch === undefined ? null : (visit, input) => watch(visit as unknown as V, input as z.output<Q>),
+      redraw: null,
+    };
+  }
 
-    /** A form: POST. */
-    action<F extends z.ZodObject>(declared: Action<V, F>): Route {
-      const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, redraw } = declared;
-      return {
-        name,
-        method: 'POST',
-        path: prefix + path,
-        access,
-        permission,
-        stepUp,
-        once,
-        admit,
-        schema: form,
-        run: async (visit, input) => act(visit as V, input as z.output<F>),
-        watch: null,
-        redraw: async (visit, state) => redraw(visit as V, state),
-      };
-    },
-  };
+  /** A form: POST. */
+  function action<F extends z.ZodObject>(declared: Action<V, F>): Route {
+    const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, redraw } = declared;
+    return {
+      name,
+      method: 'POST',
+      path: prefix + path,
+      access,
+      permission,
+      stepUp,
+      once,
+      admit,
+      schema: form,
+      run: async (visit, input) => act(visit as V, input as z.output<F>),
+      watch: null,
+      redraw: async (visit, state) => redraw(visit as V, state),
+    };
+  }
+
+  /** A page with one form, at one path: GET draws it, POST carries it out. */
+  function formPage<F extends z.ZodObject, Q extends z.ZodObject = z.ZodObject>(declared: FormPage<V, F, Q>): Route[] {
+    const { pageName, query = z.object({}) as unknown as Q, values, draw, ...form } = declared;
+    const show = async (visit: V, given: z.output<Q>) => draw(visit, freshForm(await values?.(given, visit)), given);
+    const { path, permission } = form;
+    const noQuery = query.parse(valuesOf(query, new URLSearchParams()));
+    return [
+      view({ name: pageName, path, query, show, ...(permission === undefined ? {} : { permission }) }),
+      action({ ...form, redraw: (visit, state) => draw(visit, state, noQuery) }),
+    ];
+  }
+
+  return { view, action, formPage };
 }
 
 /** Routes for everyone: sign-in, enrolment. */

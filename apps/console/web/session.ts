@@ -148,13 +148,19 @@ export const requireMembership: RouteMiddleware = (ctx, next) => {
   return next();
 };
 
-const memberVisitOf = (visit: PersonVisit, organization: SessionMembership): MemberVisit => ({
-  ...visit,
-  organization,
-  by: { personId: visit.session.personId, address: visit.visitor.address },
-  may: (permission) => organization.permissions.includes(permission),
-  at: (rest) => `/o/${organization.organizationId}${rest}`,
-});
+function memberVisitOf(visit: PersonVisit, organization: SessionMembership): MemberVisit {
+  const { organizationId, permissions } = organization;
+  const by = { personId: visit.session.personId, address: visit.visitor.address };
+  return {
+    ...visit,
+    organization,
+    organizationId,
+    by,
+    request: { organizationId, by },
+    may: (permission) => permissions.includes(permission),
+    at: (rest) => `/o/${organizationId}${rest}`,
+  };
+}
 
 /**
  * Finds the session of an open page again, without extending it. Returns the visit with its current

@@ -80,8 +80,11 @@ export interface PersonVisit extends Visit {
 /** A visit of an active member within their organization. */
 export interface MemberVisit extends PersonVisit {
   organization: SessionMembership;
+  organizationId: string;
   /** The member and their address, as domain functions take the caller. */
   by: { personId: string; address: string | null };
+  /** The organization and the caller, as domain functions take them. */
+  request: { organizationId: string; by: MemberVisit['by'] };
   may: (permission: Permission) => boolean;
   /** A path within the organization: `at('/keys')` is `/o/<id>/keys`. */
   at: (rest: string) => string;

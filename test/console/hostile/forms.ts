@@ -9,7 +9,7 @@ const needsPasskey = 'a browser makes the passkey: frame.browser.test.ts and enr
 const needsLink = 'goes on with an enrolment link: enrolment.browser.test.ts and hostile-races.test.ts';
 
 /**
- * Every form of the console (by the name of its route), filled in with what a scene holds. A route
+ * Every form of the console (by the name of its route), filled in with data of a scene. A route
  * that is missing here fails `hostile.test.ts`.
  */
 export const filledForms: Readonly<Record<string, FilledForm>> = {

@@ -4,16 +4,16 @@ import type { MadeKey, MadeMember, MadeWebhook } from '#test/make.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from '../setup.ts';
 
 /**
- * An organization with one of everything that a path or a form of the console can name. Its owner
- * has just signed in.
+ * An organization with an object of every kind that a path or a form of the console can name. Its
+ * owner has just signed in.
  */
 export interface Scene {
   owner: Enrolled;
   orgId: string;
-  /** Another session of the owner's, and another second factor. */
+  /** Another session of the owner, and another second factor. */
   sessionId: string;
   factorId: string;
-  /** An active member who holds `roleId` and made `memberKeyId`. */
+  /** An active member who has `roleId` and created `memberKeyId`. */
   member: MadeMember;
   roleId: string;
   suspended: MadeMember;
@@ -25,26 +25,25 @@ export interface Scene {
   key: MadeKey;
   memberKey: MadeKey;
   webhook: MadeWebhook;
-  /** Events whose deliveries to `webhook` have come to an end, or are on their way. */
+  /** Events whose deliveries to `webhook` are settled or open. */
   failedEventId: string;
   waitingEventId: string;
   pausedWebhook: MadeWebhook;
-  /** One that nothing was delivered to, and nothing is sent again. */
-  /** A client of the owner's with a seat, one without, and a family without anybody. */
+  /** A webhook without deliveries and redeliveries. */
+  /** A client of the owner with a seat, one without, and a family without members. */
   grant: { id: string; familyId: string };
   seatId: string;
   seatlessGrant: { id: string; familyId: string };
   familyId: string;
-  /** A line of the activity log. */
+  /** A row of the activity log. */
   lineId: string;
   redeliveryId: string;
 }
 
 /**
- * Arranges a scene per mark once for a file, and gives each test a console of its own on a copy of
- * that database: copying takes a quarter of the time that arranging takes.
- *
- * @returns what a test calls to get its console and the scenes.
+ * Creates a scene per mark once for a file, and gives each test a console on a copy of that
+ * database: copying takes a quarter of the time of creating.
+ * @returns a function that returns the console and the scenes in a test.
  */
 export function copyScenes<const Marks extends readonly string[]>(...marks: Marks) {
   const scenes: Scene[] = [];
@@ -54,7 +53,7 @@ export function copyScenes<const Marks extends readonly string[]>(...marks: Mark
     const t = await setupConsole({}, (end) => void ends.push(end));
     template = t.database.name;
     for (const mark of marks) scenes.push(await arrange(t, mark));
-    // Nothing may be connected to a database while it is copied; dropping it is the first of the ends.
+    // Nothing may be connected to a database while it is copied, so connections are closed first.
     for (const end of ends.splice(1).reverse()) await end();
   });
   afterAll(() => ends[0]?.());
@@ -66,8 +65,8 @@ export function copyScenes<const Marks extends readonly string[]>(...marks: Mark
 }
 
 /**
- * Arranges a scene. `mark` stands in every name of it (its beginning where a name has few
- * characters), so that a page that shows one of another organization is caught.
+ * Creates a scene. `mark` is part of every name in it (a prefix where a name has few characters),
+ * so that a page that shows a name of another organization is detected.
  */
 export async function arrange(t: ConsoleInstallation, mark: string): Promise<Scene> {
   const { make, owner: database } = t;

@@ -1,13 +1,12 @@
 import type { Pool } from 'pg';
 
-/** What changes by looking: when a session was last used. */
+/** Changes made by reading: when a session was last used. */
 const volatile: Record<string, string> = { console_session: `- 'last_seen_at'` };
 
 /**
- * All that the database holds, as one fingerprint per table: two of them are equal when nothing was
- * made, changed or taken away in between. Left out are the attempts to sign in, the questions that
- * wait for a second factor and the notes of forms that were sent, which are there to be written by
- * what is refused. With an organization: of its rows alone.
+ * Returns a fingerprint per table; two are equal when nothing was inserted, changed or deleted in
+ * between. Left out are sign-in attempts, pending second factors and records of submitted forms,
+ * which refused requests write as well. With an organization: its rows only.
  */
 export async function fingerprintTables(pool: Pool, organizationId?: string): Promise<Record<string, string>> {
   const { rows: tables } = await pool.query<{ name: string }>(

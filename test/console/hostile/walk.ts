@@ -5,7 +5,7 @@ import { filledForms } from './forms.ts';
 import type { Scene } from './scene.ts';
 
 /**
- * A request for a form of a scene: what a path and a body are made of, so that single parts can be
+ * A request for a form of a scene: the parts of its path and body, so that single parts can be
  * exchanged.
  */
 export interface FormRequest {
@@ -20,7 +20,7 @@ function filledFormOf({ name }: Route): FilledForm {
   return filled;
 }
 
-/** What a scene has for the parts of a route's path; a form may name others. */
+/** Values of a scene for the parts of a route's path; a form may name others. */
 export function paramsOf(route: Route, scene: Scene): Record<string, string> {
   const all: Record<string, string> = {
     orgId: scene.orgId,
@@ -42,13 +42,13 @@ export function paramsOf(route: Route, scene: Scene): Record<string, string> {
   return Object.fromEntries(names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])));
 }
 
-/** What a form's request is made of, without its hidden fields. */
+/** Returns the parts of a form's request, without its hidden fields. */
 export function requestOf(route: Route, scene: Scene): FormRequest {
   const { params, fields } = filledFormOf(route);
   return { params: { ...paramsOf(route, scene), ...params?.(scene) }, fields: fields?.(scene) ?? {} };
 }
 
-/** A path with its parts put in. @throws when one is missing. */
+/** Returns a path with its parts filled in. @throws when one is missing. */
 export function pathWith(route: Route, params: Readonly<Record<string, string>>): string {
   return route.path.replace(/:(\w+)/g, (_part, name: string) => {
     const value = params[name];
@@ -57,16 +57,14 @@ export function pathWith(route: Route, params: Readonly<Record<string, string>>)
   });
 }
 
-/**
- * Opens the page of a form and returns the hidden fields that it brings, as a browser sends them.
- */
+/** Opens the page of a form and returns its hidden fields, as a browser sends them. */
 export async function openForm(visitor: HttpVisitor, route: Route, scene: Scene): Promise<Record<string, string>> {
   const action = pathWith(route, requestOf(route, scene).params);
   const page = await visitor.get(filledFormOf(route).page?.(scene) ?? action);
   return hiddenFields(page.text, action);
 }
 
-/** A token that every form of the visitor's session carries. */
+/** Returns a token that is valid for every form of the visitor's session. */
 export async function tokenOf(visitor: HttpVisitor): Promise<string> {
   return hiddenFields((await visitor.get('/account')).text, '/sign-out')._token ?? '';
 }

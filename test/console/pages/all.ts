@@ -6,5 +6,5 @@ import { pages as keys } from './keys.ts';
 import { pages as members } from './members.ts';
 import { pages as webhooks } from './webhooks.ts';
 
-/** Every page that is looked at. */
+/** Every page that is judged. */
 export const pages = [...frame, ...keys, ...webhooks, ...deliveries, ...members, ...clients, ...activity];

@@ -12,7 +12,7 @@ const families = [
 
 const made = new WeakMap<ConsoleInstallation, ReturnType<typeof makeClients>>();
 
-/** The roster of an installation, made once. */
+/** The roster of an installation, created once. */
 function clientsOf(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof makeClients> {
   const clients = made.get(t) ?? makeClients(t, ada);
   made.set(t, clients);
@@ -20,7 +20,7 @@ function clientsOf(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof mak
 }
 
 /**
- * A roster with names of all kinds, a seat held and one that is over. Returns the access and the
+ * A roster with names of all kinds, an active seat and an ended one. Returns the access and the
  * seat of the first family.
  */
 async function makeClients(t: ConsoleInstallation, ada: Enrolled): Promise<{ grantId: string; seatId: string }> {

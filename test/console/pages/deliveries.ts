@@ -8,8 +8,8 @@ type Story = { webhook: MadeWebhook } & Awaited<ReturnType<typeof makeDeliveries
 const stories = new WeakMap<ConsoleInstallation, Promise<Story>>();
 
 /**
- * A webhook with a delivery in each state, one for an installation. It takes the place of the
- * newest when there are 20.
+ * A webhook with a delivery in each state, one per installation. It replaces the newest when there
+ * are 20.
  */
 function story(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
   const known = stories.get(t) ?? tell(t, ada);
@@ -31,8 +31,8 @@ async function tell(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
 const pathTo =
   (rest: (story: Story) => string): JudgedPage['path'] =>
   async (t, ada) => {
-    const told = await story(t, ada);
-    return `/o/${ada.orgId}/webhooks/${told.webhook.id}${rest(told)}`;
+    const created = await story(t, ada);
+    return `/o/${ada.orgId}/webhooks/${created.webhook.id}${rest(created)}`;
   };
 
 export const pages: readonly JudgedPage[] = [

@@ -15,10 +15,7 @@ const choosePassword: NonNullable<JudgedPage['steps']> = async (page) => {
   await page.getByRole('heading', { name: 'Choose your second factor' }).waitFor();
 };
 
-/**
- * Signing in, enrolling, one's account, the start and the overview, and what is said when there is
- * no page.
- */
+/** Signing in, enrolling, the account, the start and the overview, and error pages. */
 export const pages: readonly JudgedPage[] = [
   { route: 'showSignIn', picture: 'sign-in', path: () => '/sign-in', signedOut: true },
   {
@@ -86,7 +83,7 @@ export const pages: readonly JudgedPage[] = [
   {
     route: 'showHome',
     picture: 'organizations',
-    // A member of one organization is led on to it; of two, asked.
+    // A member of one organization is redirected to it; a member of two chooses.
     async path(t, ada) {
       const second = await t.make.organization({ name: 'Lakeside Mediation' });
       await t.make.member({ orgId: second, userId: ada.personId });

@@ -7,22 +7,22 @@ import type { JudgedPage } from './page.ts';
 const schemes = ['light', 'dark'] as const;
 
 /**
- * Opens every page on a screen and judges it in both color schemes: what axe-core finds, whether
- * it fits the screen, and what the browser complained of. Keeps a picture of each.
- * @returns what is wrong, by picture's name; nothing is the guarantee.
+ * Opens every page on a screen and judges it in both color schemes: axe-core's violations, whether
+ * it fits the screen, and the browser's errors. Saves a picture of each.
+ * @returns the problems by picture's name; empty is the guarantee.
  */
 export async function judgeEveryPage(screen: keyof typeof screens): Promise<Record<string, string[]>> {
   const t = await setupConsole();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const found: Record<string, string[]> = {};
-  // Without motion, else links and buttons fade into the other scheme's colors, whose
-  // contrast halfway is not that of the page.
+  // Without motion, because links and buttons would otherwise fade into the other scheme's colors,
+  // whose contrast halfway is not that of the page.
   const still = { screen, reducedMotion: 'reduce' } as const;
   const hers = await openVisit(t.origin, { ...still, sessionToken: ada.sessionToken });
   for (const judged of pages) {
     const visit = judged.signedOut ? await openVisit(t.origin, still) : hers;
     await visit.page.emulateMedia({ colorScheme: schemes[0] });
-    // All pages together take minutes; none is to ask for the second factor again halfway.
+    // All pages together take minutes, and none may ask for the second factor again.
     await t.owner.pool.query(`update console_session set second_factor_at = now() where state = 'full'`);
     await open(visit, judged, t, ada);
     for (const colorScheme of schemes) {
@@ -44,11 +44,11 @@ async function open({ page }: BrowserVisit, judged: JudgedPage, t: ConsoleInstal
   await ready(page);
 }
 
-/** The schemes differ in colors alone, so all other rules are asked once. */
+/** The schemes differ only in colors, so all other rules run once. */
 async function judge({ page }: BrowserVisit, options: { colors: boolean }): Promise<string[]> {
   const wrong = await violations(page, options);
-  // What is wider than the screen makes a phone's page wobble; wide tables and codes scroll by
-  // themselves.
+  // Content wider than the screen makes a phone's page move sideways; wide tables and codes scroll
+  // separately.
   const posing = await page.locator('[role=button]:not(button)').count();
   if (posing > 0) wrong.push(`${posing} elements have the role of a button and are none`);
   const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');

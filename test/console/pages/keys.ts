@@ -9,7 +9,7 @@ import type { JudgedPage } from './page.ts';
 const day = 86_400_000;
 const read: readonly Scope[] = ['org.read', 'org.clients.read'];
 
-/** A key of the organization's with a story: who made it, when, how often it was called. */
+/** A key of the organization with a history: creator, time, number of calls. */
 async function insertKey(
   t: ConsoleInstallation,
   { orgId, personId }: Pick<Enrolled, 'orgId' | 'personId'>,
@@ -34,7 +34,7 @@ async function insertKey(
   return id;
 }
 
-/** Keys in each state that the list tells apart. */
+/** Keys in each state of the list. */
 async function makeKeys(t: ConsoleInstallation, ada: Enrolled): Promise<void> {
   const bo = await t.make.member({
     orgId: ada.orgId,
@@ -128,7 +128,7 @@ export const pages: readonly JudgedPage[] = [
         await insertKey(t, ada, { label: `Office ${n}`, daysOld: n * 3, calls: n % 2 });
       return `/o/${ada.orgId}/keys/new`;
     },
-    // Places for the pages that come after it.
+    // Leaves free slots for the pages after it.
     async steps(_page, t, { orgId }) {
       await t.owner.pool.query(
         `update api_key set revoked_at = now(), slot = null where organization_id = $1 and label like 'Office %'`,

@@ -4,7 +4,7 @@ import { testKeySecrets } from '#test/secrets.ts';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 import type { JudgedPage } from './page.ts';
 
-/** Names as they come: of any length and script, and some that try to be something else. */
+/** Realistic names: of any length and script, and some that contain markup. */
 const names = [
   'Bo Lindqvist',
   'Chloé Dubois',
@@ -18,14 +18,14 @@ const names = [
 
 const made = new WeakMap<ConsoleInstallation, ReturnType<typeof makeStaff>>();
 
-/** The people of an installation, made once. */
+/** The people of an installation, created once. */
 function staffOf(t: ConsoleInstallation, ada: Enrolled): ReturnType<typeof makeStaff> {
   const staff = made.get(t) ?? makeStaff(t, ada);
   made.set(t, staff);
   return staff;
 }
 
-/** A firm's people in every status. Returns a member whose keys and clients are others' concern. */
+/** A firm's people in every status. Returns a member whose keys and clients affect others. */
 async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ personId: string; roleId: string }> {
   const { orgId } = ada;
   const statuses = ['active', 'active', 'suspended', 'left'];
@@ -59,7 +59,7 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
   return { personId: maker.userId, roleId: maker.roleId ?? '' };
 }
 
-/** The page of the member who made keys, or one below it. */
+/** The page of the member who created keys, or one below it. */
 const ofMaker =
   (rest = '') =>
   async (t: ConsoleInstallation, ada: Enrolled) => {
@@ -67,7 +67,7 @@ const ofMaker =
     return `/o/${ada.orgId}/members/person/${personId}${rest.replace('ROLE', roleId)}`;
   };
 
-/** The page of an own role that gives keys their scopes, or one below it. */
+/** The page of a custom role that gives keys their scopes, or one below it. */
 const ofRole =
   (rest = '') =>
   async (t: ConsoleInstallation, ada: Enrolled) => {

@@ -5,7 +5,7 @@ import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 import { insertDeliveries, insertWebhook, makeDeliveries } from '../webhook-stories.ts';
 import type { JudgedPage } from './page.ts';
 
-/** The webhook that the pages show, made by the first that is looked at. */
+/** The webhook that the pages show, created by the first of them. */
 async function shown(t: ConsoleInstallation, ada: Enrolled): Promise<MadeWebhook> {
   const { rows } = await t.owner.pool.query<{ id: string }>(
     `select id from webhook where organization_id = $1 and description = 'Case management' order by created_at limit 1`,
@@ -23,7 +23,7 @@ const pathTo =
   async (t, ada) =>
     `/o/${ada.orgId}/webhooks/${(await shown(t, ada)).id}${rest}`;
 
-/** One that people have paused, and whose name is not to be trusted. */
+/** A paused webhook whose name contains markup. */
 async function pausedWebhook(t: ConsoleInstallation, ada: Enrolled): Promise<string> {
   const { id } = await insertWebhook(t, ada, {
     description: '<b>Billing</b> \u202Egnillib',

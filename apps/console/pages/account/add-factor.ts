@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { addPasskey, addTotp, startPasskey, startTotp } from '#domain/identity/factors.ts';
-import { form, hiddenField, textField } from '../../components/form.ts';
-import { codeField, passkeyForm } from '../../components/second-factor.ts';
-import { totpDrawnAgain, totpSetup } from '../../components/totp-setup.ts';
+import { textField } from '../../components/form.ts';
+import { newPasskeyForm } from '../../components/second-factor.ts';
+import { totpDrawnAgain, totpFields, totpForm } from '../../components/totp-setup.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, line } from '../../web/form.ts';
-import { html } from '../../web/html.ts';
+import type { Html } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
 import { parsed } from '../../web/second-factor.ts';
 import type { PersonVisit } from '../../web/visit.ts';
@@ -14,10 +14,7 @@ import { accountPage } from './page.ts';
 const name = line('a name', 100);
 const breadcrumbs = [['Your account', '/account']] as const;
 
-/**
- * Adds a second factor: a form that requires a fresh factor starts it, and one that verifies the
- * new factor completes it.
- */
+/** Adds a second factor in two forms: one requires a fresh factor and starts, one verifies the new factor. */
 export const addFactorRoutes = [
   person.action({
     name: 'startTotp',
@@ -36,9 +33,7 @@ export const addFactorRoutes = [
     name: 'addTotp',
     path: '/account/factors/totp',
     stepUp: true,
-    // Secret and URI are sent back only to draw them again after a wrong code; the domain uses its
-    // own, sealed copy.
-    form: z.object({ name, code: line('the code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
+    form: z.object({ name, ...totpFields }),
     async act({ console, session, visitor }, { code, name }) {
       await addTotp(console.em, session, { code, name, visitor }, console.factors, console.now);
       return redirect('/account', { flash: `Authenticator app “${name}” added.` });
@@ -69,23 +64,21 @@ export const addFactorRoutes = [
   }),
 ];
 
+const nameField = (state: FormState): Html => textField(state, { name: 'name', label: 'Name', maxLength: 100 });
+
 async function totpPage(visit: PersonVisit, state: FormState): Promise<Page> {
   const setup = totpDrawnAgain(state);
   if (setup === null)
     return accountPage(visit, { ...state, problem: state.problem ?? 'This setup has expired. Start again.' });
-  const { secret, uri } = setup;
   return page({
     title: 'Add an authenticator app',
     breadcrumbs,
-    body: html`${totpSetup({ secret, uri })}
-      ${form(visit, {
-        action: '/account/factors/totp',
-        state,
-        button: 'Add authenticator app',
-        fields: html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}
-          ${textField(state, { name: 'name', label: 'Name', maxLength: 100 })}
-          ${codeField(state, 'code')}`,
-      })}`,
+    body: totpForm(visit, setup, {
+      action: '/account/factors/totp',
+      state,
+      button: 'Add authenticator app',
+      fields: nameField(state),
+    }),
   });
 }
 
@@ -96,15 +89,6 @@ async function passkeyPage(visit: PersonVisit, state: FormState): Promise<Page> 
     title: 'Add a passkey',
     breadcrumbs,
     passkeys: true,
-    body: html`<p>Your browser asks for your fingerprint, face, PIN or security key.</p>
-      ${passkeyForm(visit, {
-        action: '/account/factors/passkey',
-        state,
-        ceremony: 'create',
-        options,
-        field: 'passkey',
-        fields: textField(state, { name: 'name', label: 'Name', maxLength: 100 }),
-        button: 'Create passkey',
-      })}`,
+    body: newPasskeyForm(visit, { action: '/account/factors/passkey', state, options, fields: nameField(state) }),
   });
 }

@@ -1,4 +1,4 @@
-/** Texts in browsers' User-Agent headers; earlier ones win, because most contain others too. */
+/** Texts in User-Agent headers. The first match applies, because most headers contain several. */
 const browsers = [
   [/Edg\//, 'Edge'],
   [/OPR\//, 'Opera'],
@@ -15,10 +15,7 @@ const systems = [
   [/Linux/, 'Linux'],
 ] as const;
 
-/**
- * Returns a browser in a few words (`Firefox on Windows`), from its User-Agent, so that its person
- * recognizes it; it proves nothing.
- */
+/** Returns a browser in a few words, `Firefox on Windows`, from its User-Agent header, which can be false. */
 export function describeBrowser(userAgent: string): string {
   const browser = browsers.find(([form]) => form.test(userAgent))?.[1];
   const system = systems.find(([form]) => form.test(userAgent))?.[1];

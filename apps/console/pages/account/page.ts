@@ -1,6 +1,6 @@
 import { listFactors } from '#domain/identity/factors.ts';
+import { problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
-import { notice } from '../../components/notice.ts';
 import { detailList } from '../../components/table.ts';
 import { unconfirmedNotice } from '../../components/unconfirmed.ts';
 import { type Page, page } from '../../web/answer.ts';
@@ -11,18 +11,16 @@ import { factorsSection } from './factors-section.ts';
 import { recoverySection } from './recovery-section.ts';
 import { sessionsSection } from './sessions-section.ts';
 
-/**
- * Draws the person's account. `state` is that of a refused form; its problem is shown at the top.
- */
+/** Draws the person's account. `state` is that of a refused form; its problem is shown at the top. */
 export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
   const { session, console } = visit;
   const { factors, recoveryCodesLeft } = await listFactors(console.em, session);
   return page({
     title: 'Your account',
-    body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
+    body: html`${problemNotice(state)}
       ${detailList([
         ['Email address', session.email],
-        ['Organizations', memberOf(visit)],
+        ['Organizations', organizationList(visit)],
       ])}
       ${session.unconfirmed.length === 0 ? nothing : unconfirmedNotice(session.unconfirmed.length)}
       ${factorsSection(visit, factors)}
@@ -34,11 +32,8 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
   });
 }
 
-/**
- * Shown here too, because a role may not show its holder the page of members, where one can leave
- * as well.
- */
-const memberOf = ({ session }: PersonVisit): Html =>
+/** Lists the person's organizations with links to leave, because some roles do not show the members page. */
+const organizationList = ({ session }: PersonVisit): Html =>
   html`<ul class="plain-list">${session.memberships.map(
     ({ organizationId, organizationName }) =>
       html`<li><bdi>${organizationName}</bdi> ·

@@ -1,9 +1,10 @@
 import { confirm } from '../../components/confirm.ts';
+import { countOf } from '../../components/count.ts';
 import { notice } from '../../components/notice.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
-/** Draws the section of the account page. */
+/** Draws how many recovery codes are left, with a form to create new ones. */
 export function recoverySection(visit: PersonVisit, left: number): Html {
   return html`<section aria-labelledby="recovery"><h2 id="recovery">Recovery codes</h2>
     ${left <= 3 ? notice('warning', fewLeft(left)) : nothing}
@@ -18,4 +19,6 @@ export function recoverySection(visit: PersonVisit, left: number): Html {
 }
 
 const fewLeft = (left: number): string =>
-  left === 0 ? 'You have no recovery codes left.' : `You have ${left} recovery ${left === 1 ? 'code' : 'codes'} left.`;
+  left === 0
+    ? 'You have no recovery codes left.'
+    : `You have ${countOf(left, 'recovery code', 'recovery codes')} left.`;

@@ -8,13 +8,13 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 import { describeBrowser } from './browser.ts';
 
-/** Draws the section of the account page. */
+/** Draws a person's sessions, with forms to end them. */
 export async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const { console, session } = visit;
   const sessions = await listSessions(console.em, session, console.now());
   return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
-    <p>A session ends after 30 minutes of inactivity or after 12 hours. If you
-      don’t recognize one, end it and change your password.</p>
+    <p>A session ends after 30 minutes of inactivity or after 12 hours. If you don’t recognize one, end it and change
+      your password.</p>
     ${table<SessionRow>({
       caption: 'Your sessions',
       columns: [

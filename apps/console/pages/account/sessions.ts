@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import { endOtherSessions, endSession } from '#domain/identity/sessions.ts';
+import { countOf } from '../../components/count.ts';
 import { redirect } from '../../web/answer.ts';
 import { person } from '../../web/route.ts';
 import { accountPage } from './page.ts';
 
-/**
- * Ends one or all of a person's other sessions, with a fresh second factor (ASVS 7.5.2). The
- * person's own session ends by signing out.
- */
+/** Ends one or all of a person's other sessions, with a fresh second factor (ASVS 7.5.2). */
 export const sessionRoutes = [
   person.action({
     name: 'endSession',
@@ -32,7 +30,7 @@ export const sessionRoutes = [
     async act({ console, session, visitor }) {
       const ended = await endOtherSessions(console.em, session, visitor);
       return redirect('/account', {
-        flash: ended === 1 ? '1 other session ended.' : `${ended} other sessions ended.`,
+        flash: countOf(ended, 'other session ended.', 'other sessions ended.'),
       });
     },
     redraw: accountPage,

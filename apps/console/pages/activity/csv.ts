@@ -20,7 +20,7 @@ export const csvRoutes = [
       // The page explains what is wrong with the filter; a file could not.
       if (Object.keys(filterProblems(query)).length > 0) return redirect(visit.at(`/activity${filterQuery(query)}`));
       const { em, now } = visit.console;
-      const { organizationId } = visit.organization;
+      const { organizationId } = visit;
       const filter = await readFilter(visit, query);
       return download({
         fileName: `activity-${now().toISOString().slice(0, 10)}.csv`,
@@ -28,8 +28,7 @@ export const csvRoutes = [
         async open() {
           await recordDownload(em, { organizationId, ...visit.by, filter });
           const batches = eachActivityEntry(em, organizationId, filter, readerOf(visit));
-          // Fetched before the response starts, so that an unavailable database results in an error
-          // page and not in half a file.
+          // Fetched before the response starts, so that an unavailable database shows an error page.
           const first = await batches.next();
           return Readable.from(csvText(first, batches), { objectMode: false });
         },

@@ -2,6 +2,7 @@ import { type ActivityEntry, findActivityEntry } from '#domain/activity/search.t
 import { describeAction, describeActor } from '#domain/activity/sentences.ts';
 import { copyableId } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { detailList } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { NotFound, page } from '../../web/answer.ts';
@@ -18,13 +19,8 @@ export const entryRoutes = [
     path: '/activity/:entryId',
     permission: 'org.activity.read',
     async show(visit) {
-      const { organizationId } = visit.organization;
-      const entry = await findActivityEntry(
-        visit.console.em,
-        organizationId,
-        visit.params.entryId ?? '',
-        readerOf(visit),
-      );
+      const { console, organizationId, params } = visit;
+      const entry = await findActivityEntry(console.em, organizationId, params.entryId ?? '', readerOf(visit));
       if (entry === null) throw new NotFound();
       return page({
         title: 'Event details',
@@ -37,43 +33,28 @@ export const entryRoutes = [
   }),
 ];
 
-type DetailRow = readonly [name: string, value: Child];
+type DetailRow = readonly [name: string, value: Child] | false;
 
 function entryRows(visit: MemberVisit, entry: ActivityEntry): DetailRow[] {
-  const { id, at, personId, personName, keyId, keyHint, action, status, address, count } = entry;
+  const { id, at, personId, personName, keyId, keyLabel, keyHint, action, status, address, count } = entry;
+  const keyName = html`${displayName(keyLabel ?? '')} <code class="hint">${keyHint ?? keyId}</code>`;
   return [
     ['Time', html`${time(at)} <span class="quiet">(${at})</span>`],
-    ...(personId === null
-      ? []
-      : [
-          [
-            status === null ? 'Person' : 'Key owner',
-            filterLink(visit, 'person', personId, displayName(personName ?? personId)),
-          ] as const,
-        ]),
-    ...(keyId === null
-      ? []
-      : [
-          [
-            'API key',
-            keyLink(
-              visit,
-              keyId,
-              html`${displayName(entry.keyLabel ?? '')} <code class="hint">${keyHint ?? keyId}</code>`,
-            ),
-          ] as const,
-        ]),
-    ['Action', html`${filterLink(visit, 'action', action, html`<code>${action}</code>`)}`],
+    personId !== null && [
+      status === null ? 'Person' : 'Key owner',
+      filterLink(visit, 'person', personId, displayName(personName ?? personId)),
+    ],
+    keyId !== null && ['API key', keyLink(visit, keyId, keyName)],
+    ['Action', filterLink(visit, 'action', action, html`<code>${action}</code>`)],
     ['Result', resultBadge(entry)],
-    ...(count > 1 ? [['Count', count.toLocaleString('en')] as const] : []),
+    count > 1 && ['Count', count.toLocaleString('en')],
     ['IP address', address === null ? html`<span class="quiet">–</span>` : copyableId('IP address', address)],
     status === null ? ['Event ID', copyableId('event ID', id)] : ['Request-Id', copyableId('request ID', id)],
   ];
 }
 
 const filterLink = (visit: MemberVisit, field: string, value: string, label: Html): Html =>
-  html`${label}
-    <a class="quiet" href="${visit.at(`/activity?${new URLSearchParams({ [field]: value })}`)}">View all</a>`;
+  html`${label} <a class="quiet" href="${visit.at(`/activity${queryString({ [field]: value })}`)}">View all</a>`;
 
 const keyLink = (visit: MemberVisit, keyId: string, label: Html): Html =>
   visit.may('org.keys.manage')
@@ -101,14 +82,12 @@ const detailNames: Record<string, string> = {
 function detailRows({ detail, memberName }: ActivityEntry): DetailRow[] {
   return Object.entries(detail ?? {})
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => [
-      detailNames[name] ?? name,
-      html`${
-        name.endsWith('Id')
-          ? copyableId(detailNames[name] ?? name, valueText(value))
-          : html`<bdi>${valueText(value)}</bdi>`
-      }${name === 'memberId' && memberName !== null ? html` (${displayName(memberName)})` : null}`,
-    ]);
+    .map(([name, value]) => {
+      const [label, text] = [detailNames[name] ?? name, valueText(value)];
+      const shown = name.endsWith('Id') ? copyableId(label, text) : html`<bdi>${text}</bdi>`;
+      const isMember = name === 'memberId' && memberName !== null;
+      return [label, html`${shown}${isMember ? html` (${displayName(memberName)})` : null}`];
+    });
 }
 
 function valueText(value: unknown): string {

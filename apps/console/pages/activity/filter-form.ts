@@ -20,10 +20,9 @@ interface Option {
 /** Draws the filter of the log, with the keys and people to choose from. */
 export async function activityFilterForm(visit: MemberVisit, query: FilterQuery): Promise<Html> {
   const { pool } = visit.console;
-  const { organizationId } = visit.organization;
   const [keys, people] = await Promise.all([
-    listKeyChoices(pool, organizationId, query.key || null),
-    listPeopleChoices(pool, organizationId, query.person || null),
+    listKeyChoices(pool, visit.organizationId, query.key || null),
+    listPeopleChoices(pool, visit.organizationId, query.person || null),
   ]);
   const optional = { required: false };
   return filterForm({
@@ -68,10 +67,10 @@ const outcomes: readonly Option[] = [
 ];
 
 /** Returns the known actions and the one in the query, which may be unknown. */
-function actionOptions(asked: string): Option[] {
+function actionOptions(chosen: string): Option[] {
   const known = knownActions.map(({ action, title }) => ({ value: action, label: title }));
-  const isKnown = asked === '' || known.some(({ value }) => value === asked);
-  return [any('Any event'), ...known, ...(isKnown ? [] : [{ value: asked, label: asked }])];
+  const isKnown = chosen === '' || known.some(({ value }) => value === chosen);
+  return [any('Any event'), ...known, ...(isKnown ? [] : [{ value: chosen, label: chosen }])];
 }
 
 const keyOption = ({ id, label, hint }: KeyChoice): Option => ({

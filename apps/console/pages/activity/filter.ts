@@ -20,13 +20,12 @@ export const filterFields = {
 
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 
-/** Whom the log is shown to. */
+/** Returns what the visitor may see in the log. */
 export const readerOf = (visit: MemberVisit): Reader => ({ maySeeClients: visit.may('org.clients.read') });
 
-/** Returns the filter that a query asks for. A value that is not valid is not applied. */
+/** Returns the filter of a query. Invalid values are not applied. */
 export async function readFilter(visit: MemberVisit, query: FilterQuery): Promise<ActivityFilter> {
   const { key, person, action, outcome, q, object, address, from, until, zone } = query;
-  const { organizationId } = visit.organization;
   return {
     keyId: key || null,
     personId: person || null,
@@ -34,7 +33,7 @@ export async function readFilter(visit: MemberVisit, query: FilterQuery): Promis
     outcome: outcome || null,
     objectId: object.toLowerCase() || null,
     address: isAddress(address) ? address : null,
-    text: q === '' ? null : await matchText(visit.console.em, organizationId, q, readerOf(visit)),
+    text: q === '' ? null : await matchText(visit.console.em, visit.organizationId, q, readerOf(visit)),
     from: parseDateTime(from, zone),
     to: parseDateTime(until, zone),
   };
@@ -56,7 +55,7 @@ function isAddress(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }
 
-/** A page's start in a link: its direction, and the time and id of an entry. */
+/** A cursor in a link: its direction, and the time and id of an entry. */
 const cursorForm = /^(older|newer)_(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)_([0-9a-f-]{36})$/;
 
 export const cursorField = z
@@ -64,7 +63,10 @@ export const cursorField = z
   .transform((text) => readCursor(text))
   .catch(null);
 
-export type Cursor = { place: Place; direction: 'older' | 'newer' };
+export interface Cursor {
+  place: Place;
+  direction: 'older' | 'newer';
+}
 
 function readCursor(text: string): Cursor | null {
   const [, direction, at = '', id = ''] = cursorForm.exec(text) ?? [];

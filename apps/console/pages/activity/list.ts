@@ -47,10 +47,10 @@ export const listRoutes = [
           }
           ${stopped === null ? nothing : searchFurther(visit, query, at?.direction ?? 'older', stopped)}
           ${pager({
+            isFirst: at === null,
             newer: stopped === found.newer ? null : cursorText('newer', found.newer),
             older: stopped === found.older ? null : cursorText('older', found.older),
             href: (cursor) => visit.at(`/activity${filterQuery(query, { at: cursor })}`),
-            ...(at === null ? {} : { firstHref: visit.at(`/activity${filterQuery(query)}`) }),
           })}
           ${found.entries.length === 0 ? nothing : download(visit, query)}`,
       });
@@ -67,12 +67,11 @@ async function retentionNote({ console }: MemberVisit): Promise<Html> {
     months.</p>`;
 }
 
-/** Returns a page. A short page that turns out to be the first is replaced by the full first page. */
+/** Returns a page. If newer entries do not fill it, the full first page is returned instead. */
 async function findPage(visit: MemberVisit, query: FilterQuery, cursor: Cursor | null): Promise<ActivityPage> {
-  const { organizationId } = visit.organization;
   const filter = await readFilter(visit, query);
   const find = (from: Cursor | null) =>
-    listActivity(visit.console.em, organizationId, filter, from, linesPerPage, readerOf(visit));
+    listActivity(visit.console.em, visit.organizationId, filter, from, linesPerPage, readerOf(visit));
   const found = await find(cursor);
   const isShortFirst = cursor?.direction === 'newer' && found.newer === null && found.entries.length < linesPerPage;
   return isShortFirst ? find(null) : found;

@@ -45,7 +45,7 @@ export function resultBadge({ status, code }: Pick<ActivityEntry, 'status' | 'co
   return status < 400 ? badge('good', `${status}`) : badge('bad', `${status} ${code ?? ''}`.trim());
 }
 
-/** Describes an entry. Without an object to link, the description itself leads to the details. */
+/** Describes an entry. A description without links to objects is itself a link to the details. */
 function eventCell(visit: MemberVisit, entry: ActivityEntry): Html {
   const action = describeAction(entry);
   const text = sentenceHtml(visit, action);
@@ -58,16 +58,12 @@ export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntr
   table<ActivityEntry>({
     caption,
     columns: [
-      {
-        heading: 'Event',
-        main: true,
-        cell: (entry) => eventCell(visit, entry),
-      },
+      { heading: 'Event', main: true, cell: (entry) => eventCell(visit, entry) },
       { heading: 'Actor', whenNarrow: 'start', cell: (entry) => sentenceHtml(visit, describeActor(entry)) },
       {
         heading: 'Result',
         whenNarrow: 'beside',
-        // Every action completed: in a list the word would only repeat.
+        // Every action of the log completed, so a narrow list omits the word.
         cell: (entry) =>
           entry.status === null ? html`<span class="quiet wide-only">Completed</span>` : resultBadge(entry),
       },

@@ -4,17 +4,18 @@ import { getSeatCounts } from '#domain/organization/list-seats.ts';
 import { assignSeat } from '#domain/organization/seats.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
-import { form, hiddenField, textField } from '../../components/form.ts';
+import { form, hiddenField } from '../../components/form.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
-import { searchForm, searchText } from '../../components/search-form.ts';
+import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { table } from '../../components/table.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, textOf } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { clientColumns, clientsBreadcrumbs } from './cells.ts';
+import { clientColumns, seatsAvailable, seatsBreadcrumbs, seatsInUse } from './cells.ts';
 
 const eligiblePerPage = 50;
 
@@ -31,45 +32,38 @@ export const assignSeatRoutes = [
     show: (visit, { q, after }) => assignPage(visit, q, after),
   }),
 
-  member.view({
-    name: 'confirmAssignSeat',
-    path: '/clients/:grantId/seat',
-    permission: 'org.seats.manage',
-    query: z.object({ from: fromField }),
-    show: (visit, { from }) => confirmPage(visit, freshForm({ from })),
-  }),
-
-  member.action({
+  ...member.formPage({
+    pageName: 'confirmAssignSeat',
     name: 'assignSeat',
     path: '/clients/:grantId/seat',
     permission: 'org.seats.manage',
+    query: z.object({ from: fromField }),
+    values: ({ from }) => ({ from }),
     form: z.object({ from: fromField }),
     async act(visit, { from }) {
       const grantId = visit.params.grantId ?? '';
-      await assignSeat(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
+      await assignSeat(visit.console.em, { ...visit.request, grantId });
       return redirect(visit.at(from === 'list' ? '/clients/seats/assign' : `/clients/${grantId}`), {
         flash: 'Seat assigned.',
       });
     },
-    redraw: confirmPage,
+    draw: confirmPage,
   }),
 ];
 
-/** Names the client and what the seat causes, and asks for confirmation. */
+/** Draws the confirmation, which names the client and the event. */
 async function confirmPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em } = visit.console;
-  const { organizationId } = visit.organization;
-  const { grantId, family, professional } = await getClient(em, organizationId, visit.params.grantId ?? '');
-  const { free, total } = await getSeatCounts(em, organizationId);
+  const { grantId, family, professional } = await getClient(em, visit.organizationId, visit.params.grantId ?? '');
+  const { free, total } = await getSeatCounts(em, visit.organizationId);
   const isFromList = textOf(state, 'from') === 'list';
   return page({
     title: `Assign a seat to ${truncate(family, 60)}?`,
-    breadcrumbs: [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
+    breadcrumbs: seatsBreadcrumbs(visit),
     body: form(visit, {
-      action: visit.at(`/clients/${grantId}/seat`),
       state,
       button: `Assign seat to ${truncate(family, 60)}`,
-      secondary: html`<a href="${visit.at(isFromList ? '/clients/seats/assign' : `/clients/${grantId}`)}">Cancel</a>`,
+      cancel: visit.at(isFromList ? '/clients/seats/assign' : `/clients/${grantId}`),
       fields: html`
         ${hiddenField('from', isFromList ? 'list' : 'client')}
         <p>${displayName(family)} with ${displayName(professional)} gets one of ${free.toLocaleString('en')} available
@@ -81,37 +75,23 @@ async function confirmPage(visit: MemberVisit, state: FormState): Promise<Page> 
 
 async function assignPage(visit: MemberVisit, q: string, after: string | null): Promise<Page> {
   const { em } = visit.console;
-  const { organizationId } = visit.organization;
-  const { free, total } = await getSeatCounts(em, organizationId);
-  const { rows, next } = await listEligibleClients(em, organizationId, q, after, eligiblePerPage);
+  const { free, total } = await getSeatCounts(em, visit.organizationId);
+  const { rows, next } = await listEligibleClients(em, visit.organizationId, q, after, eligiblePerPage);
   const here = visit.at('/clients/seats/assign');
-  const href = (cursor: string | null) => hrefOf(here, q, cursor);
   return page({
     title: 'Assign seat',
-    breadcrumbs: [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
+    breadcrumbs: seatsBreadcrumbs(visit),
     body: html`
       ${
         free === 0
-          ? notice(
-              'warning',
-              html`All ${total.toLocaleString('en')} seats are in use.
-        <a href="${visit.at('/clients/seats')}">End a seat</a> or add seats to your
-        subscription.`,
-            )
-          : html`<p>${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available. Each
-          client can have one seat.</p>`
+          ? notice('warning', html`${seatsInUse(visit, total)} or add seats to your subscription.`)
+          : html`<p>${seatsAvailable({ free, total })} Each client can have one seat.</p>`
       }
       ${searchForm({
         action: here,
         label: 'Search clients',
         clear: q === '' ? null : here,
-        fields: textField(freshForm({ q }), {
-          name: 'q',
-          label: 'Client or professional',
-          type: 'search',
-          required: false,
-          maxLength: 200,
-        }),
+        fields: searchField(freshForm({ q }), 'Client or professional'),
       })}
       ${
         rows.length === 0
@@ -120,31 +100,22 @@ async function assignPage(visit: MemberVisit, q: string, after: string | null): 
               caption: 'Clients without a seat',
               columns: clientColumns(visit),
               rows,
-              ...(free > 0 ? { actions: (client: ClientRow) => assignLink(visit, client) } : {}),
+              actions: free > 0 ? (client) => assignLink(visit, client) : null,
             })
       }
-      ${pager({ newer: null, older: next, href, ...(after === null ? {} : { firstHref: href(null) }) })}`,
+      ${pager({ isFirst: after === null, older: next, href: (cursor) => here + queryString({ q, after: cursor }) })}`,
   });
 }
 
-const assignLink = (visit: MemberVisit, { grantId, family, professional }: ClientRow): Html =>
-  html`<a class="button secondary outline" href="${visit.at(
-    `/clients/${grantId}/seat?from=list`,
-  )}">Assign seat…<span class="visually-hidden"> to ${family} with ${professional}</span></a>`;
+function assignLink(visit: MemberVisit, { grantId, family, professional }: ClientRow): Html {
+  const href = visit.at(`/clients/${grantId}/seat?from=list`);
+  return html`<a class="button secondary outline" href="${href}">Assign seat…<span class="visually-hidden"> to ${family}
+    with ${professional}</span></a>`;
+}
 
 const emptyList = (q: string): Html =>
   emptyState(
     q === ''
-      ? {
-          title: 'No clients without a seat',
-          body: 'Every active client has a seat.',
-        }
+      ? { title: 'No clients without a seat', body: 'Every active client has a seat.' }
       : { title: 'No matching clients', body: 'Change or clear the search.' },
   );
-
-function hrefOf(here: string, q: string, after: string | null): string {
-  const search = new URLSearchParams();
-  if (q !== '') search.set('q', q);
-  if (after !== null) search.set('after', after);
-  return search.size === 0 ? here : `${here}?${search}`;
-}

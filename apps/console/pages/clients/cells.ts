@@ -1,24 +1,23 @@
 import type { ClientRow } from '#domain/organization/list-clients.ts';
-import type { SeatRow } from '#domain/organization/list-seats.ts';
+import type { SeatCounts, SeatRow } from '#domain/organization/list-seats.ts';
 import { displayName } from '../../components/display-name.ts';
 import type { Column } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, PermissionNeeded } from '../../web/answer.ts';
-import { html } from '../../web/html.ts';
+import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-export const kindWords = { attorney: 'Attorney', neutral: 'Neutral' } as const;
+export const kindLabels = { attorney: 'Attorney', neutral: 'Neutral' } as const;
 
-/** Why a seat ended, for people. */
-export const seatEndWords = {
+const seatEndLabels = {
   ended_by_organization: 'Ended by your organization',
   access_ended: 'Access ended',
   subscription_ended: 'Subscription ended',
 } as const;
 
 /**
- * Lets people who manage seats (the role Billing) see the clients concerned, even when they may not
- * see the roster. @throws PermissionNeeded
+ * Requires the permission for clients or for seats, because the role Billing manages seats without
+ * access to the list of clients. @throws PermissionNeeded
  */
 export function assertMaySeeSeats(visit: MemberVisit): void {
   if (!visit.may('org.clients.read') && !visit.may('org.seats.manage')) throw new PermissionNeeded('org.clients.read');
@@ -28,26 +27,44 @@ export function assertMaySeeSeats(visit: MemberVisit): void {
 export const clientsBreadcrumbs = (visit: MemberVisit): Page['breadcrumbs'] =>
   visit.may('org.clients.read') ? [['Clients', visit.at('/clients')]] : [];
 
-/** Returns the columns of the roster and of the clients without a seat. */
-export const clientColumns = (visit: MemberVisit): Column<ClientRow>[] => [
+/** Returns the breadcrumbs of a page below the list of seats. */
+export const seatsBreadcrumbs = (visit: MemberVisit): Page['breadcrumbs'] => [
+  ['Seats', visit.at('/clients/seats')],
+  ...clientsBreadcrumbs(visit),
+];
+
+/** States that no seat is available, and begins how to get one. */
+export const seatsInUse = (visit: MemberVisit, total: number): Html =>
+  html`All ${total.toLocaleString('en')} seats are in use. <a href="${visit.at('/clients/seats')}">End a seat</a>`;
+
+/** States how many seats are available. */
+export const seatsAvailable = ({ free, total }: Pick<SeatCounts, 'free' | 'total'>): string =>
+  `${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available.`;
+
+const commonColumns = (visit: MemberVisit): Column<ClientRow | SeatRow>[] => [
   {
     heading: 'Client',
     main: true,
     cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${displayName(family)}</a>`,
   },
   { heading: 'Professional', cell: ({ professional }) => displayName(professional) },
-  { heading: 'Kind', whenNarrow: 'hidden', cell: ({ kind }) => kindWords[kind] },
+  { heading: 'Kind', whenNarrow: 'hidden', cell: ({ kind }) => kindLabels[kind] },
+];
+
+/** Returns the columns of the roster and of the clients without a seat. */
+export const clientColumns = (visit: MemberVisit): Column<ClientRow>[] => [
+  ...commonColumns(visit),
   { heading: 'Since', cell: ({ since }) => time(since) },
 ];
 
 /** Returns the columns of every list of seats. */
 export const seatColumns = (visit: MemberVisit): Column<SeatRow>[] => [
-  {
-    heading: 'Client',
-    main: true,
-    cell: ({ grantId, family }) => html`<a href="${visit.at(`/clients/${grantId}`)}">${displayName(family)}</a>`,
-  },
-  { heading: 'Professional', cell: ({ professional }) => displayName(professional) },
-  { heading: 'Kind', whenNarrow: 'hidden', cell: ({ kind }) => kindWords[kind] },
+  ...commonColumns(visit),
   { heading: 'Assigned', cell: ({ givenAt }) => time(givenAt) },
+];
+
+/** The end of a seat, for lists of past seats. */
+export const seatEndColumns: readonly Column<SeatRow>[] = [
+  { heading: 'Ended', cell: ({ endedAt }) => time(endedAt) },
+  { heading: 'Reason', cell: ({ endReason }) => (endReason === null ? '' : seatEndLabels[endReason]) },
 ];

@@ -11,23 +11,23 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from '../members/path.ts';
-import { assertMaySeeSeats, clientsBreadcrumbs, kindWords, seatEndWords } from './cells.ts';
+import {
+  assertMaySeeSeats,
+  clientsBreadcrumbs,
+  kindLabels,
+  seatEndColumns,
+  seatsAvailable,
+  seatsInUse,
+} from './cells.ts';
 
 /** Shows one client's access to one professional, and its seats. */
-export const clientRoutes = [
-  member.view({
-    name: 'showClient',
-    path: '/clients/:grantId',
-    show: clientPage,
-  }),
-];
+export const clientRoutes = [member.view({ name: 'showClient', path: '/clients/:grantId', show: clientPage })];
 
 async function clientPage(visit: MemberVisit): Promise<Page> {
   assertMaySeeSeats(visit);
   const { em } = visit.console;
-  const { organizationId } = visit.organization;
-  const client = await getClient(em, organizationId, visit.params.grantId ?? '');
-  const seats = await listSeatsOfGrant(em, organizationId, client.grantId);
+  const client = await getClient(em, visit.organizationId, visit.params.grantId ?? '');
+  const seats = await listSeatsOfGrant(em, visit.organizationId, client.grantId);
   return page({
     title: truncate(client.family, 80),
     breadcrumbs: clientsBreadcrumbs(visit),
@@ -35,7 +35,7 @@ async function clientPage(visit: MemberVisit): Promise<Page> {
       ${detailList([
         client.family.length > 80 && ['Name', html`<bdi>${client.family}</bdi>`],
         ['Professional', professional(visit, client)],
-        ['Kind', kindWords[client.kind]],
+        ['Kind', kindLabels[client.kind]],
         ['Access ID', copyableId('access ID', client.grantId)],
         ['Since', time(client.since)],
         ['Ends', time(client.endsAt, 'No end date')],
@@ -66,22 +66,15 @@ async function seatSection(visit: MemberVisit, client: ClientDetails, seats: rea
         : table<SeatRow>({
             caption: 'Past seats',
             rows: past,
-            columns: [
-              { heading: 'Assigned', main: true, cell: ({ givenAt }) => time(givenAt) },
-              { heading: 'Ended', cell: ({ endedAt }) => time(endedAt) },
-              { heading: 'Reason', cell: ({ endReason }) => (endReason === null ? '' : seatEndWords[endReason]) },
-            ],
+            columns: [{ heading: 'Assigned', main: true, cell: ({ givenAt }) => time(givenAt) }, ...seatEndColumns],
           })
     }</section>`;
 }
 
 function withSeat(visit: MemberVisit, { seatId, givenAt }: SeatRow): Html {
+  const end = linkButton(visit.at(`/clients/seats/${seatId}/end`), 'End seat…', 'secondary');
   return html`<p>Seat assigned ${time(givenAt)}.</p>
-    ${
-      visit.may('org.seats.manage')
-        ? html`<p class="actions">${linkButton(visit.at(`/clients/seats/${seatId}/end`), 'End seat…', 'secondary')}</p>`
-        : nothing
-    }`;
+    ${visit.may('org.seats.manage') ? html`<p class="actions">${end}</p>` : nothing}`;
 }
 
 async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<Html> {
@@ -89,11 +82,9 @@ async function withoutSeat(visit: MemberVisit, client: ClientDetails): Promise<H
   if (client.hasSeatElsewhere)
     return html`<p>This client already has a seat with another professional. Each client can have one seat.</p>`;
   if (!visit.may('org.seats.manage')) return html`<p>No seat.</p>`;
-  const { free, total } = await getSeatCounts(visit.console.em, visit.organization.organizationId);
-  if (free === 0)
-    return html`<p>No seat. All ${total.toLocaleString('en')} seats are in use.
-      <a href="${visit.at('/clients/seats')}">End a seat</a> first.</p>`;
-  return html`<p>No seat. ${free.toLocaleString('en')} of ${total.toLocaleString('en')} seats available.</p>
+  const { free, total } = await getSeatCounts(visit.console.em, visit.organizationId);
+  if (free === 0) return html`<p>No seat. ${seatsInUse(visit, total)} first.</p>`;
+  return html`<p>No seat. ${seatsAvailable({ free, total })}</p>
     <p class="actions">${linkButton(visit.at(`/clients/${client.grantId}/seat`), 'Assign seat…')}</p>`;
 }
 
@@ -101,9 +92,6 @@ function accessSection(visit: MemberVisit, { grantId }: ClientDetails): Html {
   const here = visit.at(`/clients/${grantId}`);
   return html`<section aria-labelledby="access"><h2 id="access">Access</h2>
     <p>Move the client to a colleague, or end the access. Both also end the client’s seat.</p>
-    <p class="actions">${linkButton(
-      `${here}/move`,
-      'Move client…',
-      'secondary',
-    )}${linkButton(`${here}/end`, 'End access…', 'secondary')}</p></section>`;
+    <p class="actions">${linkButton(`${here}/move`, 'Move client…', 'secondary')}
+      ${linkButton(`${here}/end`, 'End access…', 'secondary')}</p></section>`;
 }

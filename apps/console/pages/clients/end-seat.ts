@@ -5,42 +5,33 @@ import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm } from '../../web/form.ts';
+import type { FormState } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { clientsBreadcrumbs } from './cells.ts';
+import { seatsBreadcrumbs } from './cells.ts';
 
 /** Ends a seat. The client's access continues. */
-export const endSeatRoutes = [
-  member.view({
-    name: 'showEndSeat',
-    path: '/clients/seats/:seatId/end',
-    permission: 'org.seats.manage',
-    show: (visit) => endSeatPage(visit, freshForm()),
-  }),
-
-  member.action({
-    name: 'endSeat',
-    path: '/clients/seats/:seatId/end',
-    permission: 'org.seats.manage',
-    form: z.object({}),
-    async act(visit) {
-      const seatId = visit.params.seatId ?? '';
-      await endSeat(visit.console.em, { organizationId: visit.organization.organizationId, seatId, by: visit.by });
-      return redirect(visit.at('/clients/seats'), { flash: 'Seat ended.' });
-    },
-    redraw: endSeatPage,
-  }),
-];
+export const endSeatRoutes = member.formPage({
+  pageName: 'showEndSeat',
+  name: 'endSeat',
+  path: '/clients/seats/:seatId/end',
+  permission: 'org.seats.manage',
+  form: z.object({}),
+  async act(visit) {
+    const seatId = visit.params.seatId ?? '';
+    await endSeat(visit.console.em, { ...visit.request, seatId });
+    return redirect(visit.at('/clients/seats'), { flash: 'Seat ended.' });
+  },
+  draw: endSeatPage,
+});
 
 async function endSeatPage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const seat = await getSeat(visit.console.em, visit.organization.organizationId, visit.params.seatId ?? '');
+  const seat = await getSeat(visit.console.em, visit.organizationId, visit.params.seatId ?? '');
   return page({
     title: `End seat of ${truncate(seat.family, 60)}?`,
-    breadcrumbs: [['Seats', visit.at('/clients/seats')], ...clientsBreadcrumbs(visit)],
+    breadcrumbs: seatsBreadcrumbs(visit),
     body: form(visit, {
-      action: visit.at(`/clients/seats/${seat.seatId}/end`),
       state,
       button: `End seat of ${truncate(seat.family, 60)}`,
       kind: 'danger',
@@ -49,7 +40,7 @@ async function endSeatPage(visit: MemberVisit, state: FormState): Promise<Page> 
           available. The client’s access continues, and you can assign a seat again.</p>
         <p>Your webhooks receive <code>seat.ended</code> with the reason <code>ended_by_organization</code>.</p>
         ${seat.endedAt === null ? nothing : notice('info', 'This seat has already ended.')}`,
-      secondary: html`<a href="${visit.at('/clients/seats')}">Cancel</a>`,
+      cancel: visit.at('/clients/seats'),
     }),
   });
 }

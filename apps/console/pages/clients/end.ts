@@ -5,44 +5,35 @@ import { displayName, truncate } from '../../components/display-name.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm } from '../../web/form.ts';
+import type { FormState } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { clientsBreadcrumbs } from './cells.ts';
 
 /** Ends a client's access to a professional. */
-export const endRoutes = [
-  member.view({
-    name: 'showEndGrant',
-    path: '/clients/:grantId/end',
-    permission: 'org.seats.manage',
-    show: (visit) => endPage(visit, freshForm()),
-  }),
-
-  member.action({
-    name: 'endGrant',
-    path: '/clients/:grantId/end',
-    permission: 'org.seats.manage',
-    stepUp: true,
-    form: z.object({}),
-    async act(visit) {
-      const grantId = visit.params.grantId ?? '';
-      await endGrant(visit.console.em, { organizationId: visit.organization.organizationId, grantId, by: visit.by });
-      return redirect(visit.at(`/clients/${grantId}`), { flash: 'Access ended.' });
-    },
-    redraw: endPage,
-  }),
-];
+export const endRoutes = member.formPage({
+  pageName: 'showEndGrant',
+  name: 'endGrant',
+  path: '/clients/:grantId/end',
+  permission: 'org.seats.manage',
+  stepUp: true,
+  form: z.object({}),
+  async act(visit) {
+    const grantId = visit.params.grantId ?? '';
+    await endGrant(visit.console.em, { ...visit.request, grantId });
+    return redirect(visit.at(`/clients/${grantId}`), { flash: 'Access ended.' });
+  },
+  draw: endPage,
+});
 
 async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const client = await getClient(visit.console.em, visit.organization.organizationId, visit.params.grantId ?? '');
+  const client = await getClient(visit.console.em, visit.organizationId, visit.params.grantId ?? '');
   const here = visit.at(`/clients/${client.grantId}`);
   return page({
     title: `End access of ${truncate(client.family, 60)}?`,
     breadcrumbs: clientBreadcrumbs(visit, client),
     body: form(visit, {
-      action: `${here}/end`,
       state,
       button: `End access of ${truncate(client.family, 60)}`,
       kind: 'danger',
@@ -56,7 +47,7 @@ async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {
           }.</li>
         </ul>
         ${endedNotice(client)}`,
-      secondary: html`<a href="${here}">Cancel</a>`,
+      cancel: here,
     }),
   });
 }
@@ -72,6 +63,6 @@ export const seatImpact = ({ seatId }: ClientDetails): Html =>
     ? html`<li>No seat is affected.</li>`
     : html`<li><strong>The client’s seat also ends</strong> and becomes available.</li>`;
 
-/** Says that the access has already ended, for example when another member ended it. */
+/** States that the access has already ended, for example because another member ended it. */
 export const endedNotice = ({ status }: ClientDetails): Html =>
   status === 'ended' ? notice('info', 'This access has already ended.') : nothing;

@@ -3,8 +3,8 @@ import { moveGrant } from '#domain/organization/grants.ts';
 import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
 import { listMembers, type MemberRow } from '#domain/organization/list-members.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
-import { choiceField, form, textField } from '../../components/form.ts';
-import { searchForm, searchText } from '../../components/search-form.ts';
+import { choiceField, form } from '../../components/form.ts';
+import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -12,49 +12,31 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { clientBreadcrumbs, endedNotice, seatImpact } from './end.ts';
 
-/** The maximum of colleagues offered. A search finds the others. */
-const colleaguesOffered = 20;
+/** How many colleagues are offered. A search finds the others. */
+const maxColleagues = 20;
 
 /** Moves a client's access to a colleague. */
-export const moveRoutes = [
-  member.view({
-    name: 'showMoveGrant',
-    path: '/clients/:grantId/move',
-    permission: 'org.seats.manage',
-    query: z.object({ q: searchText }),
-    show: (visit, { q }) => movePage(visit, freshForm(), q),
-  }),
+export const moveRoutes = member.formPage({
+  pageName: 'showMoveGrant',
+  name: 'moveGrant',
+  path: '/clients/:grantId/move',
+  permission: 'org.seats.manage',
+  stepUp: true,
+  query: z.object({ q: searchText }),
+  form: z.object({ to: z.string({ error: 'Choose a colleague.' }).min(1, 'Choose a colleague.').max(255) }),
+  async act(visit, { to: toPersonId }) {
+    const grantId = visit.params.grantId ?? '';
+    const { id } = await moveGrant(visit.console.em, { ...visit.request, grantId, toPersonId });
+    return redirect(visit.at(`/clients/${id}`), { flash: 'Client moved. The new access has no seat yet.' });
+  },
+  draw: movePage,
+});
 
-  member.action({
-    name: 'moveGrant',
-    path: '/clients/:grantId/move',
-    permission: 'org.seats.manage',
-    stepUp: true,
-    form: z.object({
-      to: z
-        .string({ error: 'Choose a colleague.' })
-        .min(1, 'Choose a colleague.')
-        .max(255)
-        .refine((text) => !text.includes('\0')),
-    }),
-    async act(visit, { to: toPersonId }) {
-      const grantId = visit.params.grantId ?? '';
-      const { organizationId } = visit.organization;
-      const { id } = await moveGrant(visit.console.em, { organizationId, grantId, by: visit.by, toPersonId });
-      return redirect(visit.at(`/clients/${id}`), {
-        flash: 'Client moved. The new access has no seat yet.',
-      });
-    },
-    redraw: (visit, state) => movePage(visit, state, ''),
-  }),
-];
-
-async function movePage(visit: MemberVisit, state: FormState, q: string): Promise<Page> {
+async function movePage(visit: MemberVisit, state: FormState, { q }: { q: string }): Promise<Page> {
   const { em, now } = visit.console;
-  const { organizationId } = visit.organization;
-  const client = await getClient(em, organizationId, visit.params.grantId ?? '');
+  const client = await getClient(em, visit.organizationId, visit.params.grantId ?? '');
   const filter = { status: 'active', text: q, roleId: null } as const;
-  const { rows, next } = await listMembers(em, organizationId, filter, null, colleaguesOffered + 1, now());
+  const { rows, next } = await listMembers(em, visit.organizationId, filter, null, maxColleagues + 1, now());
   const colleagues = rows.filter(({ personId }) => personId !== client.professionalId);
   return page({
     title: `Move client ${truncate(client.family, 60)}`,
@@ -71,21 +53,15 @@ async function movePage(visit: MemberVisit, state: FormState, q: string): Promis
       </ul>
       ${endedNotice(client)}
       ${searchForm({
-        action: visit.at(`/clients/${client.grantId}/move`),
+        action: visit.path,
         label: 'Search colleagues',
-        fields: textField(freshForm({ q }), {
-          name: 'q',
-          label: 'Find a colleague',
-          type: 'search',
-          required: false,
-          maxLength: 200,
-        }),
-        clear: q === '' ? null : visit.at(`/clients/${client.grantId}/move`),
+        fields: searchField(freshForm({ q }), 'Find a colleague'),
+        clear: q === '' ? null : visit.path,
       })}
       ${
         colleagues.length === 0
           ? noColleague(visit, q)
-          : moveForm(visit, client, colleagues.slice(0, colleaguesOffered), next !== null, state)
+          : moveForm(visit, client, colleagues.slice(0, maxColleagues), next !== null, state)
       }`,
   });
 }
@@ -97,9 +73,7 @@ function moveForm(
   hasMore: boolean,
   state: FormState,
 ): Html {
-  const here = visit.at(`/clients/${grantId}`);
   return form(visit, {
-    action: `${here}/move`,
     state,
     button: `Move ${truncate(family, 60)}`,
     kind: 'danger',
@@ -107,14 +81,14 @@ function moveForm(
       name: 'to',
       label: 'Colleague',
       kind: 'radio',
-      ...(hasMore ? { hint: `Shows the first ${colleaguesOffered} by name. Search to find others.` } : {}),
+      hint: hasMore ? `Shows the first ${maxColleagues} by name. Search to find others.` : null,
       choices: colleagues.map(({ personId, name, title, email }) => ({
         value: personId,
         label: displayName(name),
         hint: html`${title === null ? nothing : html`${displayName(title)}, `}${displayName(email)}`,
       })),
     }),
-    secondary: html`<a href="${here}">Cancel</a>`,
+    cancel: visit.at(`/clients/${grantId}`),
   });
 }
 

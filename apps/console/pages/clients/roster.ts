@@ -1,15 +1,16 @@
 import { z } from 'zod';
-import { type ClientFilter, listClients } from '#domain/organization/list-clients.ts';
+import { type ClientFilter, type ClientRow, listClients } from '#domain/organization/list-clients.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
-import { selectField, textField } from '../../components/form.ts';
+import { hiddenField, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { badge } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
-import { searchForm, searchText } from '../../components/search-form.ts';
+import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { clientStatus, clientStatusLabel } from '../../components/status.ts';
-import { table } from '../../components/table.ts';
+import { type Column, table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Answer, page, redirect } from '../../web/answer.ts';
 import { freshForm } from '../../web/form.ts';
@@ -21,55 +22,48 @@ import { clientTabs } from './client-tabs.ts';
 
 const clientsPerPage = 50;
 
-const query = z.object({
+const querySchema = z.object({
   q: searchText,
   state: z.enum(['active', 'ended', 'all']).catch('active'),
-  professional: z
-    .string()
-    .min(1)
-    .max(255)
-    .refine((text) => !text.includes('\0'))
-    .nullable()
-    .catch(null),
+  professional: z.string().min(1).max(255).nullable().catch(null),
   after: z.uuid().nullable().catch(null),
 });
 
-type Query = z.output<typeof query>;
+type Query = z.output<typeof querySchema>;
 
 /** Lists the clients who gave the organization's professionals access. */
-export const rosterRoutes = [member.view({ name: 'listClients', path: '/clients', query, show: rosterPage })];
+export const rosterRoutes = [
+  member.view({ name: 'listClients', path: '/clients', query: querySchema, show: rosterPage }),
+];
 
-async function rosterPage(visit: MemberVisit, asked: Query): Promise<Answer> {
+async function rosterPage(visit: MemberVisit, query: Query): Promise<Answer> {
   assertMaySeeSeats(visit);
   if (!visit.may('org.clients.read')) return redirect(visit.at('/clients/seats'));
   const { em, now } = visit.console;
-  const { organizationId } = visit.organization;
-  const { q, state, professional } = asked;
-  const whose = professional === null ? null : await getMemberDetails(em, organizationId, professional, now());
+  const { q, state, professional } = query;
+  const chosen = professional === null ? null : await getMemberDetails(em, visit.organizationId, professional, now());
   const filter: ClientFilter = { state, text: q, professionalId: professional };
-  const { rows, next } = await listClients(em, organizationId, filter, asked.after, clientsPerPage);
-  const columns = [
+  const { rows, next } = await listClients(em, visit.organizationId, filter, query.after, clientsPerPage);
+  const columns: Column<ClientRow>[] = [
     ...clientColumns(visit),
-    { heading: 'Ends', cell: ({ endsAt }: (typeof rows)[number]) => time(endsAt, 'No end date') },
-    { heading: 'Status', whenNarrow: 'beside' as const, cell: clientStatus },
+    { heading: 'Ends', cell: ({ endsAt }) => time(endsAt, 'No end date') },
+    { heading: 'Status', whenNarrow: 'beside', cell: clientStatus },
     {
       heading: 'Seat',
-      cell: ({ seatId }: (typeof rows)[number]) =>
-        seatId === null ? html`<span class="quiet">–</span>` : badge('info', 'Assigned'),
+      cell: ({ seatId }) => (seatId === null ? html`<span class="quiet">–</span>` : badge('info', 'Assigned')),
     },
   ];
   return page({
     title: 'Clients',
     body: html`
       ${clientTabs(visit, 'clients')}
-      ${whose === null ? nothing : onlyOf(visit, whose.name)}
-      ${search(visit, asked)}
-      ${rows.length === 0 ? emptyRoster(visit, asked) : table({ caption: 'Clients', columns, rows })}
+      ${chosen === null ? nothing : onlyOf(visit, chosen.name)}
+      ${search(visit, query)}
+      ${rows.length === 0 ? emptyRoster(visit, query) : table({ caption: 'Clients', columns, rows })}
       ${pager({
-        newer: null,
+        isFirst: query.after === null,
         older: next,
-        href: (after) => hrefOf(visit, { ...asked, after }),
-        ...(asked.after === null ? {} : { firstHref: hrefOf(visit, { ...asked, after: null }) }),
+        href: (after) => hrefOf(visit, { ...query, after }),
       })}`,
   });
 }
@@ -85,15 +79,9 @@ function search(visit: MemberVisit, { q, state, professional }: Query): Html {
     label: 'Search clients',
     clear: isAll ? null : visit.at('/clients'),
     fields: html`
-      ${textField(form, {
-        name: 'q',
-        label: 'Client or professional',
-        type: 'search',
-        required: false,
-        maxLength: 200,
-      })}
+      ${searchField(form, 'Client or professional')}
       ${selectField(form, { name: 'state', label: 'Status', required: false, options: states })}
-      ${professional === null ? nothing : html`<input type="hidden" name="professional" value="${professional}">`}`,
+      ${professional === null ? nothing : hiddenField('professional', professional)}`,
   });
 }
 
@@ -119,11 +107,5 @@ function emptyRoster(visit: MemberVisit, { q, state, professional, after }: Quer
   });
 }
 
-function hrefOf(visit: MemberVisit, { q, state, professional, after }: Query): string {
-  const search = new URLSearchParams();
-  if (q !== '') search.set('q', q);
-  if (state !== 'active') search.set('state', state);
-  if (professional !== null) search.set('professional', professional);
-  if (after !== null) search.set('after', after);
-  return visit.at(`/clients${search.size === 0 ? '' : `?${search}`}`);
-}
+const hrefOf = (visit: MemberVisit, { q, state, professional, after }: Query): string =>
+  visit.at(`/clients${queryString({ q, state: state === 'active' ? null : state, professional, after })}`);

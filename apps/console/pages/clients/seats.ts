@@ -1,16 +1,17 @@
 import { z } from 'zod';
 import { getSeatCounts, listSeats, type SeatCounts, type SeatRow } from '#domain/organization/list-seats.ts';
+import { countOf } from '../../components/count.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
-import { type Column, table } from '../../components/table.ts';
-import { time } from '../../components/time.ts';
+import { table } from '../../components/table.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { assertMaySeeSeats, seatColumns, seatEndWords } from './cells.ts';
+import { assertMaySeeSeats, seatColumns, seatEndColumns } from './cells.ts';
 import { clientTabs } from './client-tabs.ts';
 
 const seatsPerPage = 50;
@@ -23,31 +24,31 @@ export const seatsRoutes = [member.view({ name: 'listSeats', path: '/clients/sea
 async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof query>): Promise<Page> {
   assertMaySeeSeats(visit);
   const { em } = visit.console;
-  const { organizationId } = visit.organization;
-  const places = await getSeatCounts(em, organizationId);
-  const { rows, next } = await listSeats(em, organizationId, state, after, seatsPerPage);
-  const href = (cursor: string | null) => hrefOf(visit, state, cursor);
+  const counts = await getSeatCounts(em, visit.organizationId);
+  const { rows, next } = await listSeats(em, visit.organizationId, state, after, seatsPerPage);
+  const href = (cursor: string | null) =>
+    visit.at(`/clients/seats${queryString({ state: state === 'held' ? null : state, after: cursor })}`);
   const mayAssign = visit.may('org.seats.manage');
   return page({
     title: state === 'held' ? 'Seats' : 'Past seats',
     actions:
-      mayAssign && state === 'held' && places.free > 0
+      mayAssign && state === 'held' && counts.free > 0
         ? linkButton(visit.at('/clients/seats/assign'), 'Assign seat')
         : null,
     body: html`
       ${clientTabs(visit, state === 'held' ? 'seats' : 'past')}
-      ${state === 'held' ? countsSection(places) : nothing}
+      ${state === 'held' ? countsSection(counts) : nothing}
       ${
         rows.length === 0
           ? emptyList(state, after !== null)
           : table<SeatRow>({
               caption: state === 'held' ? 'Seats in use' : 'Past seats',
               rows,
-              columns: [...seatColumns(visit), ...(state === 'held' ? [] : endColumns)],
-              ...(mayAssign && state === 'held' ? { actions: (seat: SeatRow) => endLink(visit, seat) } : {}),
+              columns: [...seatColumns(visit), ...(state === 'held' ? [] : seatEndColumns)],
+              actions: mayAssign && state === 'held' ? (seat) => endLink(visit, seat) : null,
             })
       }
-      ${pager({ newer: null, older: next, href, ...(after === null ? {} : { firstHref: href(null) }) })}`,
+      ${pager({ isFirst: after === null, older: next, href })}`,
   });
 }
 
@@ -70,8 +71,8 @@ function countsSection({ total, used, free, paid, invoiced }: SeatCounts): Html 
     ${used > total ? notice('warning', overuseSentence(used - total)) : nothing}`;
 }
 
-const overuseSentence = (over: number): string =>
-  `${over.toLocaleString('en')} more ${over === 1 ? 'seat is' : 'seats are'} in use than you have, because a ` +
+const overuseSentence = (extra: number): string =>
+  `${countOf(extra, 'more seat is', 'more seats are')} in use than you have, because a ` +
   'subscription ended. They continue, but you can’t assign new seats until enough have ended.';
 
 function emptyList(state: 'held' | 'ended', isBeyond: boolean): Html {
@@ -85,21 +86,9 @@ function emptyList(state: 'held' | 'ended', isBeyond: boolean): Html {
     : emptyState({ icon: 'clients', title: 'No ended seats', body: 'Ended seats appear here with the reason.' });
 }
 
-const endColumns: Column<SeatRow>[] = [
-  { heading: 'Ended', cell: ({ endedAt }) => time(endedAt) },
-  { heading: 'Reason', cell: ({ endReason }) => (endReason === null ? '' : seatEndWords[endReason]) },
-];
-
 const endLink = (visit: MemberVisit, { seatId, family }: SeatRow): Html =>
   linkButton(
     visit.at(`/clients/seats/${seatId}/end`),
     html`End seat<span class="visually-hidden"> of ${family}</span>…`,
     'secondary',
   );
-
-function hrefOf(visit: MemberVisit, state: 'held' | 'ended', after: string | null): string {
-  const search = new URLSearchParams();
-  if (state !== 'held') search.set('state', state);
-  if (after !== null) search.set('after', after);
-  return visit.at(`/clients/seats${search.size === 0 ? '' : `?${search}`}`);
-}

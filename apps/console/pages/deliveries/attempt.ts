@@ -1,4 +1,5 @@
 import { type AttemptDetail, findAttempt } from '#domain/webhooks/delivery-detail.ts';
+import { countOf } from '../../components/count.ts';
 import { notice } from '../../components/notice.ts';
 import { receivedText } from '../../components/received-text.ts';
 import { copyable, copyableJson } from '../../components/secret.ts';
@@ -9,11 +10,11 @@ import { scaleOf, timingPicture } from '../../components/timing-picture.ts';
 import { NotFound, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
-import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
-import { deliveryPath } from './cells.ts';
+import { getWebhookHead } from '../webhooks/find-webhook.ts';
+import { deliveriesBreadcrumbs, deliveryPath, deliveryRequest } from './cells.ts';
 
-/** The maximum bytes of a response that are stored. */
-const keptAtMost = 16_384;
+/** How many bytes of a response are stored. */
+const maxStoredBytes = 16_384;
 
 /** Shows one attempt: its request and response. */
 export const attemptRoutes = [
@@ -22,22 +23,14 @@ export const attemptRoutes = [
     path: '/webhooks/:webhookId/deliveries/:eventId/attempts/:number',
     permission: 'org.webhooks.manage',
     async show(visit) {
-      const webhook = await getHead(visit);
+      const webhook = await getWebhookHead(visit);
       const { eventId = '', number = '' } = visit.params;
       if (!/^[1-9]\d{0,5}$/.test(number)) throw new NotFound();
-      const attempt = await findAttempt(visit.console.em, {
-        ...webhookRequest(visit),
-        eventId,
-        number: Number(number),
-      });
+      const attempt = await findAttempt(visit.console.em, { ...deliveryRequest(visit), number: Number(number) });
       if (attempt === null) throw new NotFound();
       return page({
         title: `Attempt ${attempt.number}`,
-        breadcrumbs: [
-          [attempt.type, deliveryPath(visit, eventId)],
-          ['Deliveries', of(visit, '/deliveries')],
-          ...breadcrumbsOf(visit, webhook),
-        ],
+        breadcrumbs: [[attempt.type, deliveryPath(visit, eventId)], ...deliveriesBreadcrumbs(visit, webhook)],
         body: html`${detailsOf(attempt)}
           <section aria-labelledby="response"><h2 id="response">Response</h2>${responseOf(attempt)}</section>
           <section aria-labelledby="request"><h2 id="request">Request</h2>${requestOf(attempt)}</section>`,
@@ -54,7 +47,7 @@ const detailsOf = (attempt: AttemptDetail): Html => html`
     attempt.finishedAt !== null && ['Finished', exactTime(attempt.finishedAt)],
     ['Round', String(attempt.round)],
     ['IP address', attempt.peerAddress ?? 'No connection'],
-    ['Signed with', attempt.signedWith.length === 1 ? '1 secret' : `${attempt.signedWith.length} secrets`],
+    ['Signed with', countOf(attempt.signedWith.length, 'secret', 'secrets')],
   ])}
   ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scaleOf([attempt.timings]))}`;
 
@@ -64,29 +57,23 @@ function responseOf({ finishedAt, status, answer, keptBytes, cause }: AttemptDet
   if (status === null) return html`<p>No response.</p>`;
   const bytes = keptBytes ?? 0;
   if (answer === null || bytes === 0) return html`<p>Status ${status} without a body.</p>`;
-  const isCut = bytes >= keptAtMost;
-  return html`<p>Status ${status} with ${
-    isCut
-      ? 'a body, of which the first 16 KiB are shown'
-      : `${bytes.toLocaleString('en')} ${bytes === 1 ? 'byte' : 'bytes'}`
-  }.</p>
+  const isCut = bytes >= maxStoredBytes;
+  const size = isCut ? 'a body, of which the first 16 KiB are shown' : countOf(bytes, 'byte', 'bytes');
+  return html`<p>Status ${status} with ${size}.</p>
     ${receivedText('Response body', answer)}`;
 }
 
 function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): Html {
+  const unsent = 'This request did not reach the receiver, because no connection was made.';
+  const missing = finishedAt === null ? 'The attempt is in progress.' : 'The headers were not recorded.';
   return html`
-    ${
-      finishedAt !== null && peerAddress === null
-        ? notice('info', 'This request did not reach the receiver, because no connection was made.')
-        : nothing
-    }
+    ${finishedAt !== null && peerAddress === null ? notice('info', unsent) : nothing}
     <h3>Headers</h3>
     ${
       headers === null
-        ? html`<p>${finishedAt === null ? 'The attempt is in progress.' : 'The headers were not recorded.'}</p>`
-        : html`${copyable('Request headers', headerLines(headers), {
-            multiline: true,
-          })}<p class="quiet">Host, Content-Length and Connection were also sent.</p>`
+        ? html`<p>${missing}</p>`
+        : html`${copyable('Request headers', headerLines(headers), { multiline: true })}
+          <p class="quiet">Host, Content-Length and Connection were also sent.</p>`
     }
     <h3>Body</h3>
     ${copyableJson('Request body', body)}`;

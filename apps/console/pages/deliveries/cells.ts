@@ -1,24 +1,35 @@
 import type { FoundDelivery, ListedDelivery } from '#domain/webhooks/search-deliveries.ts';
+import type { WebhookHead } from '#domain/webhooks/summary.ts';
 import { copyableId } from '../../components/copy.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
 import { exactTime, time } from '../../components/time.ts';
+import type { Page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { webhookName } from '../webhooks/cells.ts';
-import { of } from '../webhooks/find-webhook.ts';
+import { canChange, webhookBreadcrumbs, webhookPath, webhookRequest } from '../webhooks/find-webhook.ts';
 
 /** Returns the path of a delivery's page, below the webhook of this page. */
-export const deliveryPath = (visit: MemberVisit, eventId: string): string => of(visit, `/deliveries/${eventId}`);
+export const deliveryPath = (visit: MemberVisit, eventId: string): string =>
+  webhookPath(visit, `/deliveries/${eventId}`);
+
+/** Returns the domain request for the delivery in a page's path. */
+export const deliveryRequest = (visit: MemberVisit) => ({
+  ...webhookRequest(visit),
+  eventId: visit.params.eventId ?? '',
+});
+
+/** Returns the breadcrumbs of a page below the deliveries of a webhook. */
+export const deliveriesBreadcrumbs = (
+  visit: MemberVisit,
+  webhook: Pick<WebhookHead, 'description' | 'url'>,
+): Page['breadcrumbs'] => [['Deliveries', webhookPath(visit, '/deliveries')], ...webhookBreadcrumbs(visit, webhook)];
 
 /** The form that the checkboxes of a list belong to. */
 export const selectionForm = 'redeliver-selected';
 
-/**
- * Draws a checkbox that selects a delivery. `hx-preserve` keeps its state when the list refreshes.
- * There is none for what is not sent again: a cancelled delivery, and one of a webhook that is deleted
- * or managed in the cluster.
- */
+/** Draws a checkbox that selects a delivery. `hx-preserve` keeps its state when the list refreshes. */
 function selectBox(delivery: ListedDelivery): Html {
   const { webhookId, eventId, type } = delivery;
   if (!isSelectable(delivery)) return nothing;
@@ -26,9 +37,9 @@ function selectBox(delivery: ListedDelivery): Html {
     form="${selectionForm}" aria-label="Select ${type} ${eventId}" autocomplete="off" hx-preserve>`;
 }
 
-/** Returns whether a list offers to redeliver a delivery. */
+/** Returns whether a delivery can be sent again: not cancelled, and of a webhook that the console may change. */
 export const isSelectable = ({ state, webhookState, managedBy }: ListedDelivery): boolean =>
-  state !== 'cancelled' && webhookState !== 'deleted' && managedBy === null;
+  state !== 'cancelled' && canChange({ state: webhookState, managedBy });
 
 /**
  * Returns a table of deliveries, newest first. `canSelect`: with the checkboxes of `selectionForm`;
@@ -68,8 +79,8 @@ export function deliveriesTable(
 }
 
 /**
- * Returns when a delivery settled, or when its next attempt is due. Distances are computed on the
- * server, so that a viewer's wrong clock has no effect.
+ * Returns when a delivery settled, or when its next attempt is due. The server computes the delay,
+ * so that a viewer's wrong clock has no effect.
  */
 export function describeDelivery(delivery: FoundDelivery): Html {
   const { state, settledAt, isAttempting, attempts, dueInMs, nextAttemptAt } = delivery;
@@ -116,7 +127,7 @@ function formatDelay(ms: number): string {
 
 /**
  * Returns the seconds after which a page of these deliveries refreshes while it has no stream of
- * updates. A page of settled deliveries refreshes too: new ones arrive.
+ * updates. A page of settled deliveries refreshes too, because new deliveries arrive.
  */
 export function refreshSeconds(deliveries: readonly FoundDelivery[]): number {
   const moving = deliveries.filter(({ state, isAttempting }) => state === 'waiting' || isAttempting);
@@ -125,8 +136,8 @@ export function refreshSeconds(deliveries: readonly FoundDelivery[]): number {
 }
 
 /**
- * Returns what pages show of deliveries, for the version of their live part. Distances count in the
- * steps in which a page shows them again: 10 seconds within the last minute, else a minute.
+ * Returns what pages show of deliveries, for the version of their live part. A delay changes the
+ * version every 10 seconds within the last minute, and every minute before.
  */
 export const shownOf = <Delivery extends FoundDelivery>(deliveries: readonly Delivery[]): unknown =>
   deliveries.map(({ dueInMs, ...delivery }) => ({

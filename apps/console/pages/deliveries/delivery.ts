@@ -3,10 +3,10 @@ import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/deliver
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
 import { copyableId } from '../../components/copy.ts';
-import { buttonForm } from '../../components/form.ts';
+import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { live } from '../../components/live.ts';
-import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { copyableJson } from '../../components/secret.ts';
 import { deliveryStatus } from '../../components/status.ts';
@@ -18,10 +18,17 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
-import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
+import { getWebhookHead, webhookPath } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { attemptList } from './attempts.ts';
-import { deliveryPath, describeDelivery, refreshSeconds, shownOf } from './cells.ts';
+import {
+  deliveriesBreadcrumbs,
+  deliveryPath,
+  deliveryRequest,
+  describeDelivery,
+  refreshSeconds,
+  shownOf,
+} from './cells.ts';
 
 const attemptsPerPage = 20;
 
@@ -44,7 +51,7 @@ export const deliveryRoutes = [
     form: z.object({ how: z.enum(['retry', 'redeliver']) }),
     async act(visit, { how }) {
       const { em, workflows } = visit.console;
-      const delivery = { ...webhookRequest(visit), eventId: visit.params.eventId ?? '' };
+      const delivery = deliveryRequest(visit);
       const options = { canRetryNow: workflows.isConfigured, onlyOpen: how === 'retry' };
       const sent = await redeliverOne(em, delivery, options);
       const flash =
@@ -62,12 +69,11 @@ export const deliveryRoutes = [
  * PostgreSQL, so workers start it even when the workflow cannot be notified.
  */
 export async function requestRetry(
-  { console, organization }: MemberVisit,
+  { console, organizationId }: MemberVisit,
   { webhookId, eventId }: DeliveryKey,
   round: number,
 ): Promise<string> {
   try {
-    const { organizationId } = organization;
     const isNotified = await console.workflows.retryNow({ organizationId, webhookId, eventId }, round);
     return isNotified ? 'The next attempt is starting.' : 'The next attempt starts within two minutes.';
   } catch (error) {
@@ -76,21 +82,19 @@ export async function requestRetry(
   }
 }
 
-function getDelivery(visit: MemberVisit, before: number | null): Promise<DeliveryDetail> {
-  const request = { ...webhookRequest(visit), eventId: visit.params.eventId ?? '' };
-  return getDeliveryDetail(visit.console.em, request, { before, atMost: attemptsPerPage });
-}
+const getDelivery = (visit: MemberVisit, before: number | null): Promise<DeliveryDetail> =>
+  getDeliveryDetail(visit.console.em, deliveryRequest(visit), { before, atMost: attemptsPerPage });
 
 async function deliveryPage(visit: MemberVisit, state: FormState, before: number | null): Promise<Page> {
-  const webhook = await getHead(visit);
+  const webhook = await getWebhookHead(visit);
   const delivery = await getDelivery(visit, before);
   const here = deliveryPath(visit, delivery.eventId);
   return page({
     title: delivery.type,
-    breadcrumbs: [['Deliveries', of(visit, '/deliveries')], ...breadcrumbsOf(visit, webhook)],
+    breadcrumbs: deliveriesBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
-      ${state.problem === null ? nothing : notice('bad', state.problem)}
+      ${problemNotice(state)}
       ${live({
         id: 'delivery',
         href: here,
@@ -101,11 +105,11 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
           <section aria-labelledby="attempts"><h2 id="attempts">Attempts</h2>${attemptList(visit, delivery)}</section>`,
       })}
       ${pager({
+        isFirst: before === null,
         // Attempts are numbered without a gap, so the page before this one is known.
         newer: before === null ? null : String(Math.min(before + attemptsPerPage, 999_999)),
         older: delivery.olderAttempts === null ? null : String(delivery.olderAttempts),
-        href: (cursor) => `${here}?before=${cursor}`,
-        ...(before === null ? {} : { firstHref: here }),
+        href: (cursor) => here + queryString({ before: cursor }),
       })}
       <section aria-labelledby="body"><h2 id="body">Request body</h2>
         <p>Every attempt sends the same bytes, and the signature covers them. The JSON is formatted
@@ -125,7 +129,7 @@ const detailsOf = (delivery: DeliveryDetail): Html =>
     roundOf(delivery) > 1 && ['Round', `${roundOf(delivery)} (each redelivery, resume or repair starts a new round)`],
   ]);
 
-/** Returns the round of the attempts. A cancellation starts a round too, in which none is made. */
+/** Returns the round of the attempts. A cancellation starts a round without attempts. */
 const roundOf = ({ state, round }: DeliveryDetail): number => (state === 'cancelled' ? round - 1 : round);
 
 /** Draws the actions that a delivery's state and its webhook's allow. */
@@ -140,9 +144,9 @@ function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryD
       isActive && !isAttempting ? send('retry', 'Retry now') : nothing
     }${cancel}</div>`;
   if (state === 'parked')
-    return html`<div class="actions">${linkButton(of(visit, '/resume'), 'Resume webhook…')}${cancel}</div>`;
+    return html`<div class="actions">${linkButton(webhookPath(visit, '/resume'), 'Resume webhook…')}${cancel}</div>`;
   if (state === 'cancelled' || webhookState === 'deleted') return nothing;
   return isActive
     ? html`<div class="actions">${send('redeliver', 'Redeliver')}</div>`
-    : html`<p>To redeliver, <a href="${of(visit, '/resume')}">resume the webhook</a> first.</p>`;
+    : html`<p>To redeliver, <a href="${webhookPath(visit, '/resume')}">resume the webhook</a> first.</p>`;
 }

@@ -8,7 +8,7 @@ import { filterForm, timeRangeFields } from '../../components/list-filter.ts';
 import { deliveryStateLabel } from '../../components/status.ts';
 import { parseDateTime } from '../../web/date-time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
-import { nameOf } from '../webhooks/find-webhook.ts';
+import { webhookTitle } from '../webhooks/find-webhook.ts';
 
 /** The filters in the query of the list of deliveries; empty: not set. */
 export const filterFields = {
@@ -20,7 +20,7 @@ export const filterFields = {
 
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 
-/** Returns the filter that a query asks for; null when its event ID is not a UUID. */
+/** Returns the filter of a query; null when its event ID is not a UUID. */
 export function readFilter({ state, type, event, from, until, zone }: FilterQuery): DeliveryFilter | null {
   const eventId = event.toLowerCase();
   if (event !== '' && !z.uuid().safeParse(eventId).success) return null;
@@ -43,7 +43,7 @@ export function deliveryFilterForm(
   const optional = { required: false };
   const states = deliveryStates.map((value) => ({ value, label: deliveryStateLabel(value) }));
   const types = eventTypes.map((value) => ({ value, label: value }));
-  const choices = webhooks?.map((webhook) => ({ value: webhook.id, label: nameOf(webhook) })) ?? [];
+  const choices = webhooks?.map((webhook) => ({ value: webhook.id, label: webhookTitle(webhook) })) ?? [];
   return filterForm({
     action,
     query,

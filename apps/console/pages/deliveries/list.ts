@@ -18,7 +18,7 @@ import { page } from '../../web/answer.ts';
 import { type Child, type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
+import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
 import { webhookTabs } from '../webhooks/webhook-tabs.ts';
 import { deliveriesTable, isSelectable, refreshSeconds, selectionForm, shownOf } from './cells.ts';
@@ -37,23 +37,25 @@ export const listRoutes = [
     query: z.object({ ...filterFields, before: z.uuid().nullable().catch(null) }),
     watch: async (visit, { before, ...query }) => shownOf((await searchOfWebhook(visit, query, before)).deliveries),
     async show(visit, { before, ...query }) {
-      const webhook = await getHead(visit);
+      const webhook = await getWebhookHead(visit);
       const found = await searchOfWebhook(visit, query, before);
       return page({
         title: 'Deliveries',
-        breadcrumbs: breadcrumbsOf(visit, webhook),
+        breadcrumbs: webhookBreadcrumbs(visit, webhook),
         body: html`
           ${webhookTabs(visit, 'deliveries')}
           ${temporalNotice(visit)}
-          ${deliveryFilterForm(of(visit, '/deliveries'), query)}
+          ${deliveryFilterForm(webhookPath(visit, '/deliveries'), query)}
           ${drawList(visit, {
             query,
             found,
             before,
-            path: of(visit, '/deliveries'),
+            path: webhookPath(visit, '/deliveries'),
             webhookId: webhook.id,
             more:
-              webhook.managedBy === null ? linkButton(of(visit, '/redeliver'), 'Redeliver many…', 'secondary') : null,
+              webhook.managedBy === null
+                ? linkButton(webhookPath(visit, '/redeliver'), 'Redeliver many…', 'secondary')
+                : null,
           })}`,
       });
     },
@@ -74,8 +76,7 @@ export const listRoutes = [
     }),
     watch: async (visit, { before, ...query }) => shownOf((await searchAll(visit, query, before)).deliveries),
     async show(visit, { before, ...query }) {
-      const request = { organizationId: visit.organization.organizationId, by: visit.by };
-      const webhooks = await listWebhooks(visit.console.em, request);
+      const webhooks = await listWebhooks(visit.console.em, visit.request);
       const found = await searchAll(visit, query, before);
       return page({
         title: 'Deliveries',
@@ -98,7 +99,7 @@ async function searchOfWebhook(
   return searchDeliveries(visit.console.em, webhookRequest(visit), filter, { before, atMost: perPage });
 }
 
-/** Finds a page across webhooks, or of the chosen one. A cursor is `<event>.<webhook>`. */
+/** Finds a page of the deliveries of all webhooks, or of the chosen one. A cursor is `<event>.<webhook>`. */
 async function searchAll(
   visit: MemberVisit,
   query: FilterQuery & { webhook: string },
@@ -106,17 +107,8 @@ async function searchAll(
 ): Promise<FoundDeliveries> {
   const filter = readFilter(query);
   if (filter === null) return nothingFound;
-  const { organizationId } = visit.organization;
-  const { older, ...found } = await searchOrganizationDeliveries(
-    visit.console.em,
-    { organizationId, by: visit.by },
-    filter,
-    {
-      before: cursor === null ? null : keyOf(cursor),
-      atMost: perPage,
-      webhookId: query.webhook === '' ? null : query.webhook,
-    },
-  );
+  const page = { before: cursor === null ? null : keyOf(cursor), atMost: perPage, webhookId: query.webhook || null };
+  const { older, ...found } = await searchOrganizationDeliveries(visit.console.em, visit.request, filter, page);
   return { ...found, older: older === null ? null : `${older.eventId}.${older.webhookId}` };
 }
 
@@ -150,10 +142,9 @@ function drawList(visit: MemberVisit, list: List): Html {
           : deliveriesTable(visit, found.deliveries, { canSelect: true, hasWebhook: webhookId === null }),
     })}
     ${pager({
-      newer: null,
+      isFirst: before === null,
       older: found.older,
       href: (cursor) => path + filterQuery(query, { before: cursor }),
-      ...(before === null ? {} : { firstHref: path + filterQuery(query) }),
     })}
     ${redeliverActions(visit, list)}`;
 }
@@ -174,9 +165,8 @@ function emptyList(visit: MemberVisit, { query, found, before, path, webhookId }
   if (found.hasStopped)
     return notice(
       'info',
-      `No matches in ${searchLooksAt.toLocaleString(
-        'en',
-      )} deliveries. Select “Older” to search further, or narrow the time range.`,
+      `No matches in ${searchLooksAt.toLocaleString('en')} deliveries. Select “Older” to search further, or narrow ` +
+        'the time range.',
     );
   if (isFiltered(query) || before !== null)
     return emptyState({
@@ -194,6 +184,6 @@ function emptyList(visit: MemberVisit, { query, found, before, path, webhookId }
   return emptyState({
     title: 'No deliveries yet',
     body: html`New events appear here within seconds. Send a test event to check that the receiver is ready.`,
-    action: linkButton(of(visit, '/test'), 'Send test event'),
+    action: linkButton(webhookPath(visit, '/test'), 'Send test event'),
   });
 }

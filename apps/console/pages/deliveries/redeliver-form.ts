@@ -26,12 +26,9 @@ export const redeliverForm = z
   })
   .superRefine(({ what, from, until, zone }, context) => {
     if (what !== 'range') return;
-    for (const [path, text] of [
-      ['from', from],
-      ['until', until],
-    ] as const)
+    for (const [name, text] of Object.entries({ from, until }))
       if (parseDateTime(text, zone) === null)
-        context.addIssue({ code: 'custom', path: [path], message: 'Enter a date and a time.' });
+        context.addIssue({ code: 'custom', path: [name], message: 'Enter a date and a time.' });
   });
 
 export type RedeliverFields = z.output<typeof redeliverForm>;

@@ -7,7 +7,7 @@ import { copyableUrl } from '../../components/copy.ts';
 import { form, hiddenField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm, listOf, problemsOf, textOf } from '../../web/form.ts';
+import { type FormState, listOf, problemsOf, textOf } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -15,45 +15,38 @@ import { webhookName } from '../webhooks/cells.ts';
 import { requestRetry } from './delivery.ts';
 import { eventCount } from './redelivery-cells.ts';
 
-/** The most deliveries that can be selected in a list: those of one page. */
-const selectedAtMost = 25;
+/** How many deliveries can be selected in a list: those of one page. */
+const maxSelected = 25;
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-const webhook = z.union([z.uuid(), z.literal('')]).catch('');
+const webhookField = z.union([z.uuid(), z.literal('')]).catch('');
 
 /** The selected deliveries, each as `<webhook>.<event>`. `webhook` is the one whose list they are from. */
 const selectionFields = z.object({
-  webhook,
+  webhook: webhookField,
   delivery: z
     .array(z.string().regex(new RegExp(`^${uuid}\\.${uuid}$`)))
     .min(1, 'Select at least one delivery.')
-    .max(selectedAtMost),
+    .max(maxSelected),
 });
 
 /** Shows which selected deliveries are sent again, and sends them when that is confirmed. */
-export const redeliverSelectedRoutes = [
-  member.view({
-    name: 'reviewSelected',
-    path: '/deliveries/redeliver',
-    permission: 'org.webhooks.manage',
-    query: z.object({ webhook, delivery: z.array(z.string()) }),
-    show: (visit, values) => reviewPage(visit, freshForm(values)),
-  }),
-
-  member.action({
-    name: 'redeliverSelected',
-    path: '/deliveries/redeliver',
-    permission: 'org.webhooks.manage',
-    once: true,
-    form: selectionFields,
-    async act(visit, fields) {
-      const { sent, skipped } = await redeliverAll(visit, keysOf(fields.delivery));
-      const rest = skipped === 0 ? '' : ` ${eventCount(skipped)} can’t be sent again.`;
-      return redirect(listPath(visit, fields.webhook), { flash: `Redelivering ${eventCount(sent)}.${rest}` });
-    },
-    redraw: reviewPage,
-  }),
-];
+export const redeliverSelectedRoutes = member.formPage({
+  pageName: 'reviewSelected',
+  name: 'redeliverSelected',
+  path: '/deliveries/redeliver',
+  permission: 'org.webhooks.manage',
+  once: true,
+  query: z.object({ webhook: webhookField, delivery: z.array(z.string()) }),
+  values: (query) => query,
+  form: selectionFields,
+  async act(visit, fields) {
+    const { sent, skipped } = await redeliverAll(visit, keysOf(fields.delivery));
+    const rest = skipped === 0 ? '' : ` ${eventCount(skipped)} can’t be sent again.`;
+    return redirect(listPath(visit, fields.webhook), { flash: `Redelivering ${eventCount(sent)}.${rest}` });
+  },
+  draw: reviewPage,
+});
 
 /** Refusals of one delivery that do not stop the others. */
 const skippedReasons: readonly string[] = [
@@ -68,19 +61,18 @@ const skippedReasons: readonly string[] = [
 ];
 
 /**
- * Sends each selected delivery again, in a transaction of its own with its activity line.
+ * Sends each selected delivery again, in a separate transaction with its activity row.
  *
  * @throws WebhookRefused when none can be sent: the first refusal.
  */
 async function redeliverAll(visit: MemberVisit, keys: readonly DeliveryKey[]) {
   const { em, workflows } = visit.console;
-  const { organizationId } = visit.organization;
   const options = { canRetryNow: workflows.isConfigured };
   let sent = 0;
   let refused: WebhookRefused | null = null;
   for (const key of keys) {
     try {
-      const { how, round } = await redeliverOne(em, { organizationId, by: visit.by, ...key }, options);
+      const { how, round } = await redeliverOne(em, { ...visit.request, ...key }, options);
       if (how === 'retry_now') await requestRetry(visit, key, round);
       sent += 1;
     } catch (error) {
@@ -110,10 +102,9 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
     title: `Redeliver ${count}?`,
     breadcrumbs,
     body: form(visit, {
-      action: visit.at('/deliveries/redeliver'),
       state,
       button: `Redeliver ${count}`,
-      secondary: html`<a href="${back}">Cancel</a>`,
+      cancel: back,
       fields: html`
         <ul>${await describeWebhooks(visit, keys)}</ul>
         <p>The receiver gets each event again with the same ID. Events are sent at a limited rate.</p>
@@ -125,13 +116,12 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
 
 /** Returns a line for each webhook: how many events, and where to. */
 async function describeWebhooks(visit: MemberVisit, keys: readonly DeliveryKey[]) {
-  const request = { organizationId: visit.organization.organizationId, by: visit.by };
-  const webhooks = await listWebhooks(visit.console.em, request);
-  return webhooks.map((one) => {
-    const count = keys.filter(({ webhookId }) => webhookId === one.id).length;
+  const webhooks = await listWebhooks(visit.console.em, visit.request);
+  return webhooks.map((webhook) => {
+    const count = keys.filter(({ webhookId }) => webhookId === webhook.id).length;
     if (count === 0) return nothing;
-    const url = copyableUrl('endpoint URL', one.url);
-    return html`<li><strong>${eventCount(count)}</strong> to ${webhookName(one)} ${url}</li>`;
+    const url = copyableUrl('endpoint URL', webhook.url);
+    return html`<li><strong>${eventCount(count)}</strong> to ${webhookName(webhook)} ${url}</li>`;
   });
 }
 

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { redeliverableDays } from '#domain/webhooks/limits.ts';
 import { listRedeliveries, type RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
 import type { WebhookHead } from '#domain/webhooks/summary.ts';
-import { hiddenField, selectField, textField } from '../../components/form.ts';
+import { hiddenField, problemNotice, selectField, textField } from '../../components/form.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { redeliveryStatus } from '../../components/status.ts';
@@ -10,11 +11,12 @@ import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm, textOf } from '../../web/form.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
+import { type Html, html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { breadcrumbsOf, getHead, of, webhookRequest } from '../webhooks/find-webhook.ts';
+import { getWebhookHead, webhookPath, webhookRequest } from '../webhooks/find-webhook.ts';
 import { temporalNotice } from '../webhooks/temporal.ts';
+import { deliveriesBreadcrumbs } from './cells.ts';
 import { failedSince } from './redeliver-form.ts';
 import { describeProgress, describeSelection } from './redelivery-cells.ts';
 
@@ -33,23 +35,22 @@ export const redeliverRoutes = [
 
 /** Draws the page. `state` is that of a refused form. */
 export async function redeliverPage(visit: MemberVisit, state: FormState, before: string | null = null): Promise<Page> {
-  const webhook = await getHead(visit);
+  const webhook = await getWebhookHead(visit);
   const found = await listRedeliveries(visit.console.em, { ...webhookRequest(visit), atMost: perPage + 1, before });
   const redeliveries = found.slice(0, perPage);
   const running = before === null ? redeliveries.find(({ finishedAt }) => finishedAt === null) : undefined;
   return page({
     title: 'Redeliver events',
-    breadcrumbs: [['Deliveries', of(visit, '/deliveries')], ...breadcrumbsOf(visit, webhook)],
+    breadcrumbs: deliveriesBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
       ${obstacle(visit, webhook, running) ?? drawForms(visit, state)}
       <section aria-labelledby="before"><h2 id="before">Past redeliveries</h2>
         ${redeliveries.length === 0 ? html`<p>No redeliveries yet.</p>` : redeliveriesTable(visit, redeliveries)}
         ${pager({
-          newer: null,
+          isFirst: before === null,
           older: found.length > perPage ? (redeliveries.at(-1)?.id ?? null) : null,
-          href: (cursor) => of(visit, `/redeliver?before=${cursor}`),
-          ...(before === null ? {} : { firstHref: of(visit, '/redeliver') }),
+          href: (cursor) => webhookPath(visit, `/redeliver${queryString({ before: cursor })}`),
         })}</section>`,
   });
 }
@@ -61,22 +62,14 @@ function obstacle(
   running: RedeliveryRow | undefined,
 ): Html | null {
   if (state === 'deleted') return notice('info', 'This webhook is deleted. No events are sent to it.');
-  if (state === 'parked')
-    return notice(
-      'warning',
-      html`This webhook is ${
-        parkedReason === 'paused' ? 'paused' : 'suspended'
-      }. <a href="${of(visit, '/resume')}">Resume webhook</a> first, which sends held deliveries.`,
-    );
-  if (running !== undefined)
-    return notice(
-      'info',
-      html`A redelivery is in progress. Only one can run at a time. <a href="${of(
-        visit,
-        `/redeliveries/${running.id}`,
-      )}">View redelivery</a>`,
-    );
-  return null;
+  if (state === 'parked') {
+    const status = parkedReason === 'paused' ? 'paused' : 'suspended';
+    const resume = html`<a href="${webhookPath(visit, '/resume')}">Resume webhook</a>`;
+    return notice('warning', html`This webhook is ${status}. ${resume} first, which sends held deliveries.`);
+  }
+  if (running === undefined) return null;
+  const link = html`<a href="${webhookPath(visit, `/redeliveries/${running.id}`)}">View redelivery</a>`;
+  return notice('info', html`A redelivery is in progress. Only one can run at a time. ${link}`);
 }
 
 function drawForms(visit: MemberVisit, state: FormState): Html {
@@ -84,47 +77,39 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
   const stateOf = (what: 'failed' | 'range') =>
     textOf(state, 'what') === what ? state : freshForm({ hours: '24', zone: '' });
   const [failed, range] = [stateOf('failed'), stateOf('range')];
+  const failedFields = html`${hiddenField('what', 'failed')}
+    ${selectField(failed, {
+      name: 'hours',
+      label: 'Failed in',
+      options: failedSince,
+      hint: 'Includes deliveries that are being retried.',
+    })}`;
+  const rangeFields = html`${hiddenField('what', 'range')}
+    ${textField(range, {
+      name: 'from',
+      label: 'From',
+      type: 'datetime-local',
+      hint: 'Includes events that were delivered.',
+    })}
+    ${textField(range, { name: 'until', label: 'To', type: 'datetime-local' })}
+    <input type="hidden" name="zone" value="${textOf(range, 'zone')}" data-zone>
+    <p class="quiet">Times are in <span data-zone-name>${textOf(range, 'zone') || 'UTC'}</span>.</p>`;
   return html`
     <p>Events keep their IDs, so a receiver that ignores duplicates processes each event once. You can redeliver events
       of the last ${redeliverableDays} days. Cancelled deliveries are not sent. The next page shows how many events are
       sent and asks you to confirm.</p>
     <div class="two">
       <section aria-labelledby="failed"><h2 id="failed">Failed deliveries</h2>
-        ${reviewForm(
-          visit,
-          failed,
-          'Redeliver failed events…',
-          html`${hiddenField('what', 'failed')}
-            ${selectField(failed, {
-              name: 'hours',
-              label: 'Failed in',
-              options: failedSince,
-              hint: 'Includes deliveries that are being retried.',
-            })}`,
-        )}</section>
+        ${reviewForm(visit, failed, 'Redeliver failed events…', failedFields)}</section>
       <section aria-labelledby="range"><h2 id="range">Time range</h2>
-        ${reviewForm(
-          visit,
-          range,
-          'Redeliver time range…',
-          html`${hiddenField('what', 'range')}
-            ${textField(range, {
-              name: 'from',
-              label: 'From',
-              type: 'datetime-local',
-              hint: 'Includes events that were delivered.',
-            })}
-            ${textField(range, { name: 'until', label: 'To', type: 'datetime-local' })}
-            <input type="hidden" name="zone" value="${textOf(range, 'zone')}" data-zone>
-            <p class="quiet">Times are in <span data-zone-name>${textOf(range, 'zone') || 'UTC'}</span>.</p>`,
-        )}</section>
+        ${reviewForm(visit, range, 'Redeliver time range…', rangeFields)}</section>
     </div>`;
 }
 
 /** Draws a form that leads to the review. It changes nothing, so it is a GET form. */
 const reviewForm = (visit: MemberVisit, state: FormState, button: string, fields: Html): Html =>
-  html`<form method="get" action="${of(visit, '/redeliver/review')}">
-    ${state.problem === null ? nothing : notice('bad', state.problem)}
+  html`<form method="get" action="${webhookPath(visit, '/redeliver/review')}">
+    ${problemNotice(state)}
     ${fields}
     <p class="actions"><button type="submit">${button}</button></p>
   </form>`;
@@ -137,7 +122,7 @@ function redeliveriesTable(visit: MemberVisit, redeliveries: readonly Redelivery
       {
         heading: 'Events',
         main: true,
-        cell: (one) => html`<a href="${of(visit, `/redeliveries/${one.id}`)}">${describeSelection(one)}</a>`,
+        cell: (one) => html`<a href="${webhookPath(visit, `/redeliveries/${one.id}`)}">${describeSelection(one)}</a>`,
       },
       { heading: 'Requested', cell: ({ requestedAt }) => time(requestedAt) },
       { heading: 'Status', whenNarrow: 'beside', cell: redeliveryStatus },

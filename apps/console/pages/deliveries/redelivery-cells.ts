@@ -1,4 +1,5 @@
 import type { RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
+import { countOf } from '../../components/count.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 
@@ -13,5 +14,4 @@ export function describeProgress({ seen, queued, retriesRequested }: RedeliveryR
 }
 
 /** Returns a number of events in words: `1 event`, `2,400 events`. */
-export const eventCount = (events: number): string =>
-  `${events.toLocaleString('en')} ${events === 1 ? 'event' : 'events'}`;
+export const eventCount = (events: number): string => countOf(events, 'event', 'events');

@@ -5,7 +5,7 @@ import {
   noSuchRedelivery,
   type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
-import { buttonForm } from '../../components/form.ts';
+import { buttonForm, problemNotice } from '../../components/form.ts';
 import { live } from '../../components/live.ts';
 import { notice } from '../../components/notice.ts';
 import { redeliveryStatus } from '../../components/status.ts';
@@ -16,8 +16,9 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { WorkflowsAway } from '../../workflows.ts';
-import { breadcrumbsOf, getHead, of } from '../webhooks/find-webhook.ts';
+import { getWebhookHead, webhookPath } from '../webhooks/find-webhook.ts';
+import { ignoreAway } from '../webhooks/temporal.ts';
+import { deliveriesBreadcrumbs } from './cells.ts';
 import { describeSelection } from './redelivery-cells.ts';
 
 /** Shows one redelivery and stops it. */
@@ -38,52 +39,41 @@ export const redeliveryRoutes = [
     async act(visit) {
       const { id } = await getRedelivery(visit);
       const { em, workflows } = visit.console;
-      const { organizationId } = visit.organization;
-      const asked = await cancelRedelivery(em, { organizationId, redeliveryId: id, by: visit.by });
-      if (asked.finishedAt === null && workflows.isConfigured) await workflows.cancelRedelivery(id).catch(ignoreAway);
-      return redirect(of(visit, `/redeliveries/${id}`));
+      const { finishedAt } = await cancelRedelivery(em, { ...visit.request, redeliveryId: id });
+      if (finishedAt === null && workflows.isConfigured) await workflows.cancelRedelivery(id).catch(ignoreAway);
+      return redirect(webhookPath(visit, `/redeliveries/${id}`));
     },
     redraw: redeliveryPage,
   }),
 ];
 
-/** Ignores that a workflow could not be notified: it stops before its next batch. */
-function ignoreAway(error: unknown): void {
-  if (!(error instanceof WorkflowsAway)) throw error;
-}
-
 /** Returns the redelivery in the page's path, if it belongs to the webhook in the path. */
 async function getRedelivery(visit: MemberVisit): Promise<RedeliveryRow> {
   const { redeliveryId = '', webhookId } = visit.params;
-  const { organizationId } = visit.organization;
-  const found = await findRedelivery(visit.console.em, { organizationId, redeliveryId, by: visit.by });
+  const found = await findRedelivery(visit.console.em, { ...visit.request, redeliveryId });
   if (found === null || found.webhookId !== webhookId) throw noSuchRedelivery();
   return found;
 }
 
 async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const redelivery = await getRedelivery(visit);
-  const webhook = await getHead(visit);
-  const here = of(visit, `/redeliveries/${redelivery.id}`);
-  const moves = redelivery.finishedAt === null;
+  const webhook = await getWebhookHead(visit);
+  const here = webhookPath(visit, `/redeliveries/${redelivery.id}`);
+  const isRunning = redelivery.finishedAt === null;
   return page({
     title: 'Redelivery',
-    breadcrumbs: [
-      ['Redeliver events', of(visit, '/redeliver')],
-      ['Deliveries', of(visit, '/deliveries')],
-      ...breadcrumbsOf(visit, webhook),
-    ],
+    breadcrumbs: [['Redeliver events', webhookPath(visit, '/redeliver')], ...deliveriesBreadcrumbs(visit, webhook)],
     body: html`
-      ${state.problem === null ? nothing : notice('bad', state.problem)}
+      ${problemNotice(state)}
       ${live({
         id: 'redelivery',
         href: here,
         everySeconds: 2,
-        shown: moves ? redelivery : null,
+        shown: isRunning ? redelivery : null,
         body: html`${stateNotice(visit, redelivery)}
           ${detailsOf(redelivery)}
           ${
-            moves && redelivery.cancelRequestedAt === null
+            isRunning && redelivery.cancelRequestedAt === null
               ? html`<div class="actions">${buttonForm(visit, {
                   action: here,
                   button: 'Stop redelivery',
@@ -92,7 +82,7 @@ async function redeliveryPage(visit: MemberVisit, state: FormState): Promise<Pag
               : nothing
           }`,
       })}
-      <p><a href="${of(visit, '/deliveries')}">View deliveries</a></p>`,
+      <p><a href="${webhookPath(visit, '/deliveries')}">View deliveries</a></p>`,
   });
 }
 
@@ -125,7 +115,7 @@ function stateNotice(visit: MemberVisit, { state, endReason, cancelRequestedAt }
         ? notice(
             'warning',
             html`Stopped early, because the webhook was paused or suspended.
-              <a href="${of(visit, '/resume')}">Resume webhook</a>, then redeliver the remaining events.`,
+              <a href="${webhookPath(visit, '/resume')}">Resume webhook</a>, then redeliver the remaining events.`,
           )
         : notice('warning', 'Stopped early, because the webhook was deleted.');
   }

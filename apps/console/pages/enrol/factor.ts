@@ -6,23 +6,19 @@ import {
   startEnrolmentTotp,
 } from '#domain/identity/enrol.ts';
 import { endSession } from '#domain/identity/sessions.ts';
-import { buttonForm, form, hiddenField } from '../../components/form.ts';
+import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
-import { notice } from '../../components/notice.ts';
-import { codeField, passkeyForm } from '../../components/second-factor.ts';
+import { newPasskeyForm } from '../../components/second-factor.ts';
 import { recoveryCodes } from '../../components/secret.ts';
-import { totpDrawnAgain, totpSetup } from '../../components/totp-setup.ts';
+import { totpDrawnAgain, totpFields, totpForm } from '../../components/totp-setup.ts';
 import { type Page, page } from '../../web/answer.ts';
-import { type FormState, freshForm, line } from '../../web/form.ts';
-import { html, nothing } from '../../web/html.ts';
+import { type FormState, freshForm } from '../../web/form.ts';
+import { html } from '../../web/html.ts';
 import { anyone } from '../../web/route.ts';
 import { parsed } from '../../web/second-factor.ts';
 import type { Visit } from '../../web/visit.ts';
 
-/**
- * The second step of an enrolment: a passkey or an authenticator app. It completes the enrolment
- * and signs the person in.
- */
+/** Completes an enrolment with a passkey or an authenticator app, and signs the person in. */
 export const factorRoutes = [
   anyone.action({
     name: 'startEnrolmentTotp',
@@ -39,9 +35,7 @@ export const factorRoutes = [
   anyone.action({
     name: 'enrolWithTotp',
     path: '/enrol/totp',
-    // Secret and URI are sent back only to draw them again after a wrong code; the domain uses its
-    // own, sealed copy.
-    form: z.object({ code: line('the code', 20), secret: z.string().max(100), uri: z.string().max(500) }),
+    form: z.object(totpFields),
     act: (visit, { code }) => complete(visit, { kind: 'totp', code, name: 'Authenticator app' }),
     redraw: totpPage,
   }),
@@ -63,11 +57,11 @@ export const factorRoutes = [
   }),
 ];
 
-/** Draws the choice between the two. */
+/** Draws the choice of the second factor. */
 export function factorChoicePage(visit: Visit, state: FormState): Page {
   return page({
     title: 'Choose your second factor',
-    body: html`${state.problem === null ? nothing : notice('bad', state.problem)}
+    body: html`${problemNotice(state)}
       <p>You use it after your password each time you sign in. You can add more later.</p>
       <div class="two">
         <section><h2>Passkey</h2><p>Use your fingerprint, face, PIN or security key. It is the
@@ -79,16 +73,14 @@ export function factorChoicePage(visit: Visit, state: FormState): Page {
   });
 }
 
-/**
- * Shows the recovery codes, once, and a link to the console. A session of this browser has ended.
- */
+/** Completes the enrolment, ends this browser's previous session, and shows the recovery codes once. */
 async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   const { console, session, visitor, enrolmentToken } = visit;
   const { em, factors, now } = console;
   const input = { token: enrolmentToken ?? '', factor, visitor };
   const enrolled = await completeEnrolment(em, input, factors, now);
   const { token, email, organizationId, recoveryCodes: codes } = enrolled;
-  if (session !== null && session.id !== undefined) await endSession(em, session, session.id, visitor).catch(() => {});
+  if (session !== null) await endSession(em, session, session.id, visitor).catch(() => {});
   return page({
     title: 'You’re all set',
     session: { token },
@@ -99,20 +91,14 @@ async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   });
 }
 
+const otherMethod = html`<a href="/enrol/step">Use another method</a>`;
+
 function totpPage(visit: Visit, state: FormState): Page {
   const setup = totpDrawnAgain(state);
   if (setup === null) return factorChoicePage(visit, state);
-  const { secret, uri } = setup;
   return page({
     title: 'Set up your authenticator app',
-    body: html`${totpSetup({ secret, uri })}
-      ${form(visit, {
-        action: '/enrol/totp',
-        state,
-        button: 'Verify code',
-        fields: html`${hiddenField('secret', secret)}${hiddenField('uri', uri)}${codeField(state, 'code')}`,
-        secondary: html`<a href="/enrol/step">Use another method</a>`,
-      })}`,
+    body: totpForm(visit, setup, { action: '/enrol/totp', state, button: 'Verify code', secondary: otherMethod }),
   });
 }
 
@@ -122,15 +108,7 @@ async function passkeyPage(visit: Visit, state: FormState): Promise<Page> {
   return page({
     title: 'Create a passkey',
     passkeys: true,
-    body: html`<p>Your browser asks for your fingerprint, face, PIN or security key.</p>
-      ${passkeyForm(visit, {
-        action: '/enrol/passkey',
-        state,
-        ceremony: 'create',
-        options,
-        field: 'passkey',
-        button: 'Create passkey',
-      })}
-      <p><a href="/enrol/step">Use another method</a></p>`,
+    body: html`${newPasskeyForm(visit, { action: '/enrol/passkey', state, options })}
+      <p>${otherMethod}</p>`,
   });
 }

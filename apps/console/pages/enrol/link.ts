@@ -10,18 +10,17 @@ import { html, nothing } from '../../web/html.ts';
 import { anyone, person } from '../../web/route.ts';
 import type { PersonVisit, Visit } from '../../web/visit.ts';
 import { factorChoicePage } from './factor.ts';
-import { findOpenEnrolment, linkOverPage } from './open.ts';
+import { findOpenEnrolment, linkExpiredPage } from './open.ts';
 import { passwordPage } from './password.ts';
 
 /**
- * Opens a one-time link. Its token is the fragment of the address, which no server receives; the
- * console's script sends it as a form, and without the script a person pastes it. Opening uses
- * nothing up, because programs that scan mail open links too.
+ * Opens a one-time link. Its token is the fragment of the URL, which no server receives. The
+ * console's script sends it as a form; without the script, the person pastes the link. Opening does
+ * not use the link up, because mail scanners open links too.
  */
 export const linkRoutes = [
-  anyone.view({ name: 'showEnrolmentLink', path: '/enrol', show: (visit) => linkPage(visit, freshForm()) }),
-
-  anyone.action({
+  ...anyone.formPage({
+    pageName: 'showEnrolmentLink',
     name: 'openEnrolmentLink',
     path: '/enrol',
     form: z.object({
@@ -33,10 +32,10 @@ export const linkRoutes = [
     async act({ console }, { link }) {
       const token = findLinkToken(link) ?? '';
       const enrolment = await findEnrolment(console.em.fork(), token, console.now());
-      return enrolment === null ? linkOverPage() : redirect('/enrol/step', { enrolment: token });
+      return enrolment === null ? linkExpiredPage() : redirect('/enrol/step', { enrolment: token });
     },
     // The pasted text may be a link, so no page shows it again.
-    redraw: (visit, state) => linkPage(visit, { ...state, values: {} }),
+    draw: (visit, state) => linkPage(visit, { ...state, values: {} }),
   }),
 
   anyone.view({
@@ -44,7 +43,7 @@ export const linkRoutes = [
     path: '/enrol/step',
     async show(visit) {
       const enrolment = await findOpenEnrolment(visit);
-      return enrolment === null ? linkOverPage() : nextStep(visit, enrolment);
+      return enrolment === null ? linkExpiredPage() : nextStep(visit, enrolment);
     },
   }),
 
@@ -59,7 +58,7 @@ export const linkRoutes = [
     },
     redraw: async (visit, state) => {
       const enrolment = await findOpenEnrolment(visit);
-      return enrolment === null ? linkOverPage() : joinPage(visit, enrolment, state);
+      return enrolment === null ? linkExpiredPage() : joinPage(visit, enrolment, state);
     },
   }),
 ];
@@ -77,7 +76,6 @@ function linkPage(visit: Visit, state: FormState): Page {
     title: 'Open your link',
     body: html`
       ${form(visit, {
-        action: '/enrol',
         state,
         button: 'Continue',
         attributes: { 'data-fragment': 'link' },

@@ -9,7 +9,7 @@ import { type FormState, typedSecret } from '../../web/form.ts';
 import { attributes, html } from '../../web/html.ts';
 import { anyone } from '../../web/route.ts';
 import type { Visit } from '../../web/visit.ts';
-import { findOpenEnrolment, linkOverPage } from './open.ts';
+import { findOpenEnrolment, linkExpiredPage } from './open.ts';
 
 /** The first step of an enrolment: a password. */
 export const passwordRoutes = [
@@ -23,7 +23,7 @@ export const passwordRoutes = [
     },
     async redraw(visit, state) {
       const enrolment = await findOpenEnrolment(visit);
-      return enrolment === null ? linkOverPage() : passwordPage(visit, enrolment, state);
+      return enrolment === null ? linkExpiredPage() : passwordPage(visit, enrolment, state);
     },
   }),
 ];

@@ -5,6 +5,7 @@ import { badge } from '../../components/notice.ts';
 import { keyStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
 import { day, relativeTime } from '../../components/time.ts';
+import type { Page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -30,20 +31,26 @@ export const isExpiringSoon = ({ expiresAt, state, successorId }: KeyUsage, now:
   expiresAt !== null &&
   expiresAt.getTime() - now.getTime() < soonDays * dayMs;
 
+/** Returns the breadcrumbs of a page below a key. */
+export const keyBreadcrumbs = (visit: MemberVisit, key: KeyUsage): Page['breadcrumbs'] => [
+  [keyTitle(key), visit.at(`/keys/${key.id}`)],
+  ['API keys', visit.at('/keys')],
+];
+
 /** Returns a key's name for a title. */
 export const keyTitle = ({ label, hint }: Pick<KeyUsage, 'label' | 'hint'>): string => truncate(label || hint, 60);
 
-/** Returns whether a live key was not used for `unusedDays`, since its last use or its creation. */
-export function isUnused({ lastUsedAt, createdAt, state }: KeyUsage, now: Date): boolean {
-  return state === 'live' && now.getTime() - (lastUsedAt ?? createdAt).getTime() > unusedDays * dayMs;
-}
+/** Returns the last use of a key, or its creation: a new key may not be deployed yet. */
+export const lastUseOf = ({ lastUsedAt, createdAt }: KeyUsage): number => (lastUsedAt ?? createdAt).getTime();
+
+/** Returns whether a live key was not used for `unusedDays`. */
+export const isUnused = (key: KeyUsage, now: Date): boolean =>
+  key.state === 'live' && now.getTime() - lastUseOf(key) > unusedDays * dayMs;
 
 const usesText = (uses: number): string =>
   uses > usesCounted ? `More than ${usesCounted.toLocaleString('en')}` : uses.toLocaleString('en');
 
-/** Returns the day on which a key expires, for lists. */
-const expiryDayCell = ({ expiresAt }: KeyUsage): Html =>
-  expiresAt === null ? html`<span class="quiet">Never</span>` : day(expiresAt);
+const unused = badge('plain', 'Unused');
 
 /** Returns the columns of a list of keys, or `only` those with the given headings. */
 export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column<KeyUsage>[] {
@@ -61,12 +68,13 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
     { heading: 'Scopes', whenNarrow: 'hidden', cell: ({ scopes }) => chips(scopes) },
     {
       heading: 'Last used',
-      cell: (key) =>
-        html`${relativeTime(key.lastUsedAt, 'Never')}
-          ${isUnused(key, now) ? badge('plain', 'Unused') : nothing}`,
+      cell: (key) => html`${relativeTime(key.lastUsedAt, 'Never')} ${isUnused(key, now) ? unused : nothing}`,
     },
     { heading: 'Calls in 24\u00a0h', numeric: true, whenNarrow: 'hidden', cell: ({ uses24h }) => usesText(uses24h) },
-    { heading: 'Expires', cell: expiryDayCell },
+    {
+      heading: 'Expires',
+      cell: ({ expiresAt }) => (expiresAt === null ? html`<span class="quiet">Never</span>` : day(expiresAt)),
+    },
   ];
   return only === undefined ? columns : columns.filter(({ heading }) => only.includes(heading));
 }

@@ -5,10 +5,10 @@ import type { FormState } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /** The default expiry in days, so that a forgotten key stops working. */
-const offeredDays = 90;
+const defaultDays = 90;
 const dayMs = 86_400_000;
 
-/** The fields of a form that sets an expiry, validated by `expiryGiven` and read by `readExpiry`. */
+/** The fields of a form that sets an expiry, validated by `checkExpiry` and read by `readExpiry`. */
 export const expiryFields = {
   expiry: z.enum(['offered', 'never', 'date'], { error: 'Choose when the key expires.' }),
   expiresOn: z.string().trim().default(''),
@@ -20,7 +20,7 @@ interface Expiry {
 }
 
 /** Requires a day when a custom date is chosen; for `.superRefine`. */
-export function expiryGiven({ expiry, expiresOn }: Expiry, context: z.RefinementCtx): void {
+export function checkExpiry({ expiry, expiresOn }: Expiry, context: z.RefinementCtx): void {
   if (expiry === 'date' && !z.iso.date().safeParse(expiresOn).success)
     context.addIssue({ code: 'custom', path: ['expiresOn'], message: 'Choose the last day.' });
 }
@@ -28,13 +28,13 @@ export function expiryGiven({ expiry, expiresOn }: Expiry, context: z.Refinement
 /** Returns the end of the chosen day in UTC; null: never. The domain refuses a day in the past. */
 export function readExpiry({ expiry, expiresOn }: Expiry, now: Date): Date | null {
   if (expiry === 'never') return null;
-  return expiry === 'offered' ? offeredUntil(now) : new Date(`${expiresOn}T23:59:59.999Z`);
+  return expiry === 'offered' ? defaultExpiry(now) : new Date(`${expiresOn}T23:59:59.999Z`);
 }
 
-const offeredUntil = (now: Date) => new Date(now.getTime() + offeredDays * dayMs);
+const defaultExpiry = (now: Date) => new Date(now.getTime() + defaultDays * dayMs);
 
 /** The initial values of the fields. */
-export const freshExpiry = { expiry: 'offered', expiresOn: '' };
+export const initialExpiry = { expiry: 'offered', expiresOn: '' };
 
 export function expiryField(state: FormState, now: Date): Html {
   return html`${choiceField(state, {
@@ -44,8 +44,8 @@ export function expiryField(state: FormState, now: Date): Html {
     choices: [
       {
         value: 'offered',
-        label: `In ${offeredDays} days`,
-        hint: html`On ${day(offeredUntil(now))}. You can rotate the key before then.`,
+        label: `In ${defaultDays} days`,
+        hint: html`On ${day(defaultExpiry(now))}. You can rotate the key before then.`,
       },
       { value: 'never', label: 'Never', hint: 'The key works until it is revoked.' },
       { value: 'date', label: 'Custom date' },

@@ -24,7 +24,7 @@ export function curlLine(parts: { apiUrl: string; organizationId: string; key: s
 /** Shows a new key once, with a first call to try. */
 export function newKey(visit: MemberVisit, created: { key: string; scopes: readonly string[] }): Html {
   const { apiUrl } = visit.console;
-  const line = curlLine({ apiUrl, organizationId: visit.organization.organizationId, ...created });
+  const line = curlLine({ apiUrl, organizationId: visit.organizationId, ...created });
   return html`${shownOnce({
     label: 'API key',
     value: created.key,

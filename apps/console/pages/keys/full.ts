@@ -1,23 +1,22 @@
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { KeyUsage } from '#domain/keys/usage.ts';
-import { truncate } from '../../components/display-name.ts';
+import { countOf } from '../../components/count.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { isUnused, keyColumns } from './cells.ts';
+import { isUnused, keyColumns, keyTitle, lastUseOf } from './cells.ts';
 
 /** Replaces the form at the limit of live keys, and lists the keys to revoke, longest unused first. */
 export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
   const now = visit.console.now();
-  const longestUnused = [...live].sort((a, b) => lastSeen(a) - lastSeen(b));
+  const longestUnused = [...live].sort((a, b) => lastUseOf(a) - lastUseOf(b));
   const unused = longestUnused.filter((key) => isUnused(key, now)).length;
   return page({
     title: 'Create API key',
     breadcrumbs: [['API keys', visit.at('/keys')]],
-    status: 200,
     body: html`
       ${notice(
         'warning',
@@ -27,24 +26,19 @@ export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
       <p>Use one key per system. To replace a key, rotate it instead of creating another.</p>
       <p>${
         unused === 0
-          ? 'All keys were used within the last 30 days. The longest unused comes first.'
-          : `${
-              unused === 1 ? '1 key was' : `${unused} keys were`
-            } not used for 30 days or more. The longest unused comes first.`
-      }</p>
+          ? 'All keys were used within the last 30 days.'
+          : `${countOf(unused, 'key was', 'keys were')} not used for 30 days or more.`
+      } The longest unused comes first.</p>
       ${table({
         caption: 'Active API keys, longest unused first',
         columns: keyColumns(visit, ['Key', 'Owner', 'Last used']),
         rows: longestUnused,
-        actions: ({ id, label, hint }) =>
+        actions: (key) =>
           linkButton(
-            visit.at(`/keys/${id}/revoke`),
-            html`Revoke<span class="visually-hidden"> ${truncate(label || hint, 60)}</span>…`,
+            visit.at(`/keys/${key.id}/revoke`),
+            html`Revoke<span class="visually-hidden"> ${keyTitle(key)}</span>…`,
             'secondary',
           ),
       })}`,
   });
 }
-
-/** A key that was never used counts from its creation, because it may not be deployed yet. */
-const lastSeen = ({ lastUsedAt, createdAt }: KeyUsage) => (lastUsedAt ?? createdAt).getTime();

@@ -1,11 +1,10 @@
 import { everything, listActivity } from '#domain/activity/search.ts';
-import { reads } from '#domain/activity/sentences.ts';
-import { operationsOfScope } from '#domain/contract/operations.ts';
 import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/usage.ts';
 import { copyableId } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { standing } from '../../components/notice.ts';
+import { describeScope } from '../../components/reads.ts';
 import { detailList } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
@@ -31,7 +30,7 @@ export const keyRoutes = [
     async show(visit) {
       const { pool } = visit.console;
       const key = await getKey(visit);
-      const callers = await listCallers(pool, visit.organization.organizationId, key.id);
+      const callers = await listCallers(pool, visit.organizationId, key.id);
       return page({
         title: keyTitle(key),
         breadcrumbs: [['API keys', visit.at('/keys')]],
@@ -52,28 +51,24 @@ export const keyRoutes = [
 
 function warnings(visit: MemberVisit, key: KeyUsage): Html {
   const now = visit.console.now();
-  if (key.state !== 'live') return standing('info', whyEnded(key));
-  const dead = html`This key can’t read anything: ${whyNothing(key)} To restore access, a member with its permissions
-    can rotate the key.`;
+  if (key.state !== 'live') return standing('info', endReason(key));
+  const inactive = html`This key can’t read anything: ${inactiveReason(key)} To restore access, a member with its
+    permissions can rotate the key.`;
   const soon = html`Expires ${relativeTime(key.expiresAt)}. Rotate the key before then to avoid an interruption.`;
+  const unused = 'Not used for 30 days or more. Revoke the key if you no longer need it.';
   return html`
-    ${key.working.length === 0 ? standing('bad', dead) : nothing}
+    ${key.working.length === 0 ? standing('bad', inactive) : nothing}
     ${isExpiringSoon(key, now) ? standing('warning', soon) : nothing}
-    ${
-      isUnused(key, now)
-        ? standing('info', 'Not used for 30 days or more. Revoke the key if you no longer need it.')
-        : nothing
-    }`;
+    ${isUnused(key, now) ? standing('info', unused) : nothing}`;
 }
 
-const whyEnded = ({ state, makerName }: KeyUsage): Html =>
+const endReason = ({ state, makerName }: KeyUsage): Html =>
   state === 'inactive'
     ? html`This key is inactive, because its owner ${displayName(makerName)} left the organization. All calls return
-      403.
-        The key stays inactive if they return.`
+        403. The key stays inactive if they return.`
     : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}. All calls return 401.`;
 
-const whyNothing = ({ makerName, makerStatus }: KeyUsage): Html =>
+const inactiveReason = ({ makerName, makerStatus }: KeyUsage): Html =>
   makerStatus === 'active'
     ? html`its owner ${displayName(makerName)} no longer has any of its permissions.`
     : html`its owner ${displayName(makerName)} is not an active member (${makerStatus}).`;
@@ -94,10 +89,10 @@ async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   ]);
 }
 
-/** Returns a link to the previous or the next key. */
+/** Returns a link to the key that this one replaces, or that replaces it. */
 async function neighbor(visit: MemberVisit, keyId: string): Promise<Html> {
   const { pool, now } = visit.console;
-  const key = await findKeyUsage(pool, visit.organization.organizationId, keyId, now());
+  const key = await findKeyUsage(pool, visit.organizationId, keyId, now());
   if (key === null) return nothing;
   return html`<a href="${visit.at(`/keys/${keyId}`)}">${keyName(key)} ${keyHintCell(key)}</a> ${statusOf(key, now())}`;
 }
@@ -108,24 +103,16 @@ const actions = (visit: MemberVisit, { id }: KeyUsage): Html =>
 
 function permissionsOf({ scopes, working, state }: KeyUsage): Html {
   return html`<ul class="plain-list">${scopes.map((scope) => {
-    const what = operationsOfScope[scope].map((operation) => reads[operation] ?? operation).join(', ');
     const isLost = state === 'live' && !working.includes(scope);
     const lost = html` <strong class="problem">(inactive: the owner doesn’t have this permission)</strong>`;
-    return html`<li><code class="chip">${scope}</code> Read ${what}${isLost ? lost : nothing}</li>`;
+    return html`<li><code class="chip">${scope}</code> Read ${describeScope(scope)}${isLost ? lost : nothing}</li>`;
   })}</ul>`;
 }
 
 async function recent(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const filter = { ...everything, keyId: key.id };
-  const { organizationId } = visit.organization;
-  const { entries } = await listActivity(
-    visit.console.em,
-    organizationId,
-    filter,
-    null,
-    recentEntries,
-    readerOf(visit),
-  );
+  const { console, organizationId } = visit;
+  const { entries } = await listActivity(console.em, organizationId, filter, null, recentEntries, readerOf(visit));
   return html`<section aria-labelledby="recent"><h2 id="recent">Recent activity</h2>
     ${activityTable(visit, entries, 'Recent activity of this key')}
     <p><a href="${visit.at(`/activity?key=${key.id}`)}">View all</a></p></section>`;

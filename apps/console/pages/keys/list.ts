@@ -3,6 +3,7 @@ import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { listEndedKeys, listLiveKeys } from '#domain/keys/usage.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { keyListLabels } from '../../components/status.ts';
@@ -14,7 +15,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isExpiringSoon, keyColumns } from './cells.ts';
 
-/** Lists live keys, and on a page of their own revoked, expired and inactive keys. */
+/** Lists live keys and, in a second tab, revoked, expired and inactive keys. */
 export const listRoutes = [
   member.view({
     name: 'listKeys',
@@ -27,7 +28,7 @@ export const listRoutes = [
 
 async function livePage(visit: MemberVisit): Promise<Page> {
   const now = visit.console.now();
-  const keys = await listLiveKeys(visit.console.pool, visit.organization.organizationId, now);
+  const keys = await listLiveKeys(visit.console.pool, visit.organizationId, now);
   const soon = keys.filter((key) => isExpiringSoon(key, now)).length;
   const create = linkButton(visit.at('/keys/new'), 'Create API key');
   const report = linkButton(visit.at('/keys/compromised'), 'Report a leaked key', 'secondary');
@@ -48,7 +49,7 @@ async function livePage(visit: MemberVisit): Promise<Page> {
     actions: html`${report}${create}`,
     body: html`
       ${stateTabs(visit, 'live')}
-      ${keys.length >= liveKeysPerOrganization ? full(visit) : nothing}
+      ${keys.length >= liveKeysPerOrganization ? fullNotice(visit) : nothing}
       ${soon > 0 ? notice('warning', expiringSentence(soon)) : nothing}
       ${table({ caption: 'Active API keys', columns: keyColumns(visit), rows: keys })}
       <p class="quiet">${keys.length} of ${liveKeysPerOrganization} active keys. Rate limit: 120 calls per minute and
@@ -67,7 +68,7 @@ const stateTabs = (visit: MemberVisit, here: 'live' | 'ended'): Html =>
     { label: keyListLabels.ended, href: visit.at('/keys?state=ended'), isHere: here === 'ended' },
   ]);
 
-const full = (visit: MemberVisit): Html =>
+const fullNotice = (visit: MemberVisit): Html =>
   notice(
     'warning',
     html`You have reached the maximum of ${liveKeysPerOrganization} active API keys.
@@ -76,8 +77,8 @@ const full = (visit: MemberVisit): Html =>
 
 async function endedPage(visit: MemberVisit, before: string | null): Promise<Page> {
   const { pool, now } = visit.console;
-  const { keys, older } = await listEndedKeys(pool, visit.organization.organizationId, before, now());
-  const href = (cursor: string) => visit.at(`/keys?state=ended&before=${cursor}`);
+  const { keys, older } = await listEndedKeys(pool, visit.organizationId, before, now());
+  const href = (cursor: string | null) => visit.at(`/keys${queryString({ state: 'ended', before: cursor })}`);
   return page({
     title: 'Revoked, expired and inactive keys',
     body: html`
@@ -91,6 +92,6 @@ async function endedPage(visit: MemberVisit, before: string | null): Promise<Pag
             })
           : table({ caption: 'Revoked, expired and inactive API keys', columns: keyColumns(visit), rows: keys })
       }
-      ${pager({ newer: null, older, href, ...(before === null ? {} : { firstHref: visit.at('/keys?state=ended') }) })}`,
+      ${pager({ isFirst: before === null, older, href })}`,
   });
 }

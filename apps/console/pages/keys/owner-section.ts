@@ -1,28 +1,27 @@
-import { reads } from '#domain/activity/sentences.ts';
-import type { KeyUsage } from '#domain/keys/usage.ts';
-import { listMakerRoles } from '#domain/keys/usage.ts';
+import { type KeyUsage, listMakerRoles } from '#domain/keys/usage.ts';
 import { type MemberChange, previewImpact } from '#domain/organization/impact.ts';
 import { displayName } from '../../components/display-name.ts';
+import { describeReads } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
-import { type Html, html } from '../../web/html.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** A change of the owner and the reads of the key that it would stop. */
+/** A change of the owner and the operations that the key would lose. */
 interface Change {
-  words: Html;
-  stops: readonly string[];
+  description: Html;
+  lost: readonly string[];
   losesAllScopes: boolean;
 }
 
 /** Shows a live key's owner, and which reads stop when the owner leaves or loses a role. */
 export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<Html> {
-  const { pool, em, now } = visit.console;
-  const { organizationId } = visit.organization;
+  const { console, organizationId } = visit;
+  const { pool, em, now } = console;
   const roles = key.makerStatus === 'active' ? await listMakerRoles(pool, organizationId, key.makerId) : [];
-  const changeOf = async (change: MemberChange, words: Html): Promise<Change> => {
+  const changeOf = async (change: MemberChange, description: Html): Promise<Change> => {
     const { keys } = await previewImpact(em.fork(), organizationId, key.makerId, change, now());
-    const stopping = keys.find(({ id }) => id === key.id);
-    return { words, stops: stopping?.operations ?? [], losesAllScopes: stopping?.losesAllScopes ?? false };
+    const affected = keys.find(({ id }) => id === key.id);
+    return { description, lost: affected?.operations ?? [], losesAllScopes: affected?.losesAllScopes ?? false };
   };
   const name = displayName(key.makerName);
   const changes = [await changeOf({ kind: 'remove' }, html`${name} leaves, is removed or suspended`)];
@@ -37,15 +36,14 @@ export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<H
     ${table<Change>({
       caption: 'Impact of changes to the owner',
       columns: [
-        { heading: 'Change', main: true, cell: ({ words }) => words },
-        { heading: 'Lost access to', cell: readsThatStop },
+        { heading: 'Change', main: true, cell: ({ description }) => description },
+        { heading: 'Lost access to', cell: lostReads },
       ],
       rows: changes,
     })}</section>`;
 }
 
-function readsThatStop({ stops, losesAllScopes }: Change): Html {
-  if (stops.length === 0) return html`None. Another role includes them, or they are already inactive.`;
-  const what = stops.map((operation) => reads[operation] ?? operation).join(', ');
-  return losesAllScopes ? html`<strong>All:</strong> ${what}` : html`${what}`;
+function lostReads({ lost, losesAllScopes }: Change): Html {
+  if (lost.length === 0) return html`None. Another role includes them, or they are already inactive.`;
+  return html`${losesAllScopes ? html`<strong>All:</strong> ` : nothing}${describeReads(lost)}`;
 }

@@ -11,35 +11,24 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /**
- * Finds a leaked key that a person pastes, to revoke it. The pasted text is in the body of one POST
- * and nowhere else: the field is never redrawn with it, and the step-up, which carries its form
- * along, comes only with the revocation, which names the key by its id.
+ * Finds a leaked key that a person pastes, and leads to its revocation. Only the body of one POST
+ * contains the pasted text: no page shows it again, and no step-up carries it.
  */
-export const compromisedRoutes = [
-  member.view({
-    name: 'showCompromisedKey',
-    path: '/keys/compromised',
-    permission: 'org.keys.manage',
-    show: (visit) => compromisedPage(visit, freshForm()),
+export const compromisedRoutes = member.formPage({
+  pageName: 'showCompromisedKey',
+  name: 'findCompromisedKey',
+  path: '/keys/compromised',
+  permission: 'org.keys.manage',
+  form: z.object({
+    key: z.string({ error: 'Paste the key.' }).min(1, 'Paste the key.').max(10_000, 'Paste the key alone.'),
   }),
-
-  member.action({
-    name: 'findCompromisedKey',
-    path: '/keys/compromised',
-    permission: 'org.keys.manage',
-    form: z.object({
-      key: z.string({ error: 'Paste the key.' }).min(1, 'Paste the key.').max(10_000, 'Paste the key alone.'),
-    }),
-    async act(visit, { key: text }) {
-      const { em, keys, now } = visit.console;
-      const { organizationId } = visit.organization;
-      const asked = { organizationId, personId: visit.by.personId, text, address: visit.visitor.address };
-      const found = await findCompromisedKey(em, asked, keys, now);
-      return found === null ? notFoundPage(visit) : redirect(visit.at(`/keys/${found.keyId}/revoke?reported=yes`));
-    },
-    redraw: compromisedPage,
-  }),
-];
+  async act(visit, { key: text }) {
+    const { em, keys, now } = visit.console;
+    const found = await findCompromisedKey(em, { organizationId: visit.organizationId, ...visit.by, text }, keys, now);
+    return found === null ? notFoundPage(visit) : redirect(visit.at(`/keys/${found.keyId}/revoke?reported=yes`));
+  },
+  draw: compromisedPage,
+});
 
 function compromisedPage(visit: MemberVisit, { problem, problems }: FormState): Page {
   // Without values: the pasted text is never redrawn.
@@ -50,10 +39,9 @@ function compromisedPage(visit: MemberVisit, { problem, problems }: FormState): 
     body: html`
       <p>If an API key appeared in a log, a chat or a repository, paste it here to find and revoke it.</p>
       ${form(visit, {
-        action: visit.at('/keys/compromised'),
         state,
         button: 'Find API key',
-        secondary: html`<a href="${visit.at('/keys')}">Cancel</a>`,
+        cancel: visit.at('/keys'),
         fields: textField(state, {
           name: 'key',
           label: 'API key, or text that contains it',

@@ -7,82 +7,65 @@ import { notice } from '../../components/notice.ts';
 import { detailList } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm } from '../../web/form.ts';
+import type { FormState } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { callersTable } from './callers.ts';
-import { keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
+import { keyBreadcrumbs, keyHintCell, keyName, keyTitle, statusOf } from './cells.ts';
 import { getKey } from './find-key.ts';
 
 /** Revokes a key, after a page that shows its callers. */
-export const revokeRoutes = [
-  member.view({
-    name: 'showRevokeKey',
-    path: '/keys/:keyId/revoke',
-    permission: 'org.keys.manage',
-    query: z.object({ reported: z.literal('yes').nullable().catch(null) }),
-    show: (visit, { reported }) => revokePage(visit, freshForm(), reported !== null),
-  }),
+export const revokeRoutes = member.formPage({
+  pageName: 'showRevokeKey',
+  name: 'revokeKey',
+  path: '/keys/:keyId/revoke',
+  permission: 'org.keys.manage',
+  stepUp: true,
+  query: z.object({ reported: z.literal('yes').nullable().catch(null) }),
+  form: z.object({}),
+  async act(visit) {
+    const { em, now } = visit.console;
+    const { id } = await getKey(visit);
+    await revokeKey(em, { ...visit.request, keyId: id }, now);
+    return redirect(visit.at(`/keys/${id}`), { flash: 'API key revoked.' });
+  },
+  draw: revokePage,
+});
 
-  member.action({
-    name: 'revokeKey',
-    path: '/keys/:keyId/revoke',
-    permission: 'org.keys.manage',
-    stepUp: true,
-    form: z.object({}),
-    async act(visit) {
-      const { em, now } = visit.console;
-      const key = await getKey(visit);
-      const { organizationId } = visit.organization;
-      await revokeKey(em, { organizationId, keyId: key.id, by: visit.by }, now);
-      return redirect(visit.at(`/keys/${key.id}`), { flash: 'API key revoked.' });
-    },
-    redraw: (visit, state) => revokePage(visit, state, false),
-  }),
-];
+const reportedNotice = notice('warning', 'You pasted this key. Anyone who has it can use it until you revoke it.');
 
-async function revokePage(visit: MemberVisit, state: FormState, isReported: boolean): Promise<Page> {
+async function revokePage(
+  visit: MemberVisit,
+  state: FormState,
+  { reported }: { reported: 'yes' | null },
+): Promise<Page> {
   const key = await getKey(visit);
-  const parts = {
-    breadcrumbs: [
-      [keyTitle(key), visit.at(`/keys/${key.id}`)],
-      ['API keys', visit.at('/keys')],
-    ] as const,
-  };
+  const breadcrumbs = keyBreadcrumbs(visit, key);
   if (key.state === 'revoked')
     return page({
       title: 'API key already revoked',
-      ...parts,
+      breadcrumbs,
       body: html`<p>API key ${keyName(key)} (${keyHintCell(key)}) no longer works.</p>
         <p class="actions">${linkButton(visit.at('/keys'), 'View API keys', 'secondary')}</p>`,
     });
   return page({
     title: `Revoke API key ${keyTitle(key)}?`,
-    ...parts,
+    breadcrumbs,
     body: html`
-      ${
-        isReported
-          ? notice(
-              'warning',
-              html`You pasted this key. Anyone who has it can use it until you revoke
-        it.`,
-            )
-          : nothing
-      }
+      ${reported === null ? nothing : reportedNotice}
       ${await consequences(visit, key)}
       ${form(visit, {
-        action: visit.at(`/keys/${key.id}/revoke`),
         state,
         button: `Revoke API key ${keyTitle(key)}`,
         kind: 'danger',
-        secondary: html`<a href="${visit.at(`/keys/${key.id}`)}">Cancel</a>`,
+        cancel: visit.at(`/keys/${key.id}`),
       })}`,
   });
 }
 
 async function consequences(visit: MemberVisit, key: KeyUsage): Promise<Html> {
-  const callers = await listCallers(visit.console.pool, visit.organization.organizationId, key.id);
+  const callers = await listCallers(visit.console.pool, visit.organizationId, key.id);
   return html`<p>All further calls with this key return 401. You can’t undo this. To replace the key without an
     interruption, <a href="${visit.at(`/keys/${key.id}/rotate`)}">rotate it</a> instead.</p>
     ${detailList([

@@ -8,7 +8,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
 
 /** Explains each status on the page of a member. */
-export const statusMeaning: Record<MemberStatus, string> = {
+export const statusDescriptions: Record<MemberStatus, string> = {
   active: 'Has the permissions of their roles.',
   invited: 'Has not accepted the invitation yet.',
   suspended: 'Has no access until reinstated. Their API keys are inactive.',

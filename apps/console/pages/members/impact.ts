@@ -1,68 +1,119 @@
 import { createHash } from 'node:crypto';
-import { reads } from '#domain/activity/sentences.ts';
-import type { AffectedKey, Impact } from '#domain/organization/impact.ts';
+import { z } from 'zod';
+import type { Permission } from '#domain/contract/scopes.ts';
+import { type AffectedKey, type Impact, type MemberChange, previewImpact } from '#domain/organization/impact.ts';
+import { getMemberDetails, type MemberDetails } from '#domain/organization/list-members.ts';
+import { countOf } from '../../components/count.ts';
 import { displayName } from '../../components/display-name.ts';
-import { hiddenField } from '../../components/form.ts';
+import { form, hiddenField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
-import type { Page } from '../../web/answer.ts';
+import { describeReads } from '../../components/reads.ts';
+import { type Answer, type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
+import { member, type Route } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { memberBreadcrumbs, memberPath, personIdOf } from './path.ts';
 
-/** Summarizes the affected keys: whether one stops, or all lose only some reads. */
+/** States how many keys a change affects, and whether one of them stops working. */
 function summarize(keys: readonly AffectedKey[]): string {
-  const isOne = keys.length === 1;
-  const what = isOne ? '1 API key' : `${keys.length} API keys`;
-  if (!keys.some(({ losesAllScopes }) => losesAllScopes)) return `${what} ${isOne ? 'loses' : 'lose'} permissions.`;
-  return `${what} ${isOne ? 'stops' : 'stop'} working.`;
+  return keys.some(({ losesAllScopes }) => losesAllScopes)
+    ? `${countOf(keys.length, 'API key stops', 'API keys stop')} working.`
+    : `${countOf(keys.length, 'API key loses', 'API keys lose')} permissions.`;
 }
 
 /** Lists the keys and reads that a change stops. */
 export function affectedKeys(keys: readonly AffectedKey[]): Html {
   if (keys.length === 0) return html`<p>No API keys are affected.</p>`;
-  return html`${notice(
-    'warning',
-    html`<strong>${summarize(keys)}</strong> The following reads return 403
-    immediately:`,
-  )}
-    <ul class="stops">${keys.map(
-      (key) => html`<li>${nameOf(key)} ${
-        key.losesAllScopes ? html`<strong>stops working</strong>:` : html`can <strong>no longer read</strong>:`
-      }
-        <ul>${key.operations.map(
-          (operation) => html`<li>${reads[operation] ?? operation}
-          <code>${operation}</code></li>`,
-        )}</ul></li>`,
-    )}</ul>
+  const summary = html`<strong>${summarize(keys)}</strong> The following reads return 403 immediately:`;
+  return html`${notice('warning', summary)}
+    <ul class="stops">${keys.map(affectedKey)}</ul>
     <p class="quiet">To avoid an interruption, ask another member to rotate these keys first.</p>`;
+}
+
+function affectedKey(key: AffectedKey): Html {
+  const loss = key.losesAllScopes ? html`<strong>stops working</strong>:` : html`can <strong>no longer read</strong>:`;
+  const lost = key.operations.map((one) => html`<li>${describeReads([one])} <code>${one}</code></li>`);
+  return html`<li>${nameOf(key)} ${loss} <ul>${lost}</ul></li>`;
 }
 
 const nameOf = ({ label, hint }: AffectedKey): Html =>
   label === '' ? html`<code>${hint}</code>` : html`“${displayName(label)}” (<code>${hint}</code>)`;
 
-/** Stores the impact that the page showed, so that an action never has another impact. */
+/** The field of the impact that the page showed. */
+export const seenSchema = z.string().max(100).default('');
+
+/** Draws that field, so that an action never has an impact that its page did not show. */
 export const seenField = (keys: readonly AffectedKey[]): Html => hiddenField('seen', markOf(keys));
 
 /** Returns whether the impact is still the one that the form's page showed. */
 export const hasSeen = (seen: string, keys: readonly AffectedKey[]): boolean => seen === markOf(keys);
 
-/** What a person reads when the impact changed after the page was opened. */
+/** The problem of a form whose impact changed after its page was opened. */
 export const changedImpact =
   'The affected API keys have changed since you opened this page. Nothing was changed. Review them again.';
-
-/** Draws the page again, because the impact has changed. */
-export async function reviewAgain(draw: (state: FormState) => Promise<Page>): Promise<Page> {
-  return { ...(await draw({ ...freshForm(), problem: changedImpact })), status: 422 };
-}
 
 const markOf = (keys: readonly AffectedKey[]): string =>
   createHash('sha256')
     .update(JSON.stringify(keys.map(({ id, scopes }) => [id, scopes])))
     .digest('base64url');
 
-/** Says that a member's clients stay with them. `href` leads to the clients; null: not visible. */
+/** States that a member's clients stay with them. `href` leads to the clients; null: not visible. */
 export function affectedClients({ activeGrants }: Impact, href: string | null, whom: 'you' | 'them' = 'them'): Html {
   if (activeGrants === 0) return html`<p>No clients are affected.</p>`;
-  const clients = activeGrants === 1 ? '1 client stays' : `${activeGrants.toLocaleString('en')} clients stay`;
-  return html`<p><strong>${clients} with ${whom}</strong>, including seats, until the access is ended or moved.
-    ${href === null ? '' : html`<a href="${href}">View clients</a>`}</p>`;
+  return html`<p><strong>${countOf(activeGrants, 'client stays', 'clients stay')} with ${whom}</strong>, including
+    seats, until the access is ended or moved. ${href === null ? '' : html`<a href="${href}">View clients</a>`}</p>`;
+}
+
+/** The confirmation of a change. `consequence` is drawn before the affected keys, `clients` after them. */
+interface Confirmation {
+  title: string;
+  button: string;
+  consequence: Html;
+  clients?: Html;
+  /** By default those of the member's page. */
+  breadcrumbs?: Page['breadcrumbs'];
+  /** The path behind Cancel, by default the member's page. */
+  cancel?: string;
+}
+
+/**
+ * Declares a change of a member whose page lists the affected API keys. If they change before the
+ * form is submitted, the page is drawn again and nothing is changed.
+ */
+export function impactFormPage(declared: {
+  pageName: string;
+  name: string;
+  path: string;
+  permission?: Permission;
+  changeOf: (visit: MemberVisit) => MemberChange;
+  /** Returns the id of the member. By default the path contains it. */
+  idOf?: (visit: MemberVisit) => string;
+  confirm: (visit: MemberVisit, details: MemberDetails, impact: Impact) => Confirmation;
+  act: (visit: MemberVisit, personId: string) => Promise<Answer>;
+}): Route[] {
+  const { changeOf, idOf = personIdOf, confirm, act, ...route } = declared;
+  const preview = (visit: MemberVisit) => {
+    const { em, now } = visit.console;
+    return previewImpact(em, visit.organizationId, idOf(visit), changeOf(visit), now());
+  };
+  async function draw(visit: MemberVisit, state: FormState): Promise<Page> {
+    const { em, now } = visit.console;
+    const details = await getMemberDetails(em, visit.organizationId, idOf(visit), now());
+    const impact = await preview(visit);
+    const { title, button, consequence, clients, ...links } = confirm(visit, details, impact);
+    const { breadcrumbs = memberBreadcrumbs(visit, details), cancel = memberPath(visit, details.personId) } = links;
+    const fields = html`<p>${consequence}</p>${affectedKeys(impact.keys)}${clients}${seenField(impact.keys)}`;
+    return page({ title, breadcrumbs, body: form(visit, { state, button, kind: 'danger', fields, cancel }) });
+  }
+  return member.formPage({
+    ...route,
+    stepUp: true,
+    form: z.object({ seen: seenSchema }),
+    async act(visit, { seen }) {
+      if (hasSeen(seen, (await preview(visit)).keys)) return act(visit, idOf(visit));
+      return { ...(await draw(visit, { ...freshForm(), problem: changedImpact })), status: 422 };
+    },
+    draw,
+  });
 }

@@ -1,9 +1,9 @@
-import { reads } from '#domain/activity/sentences.ts';
-import { operationsOfScope } from '#domain/contract/operations.ts';
 import { listKeysOfMaker, type MemberKey } from '#domain/organization/impact.ts';
 import type { MemberDetails } from '#domain/organization/list-members.ts';
+import { countOf } from '../../components/count.ts';
 import { displayName } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
+import { describeScope } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -11,7 +11,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 /** Lists the live API keys that a member owns. */
 export async function keysSection(visit: MemberVisit, { personId, status }: MemberDetails): Promise<Html> {
   const { em, now } = visit.console;
-  const keys = await listKeysOfMaker(em, visit.organization.organizationId, personId, now());
+  const keys = await listKeysOfMaker(em, visit.organizationId, personId, now());
   return html`<section aria-labelledby="keys"><h2 id="keys">API keys</h2>
     ${
       keys.length === 0
@@ -38,9 +38,7 @@ function nameOf(visit: MemberVisit, { id, label, hint }: MemberKey): Html {
 
 function readsNow({ scopes, working }: MemberKey): Html {
   if (working.length === 0) return badge('bad', 'Inactive');
-  const what = working.flatMap((scope) => operationsOfScope[scope]).map((operation) => reads[operation] ?? operation);
   const lost = scopes.length - working.length;
-  return html`${what.join(', ')}${
-    lost === 0 ? '' : html` ${badge('warning', lost === 1 ? '1 permission inactive' : `${lost} permissions inactive`)}`
-  }`;
+  const note = badge('warning', countOf(lost, 'permission inactive', 'permissions inactive'));
+  return html`${working.map(describeScope).join(', ')} ${lost === 0 ? '' : note}`;
 }

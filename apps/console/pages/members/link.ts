@@ -10,13 +10,11 @@ import { type Page, page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { getMember } from './find-member.ts';
 import { memberPage } from './member.ts';
-import { memberPath, personIdOf } from './path.ts';
+import { memberPath } from './path.ts';
 
-/**
- * Creates a new link for a member whose sign-in is not confirmed yet; the one before it becomes
- * void.
- */
+/** Creates a new link, which replaces the previous one, for a member whose sign-in is not confirmed yet. */
 export const linkRoutes = [
   member.action({
     name: 'renewInvitation',
@@ -27,21 +25,20 @@ export const linkRoutes = [
     form: z.object({}),
     async act(visit) {
       const { em, now } = visit.console;
-      const { organizationId } = visit.organization;
-      const { email } = await getMemberDetails(em, organizationId, personIdOf(visit), now());
-      return linkPage(visit, await createEnrolment(em, { organizationId, email, by: visit.by }, now));
+      const { email } = await getMember(visit);
+      return linkPage(visit, await createEnrolment(em, { ...visit.request, email }, now));
     },
     redraw: memberPage,
   }),
 ];
 
 /**
- * Returns the page that shows a link once. Both kinds of link look the same, so an invitation does
- * not reveal whether its address signs in here.
+ * Returns the page that shows a link once. It is the same for both kinds of link, so that an
+ * invitation does not reveal whether its address signs in here.
  */
 export async function linkPage(visit: MemberVisit, { token, expiresAt, personId }: CreatedEnrolment): Promise<Page> {
   const { em, now, origin } = visit.console;
-  const { name } = await getMemberDetails(em, visit.organization.organizationId, personId, now());
+  const { name } = await getMemberDetails(em, visit.organizationId, personId, now());
   return page({
     title: 'Invitation created',
     breadcrumbs: [['Members', visit.at('/members')]],

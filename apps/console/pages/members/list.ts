@@ -3,10 +3,11 @@ import { listMembers, type MemberFilter } from '#domain/organization/list-member
 import { getRoleDetails } from '#domain/organization/list-roles.ts';
 import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
-import { selectField, textField } from '../../components/form.ts';
+import { hiddenField, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { pager } from '../../components/pager.ts';
-import { searchForm, searchText } from '../../components/search-form.ts';
+import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { memberStatusLabel } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { type Page, page } from '../../web/answer.ts';
@@ -21,21 +22,16 @@ const membersPerPage = 50;
 
 const statuses = ['present', 'active', 'invited', 'suspended', 'left', 'all'] as const;
 
-const query = z.object({
+const querySchema = z.object({
   q: searchText,
   status: z.enum(statuses).catch('present'),
   role: z.uuid().nullable().catch(null),
-  after: z
-    .string()
-    .max(255)
-    .refine((text) => !text.includes('\0'))
-    .nullable()
-    .catch(null),
+  after: z.string().max(255).nullable().catch(null),
 });
 
 const alphabetical = { first: 'First page', newer: 'Previous page', older: 'Next page' };
 
-type Query = z.output<typeof query>;
+type Query = z.output<typeof querySchema>;
 
 /** Lists the members of the organization, by name. */
 export const listRoutes = [
@@ -43,35 +39,33 @@ export const listRoutes = [
     name: 'listMembers',
     path: '/members',
     permission: 'org.members.read',
-    query,
+    query: querySchema,
     show: membersPage,
   }),
 ];
 
-async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
+async function membersPage(visit: MemberVisit, query: Query): Promise<Page> {
   const { em, now } = visit.console;
-  const { organizationId } = visit.organization;
-  const filter: MemberFilter = { status: asked.status, text: asked.q, roleId: asked.role };
-  const role = asked.role === null ? null : await getRoleDetails(em, organizationId, asked.role);
-  const { rows, next } = await listMembers(em, organizationId, filter, asked.after, membersPerPage, now());
-  const isAll = asked.q === '' && asked.status === 'present' && asked.role === null;
+  const filter: MemberFilter = { status: query.status, text: query.q, roleId: query.role };
+  const role = query.role === null ? null : await getRoleDetails(em, visit.organizationId, query.role);
+  const { rows, next } = await listMembers(em, visit.organizationId, filter, query.after, membersPerPage, now());
+  const isAll = query.q === '' && query.status === 'present' && query.role === null;
   return page({
     title: 'Members',
     actions: visit.may('org.members.manage') ? linkButton(visit.at('/members/invite'), 'Invite member') : null,
     body: html`
       ${memberTabs(visit, 'members')}
       ${role === null ? nothing : onlyRole(visit, role.name)}
-      ${search(visit, asked, isAll)}
+      ${search(visit, query, isAll)}
       ${
-        rows.length === 0 ? emptyList(visit, asked) : table({ caption: 'Members', columns: memberColumns(visit), rows })
+        rows.length === 0 ? emptyList(visit, query) : table({ caption: 'Members', columns: memberColumns(visit), rows })
       }
-      ${rows.length === 1 && isAll && asked.after === null ? alone(visit) : nothing}
+      ${rows.length === 1 && isAll && query.after === null ? secondOwnerHint(visit) : nothing}
       ${pager({
-        newer: null,
+        isFirst: query.after === null,
         older: next,
         words: alphabetical,
-        href: (after) => hrefOf(visit, { ...asked, after }),
-        ...(asked.after === null ? {} : { firstHref: hrefOf(visit, { ...asked, after: null }) }),
+        href: (after) => hrefOf(visit, { ...query, after }),
       })}`,
   });
 }
@@ -79,22 +73,16 @@ async function membersPage(visit: MemberVisit, asked: Query): Promise<Page> {
 const onlyRole = (visit: MemberVisit, name: string): Html =>
   html`<p>Members with role ${displayName(name)}. <a href="${visit.at('/members')}">View all members</a></p>`;
 
-function search(visit: MemberVisit, asked: Query, isAll: boolean): Html {
-  const state = freshForm({ q: asked.q, status: asked.status });
+function search(visit: MemberVisit, query: Query, isAll: boolean): Html {
+  const state = freshForm({ q: query.q, status: query.status });
   return searchForm({
     action: visit.at('/members'),
     label: 'Search members',
     clear: isAll ? null : visit.at('/members'),
     fields: html`
-      ${textField(state, {
-        name: 'q',
-        label: 'Name, title or email',
-        type: 'search',
-        required: false,
-        maxLength: 200,
-      })}
+      ${searchField(state, 'Name, title or email')}
       ${selectField(state, { name: 'status', label: 'Status', required: false, options: statusOptions })}
-      ${asked.role === null ? nothing : html`<input type="hidden" name="role" value="${asked.role}">`}`,
+      ${query.role === null ? nothing : hiddenField('role', query.role)}`,
   });
 }
 
@@ -115,14 +103,13 @@ function emptyList(visit: MemberVisit, { status }: Query): Html {
     title: 'No matching members',
     body:
       status === 'present'
-        ? html`Change the search, or
-          <a href="${visit.at('/members?status=all')}">view all, including former</a>.`
+        ? html`Change the search, or <a href="${visit.at('/members?status=all')}">view all, including former</a>.`
         : html`Change the search, or <a href="${visit.at('/members')}">view all members</a>.`,
   });
 }
 
 /** Suggests a second owner: only support can restore access after a lost second factor. */
-const alone = (visit: MemberVisit): Html =>
+const secondOwnerHint = (visit: MemberVisit): Html =>
   html`<p>You are the only member. ${
     visit.may('org.members.manage')
       ? html`<a href="${visit.at('/members/invite')}">Invite a second owner</a>, so that your organization keeps access
@@ -130,11 +117,5 @@ const alone = (visit: MemberVisit): Html =>
       : nothing
   }</p>`;
 
-function hrefOf(visit: MemberVisit, { q, status, role, after }: Query): string {
-  const search = new URLSearchParams();
-  if (q !== '') search.set('q', q);
-  if (status !== 'present') search.set('status', status);
-  if (role !== null) search.set('role', role);
-  if (after !== null) search.set('after', after);
-  return visit.at(`/members${search.size === 0 ? '' : `?${search}`}`);
-}
+const hrefOf = (visit: MemberVisit, { q, status, role, after }: Query): string =>
+  visit.at(`/members${queryString({ q, status: status === 'present' ? null : status, role, after })}`);

@@ -1,5 +1,6 @@
-import { getMemberDetails, type MemberDetails } from '#domain/organization/list-members.ts';
+import type { MemberDetails } from '#domain/organization/list-members.ts';
 import { truncate } from '../../components/display-name.ts';
+import { problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { memberStatus } from '../../components/status.ts';
@@ -10,11 +11,12 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { noSignIn, statusMeaning } from './cells.ts';
-import { isOwner } from './grantable.ts';
+import { isOwner } from './assignable-roles.ts';
+import { noSignIn, statusDescriptions } from './cells.ts';
+import { getMember } from './find-member.ts';
 import { keysSection } from './keys-section.ts';
 import { membershipSection } from './membership-section.ts';
-import { clientsPath, memberPath, personIdOf } from './path.ts';
+import { clientsPath, memberPath } from './path.ts';
 import { rolesSection } from './roles-section.ts';
 
 /** Shows one member: details, roles, API keys and membership. */
@@ -29,31 +31,21 @@ export const memberRoutes = [
 
 /** Draws the page. `state` is that of a refused form; its problem is shown on top. */
 export async function memberPage(visit: MemberVisit, state: FormState): Promise<Page> {
-  const { em, now } = visit.console;
-  const shown = await getMemberDetails(em, visit.organization.organizationId, personIdOf(visit), now());
-  const mayChange = visit.may('org.members.manage') && (!shown.isOwner || isOwner(visit)) && shown.status !== 'left';
+  const shown = await getMember(visit);
+  const mayManage = visit.may('org.members.manage');
+  const isProtected = shown.isOwner && !isOwner(visit);
+  const mayChange = mayManage && !isProtected && shown.status !== 'left';
+  const edit = linkButton(memberPath(visit, shown.personId, '/change'), 'Edit member', 'secondary');
   return page({
     title: truncate(shown.name, 80),
     breadcrumbs: [['Members', visit.at('/members')]],
     body: html`
-      ${state.problem === null ? nothing : notice('bad', state.problem)}
-      ${
-        visit.may('org.members.manage') && shown.isOwner && !isOwner(visit)
-          ? notice('info', 'This member is an owner. Only owners can edit owners.')
-          : nothing
-      }
+      ${problemNotice(state)}
+      ${mayManage && isProtected ? notice('info', 'This member is an owner. Only owners can edit owners.') : nothing}
       ${detailsSection(visit, shown)}
-      ${
-        mayChange
-          ? html`<p class="actions">${linkButton(
-              memberPath(visit, shown.personId, '/change'),
-              'Edit member',
-              'secondary',
-            )}</p>`
-          : nothing
-      }
+      ${mayChange ? html`<p class="actions">${edit}</p>` : nothing}
       ${await rolesSection(visit, shown, mayChange, state)}
-      ${visit.may('org.members.manage') || visit.may('org.keys.manage') ? await keysSection(visit, shown) : nothing}
+      ${mayManage || visit.may('org.keys.manage') ? await keysSection(visit, shown) : nothing}
       ${membershipSection(visit, shown, mayChange)}`,
   });
 }
@@ -66,7 +58,7 @@ function detailsSection(visit: MemberVisit, shown: MemberDetails): Html {
     name.length > 80 && ['Name', html`<bdi>${name}</bdi>`],
     ['Email', html`<bdi>${email}</bdi>`],
     title !== null && ['Title', html`<bdi>${title}</bdi>`],
-    ['Status', html`${memberStatus(status)} <span class="quiet">${statusMeaning[status]}</span>`],
+    ['Status', html`${memberStatus(status)} <span class="quiet">${statusDescriptions[status]}</span>`],
     ['Last sign-in', relativeTime(lastSeenAt, noSignIn(shown))],
     ['Active clients', roster === null ? clients : html`<a href="${roster}">${clients}</a>`],
   ]);

@@ -2,19 +2,20 @@ import type { MemberDetails } from '#domain/organization/list-members.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
+import { type Child, type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
 
 /** Draws the actions on a membership: invitation link, suspend, reinstate, remove, leave. */
 export function membershipSection(visit: MemberVisit, shown: MemberDetails, mayChange: boolean): Html {
-  const isSelf = shown.personId === visit.by.personId;
+  const { status, hasEnrolled, personId } = shown;
+  const isSelf = personId === visit.by.personId;
   const parts = [
-    mayChange && !shown.hasEnrolled && shown.status !== 'suspended' && linkPart(visit, shown),
+    mayChange && !hasEnrolled && status !== 'suspended' && linkPart(visit, shown),
     mayChange && !isSelf && suspensionPart(visit, shown),
     isSelf && leavingPart(visit),
     mayChange && !isSelf && removalPart(visit, shown),
-    shown.status === 'left' && visit.may('org.members.manage') && returnPart(visit, shown),
+    status === 'left' && visit.may('org.members.manage') && returnPart(visit, shown),
   ].filter((part) => part !== false);
   if (parts.length === 0) return nothing;
   return html`<section aria-labelledby="membership"><h2 id="membership">${
@@ -22,58 +23,43 @@ export function membershipSection(visit: MemberVisit, shown: MemberDetails, mayC
   }</h2><div class="two">${parts}</div></section>`;
 }
 
+const part = (id: string, heading: string, text: Child, action: Html): Html =>
+  html`<section aria-labelledby="${id}"><h3 id="${id}">${heading}</h3>
+    <p>${text}</p><div class="actions">${action}</div></section>`;
+
 function linkPart(visit: MemberVisit, { personId, link }: MemberDetails): Html {
-  return html`<section aria-labelledby="link"><h3 id="link">${link === null ? 'Invitation link' : 'Invite pending'}</h3>
-    <p>${
-      link === null
-        ? 'This member can’t sign in yet. Create an invitation link and send it to them.'
-        : html`The invitation link expires ${time(link.expiresAt)}. A new link replaces it.`
-    }</p>
-    <div class="actions">${buttonForm(visit, {
-      action: memberPath(visit, personId, '/link'),
-      button: link === null ? 'Create link' : 'Create new link',
-    })}</div></section>`;
+  const action = memberPath(visit, personId, '/link');
+  if (link === null) {
+    const text = 'This member can’t sign in yet. Create an invitation link and send it to them.';
+    return part('link', 'Invitation link', text, buttonForm(visit, { action, button: 'Create link' }));
+  }
+  const text = html`The invitation link expires ${time(link.expiresAt)}. A new link replaces it.`;
+  return part('link', 'Invite pending', text, buttonForm(visit, { action, button: 'Create new link' }));
 }
 
 function suspensionPart(visit: MemberVisit, { personId, status }: MemberDetails): Html {
-  if (status === 'suspended')
-    return html`<section aria-labelledby="reinstate"><h3 id="reinstate">Reinstate</h3>
-      <p>Restores the member’s roles and API keys. You need all permissions of their roles.</p>
-      ${buttonForm(visit, {
-        action: memberPath(visit, personId, '/reinstate'),
-        button: 'Reinstate member',
-      })}</section>`;
-  return html`<section aria-labelledby="suspend"><h3 id="suspend">Suspend</h3>
-    <p>Stops the member’s access and API keys until you reinstate them. Roles and clients are kept.</p>
-    <div class="actions">${linkButton(
-      memberPath(visit, personId, '/suspend'),
-      'Suspend member…',
-      'secondary',
-    )}</div></section>`;
+  if (status === 'suspended') {
+    const text = 'Restores the member’s roles and API keys. You need all permissions of their roles.';
+    const action = memberPath(visit, personId, '/reinstate');
+    return part('reinstate', 'Reinstate', text, buttonForm(visit, { action, button: 'Reinstate member' }));
+  }
+  const text = 'Stops the member’s access and API keys until you reinstate them. Roles and clients are kept.';
+  const button = linkButton(memberPath(visit, personId, '/suspend'), 'Suspend member…', 'secondary');
+  return part('suspend', 'Suspend', text, button);
 }
 
 function removalPart(visit: MemberVisit, { personId }: MemberDetails): Html {
-  return html`<section aria-labelledby="remove"><h3 id="remove">Remove</h3>
-    <p>Ends the member’s access and API keys.</p>
-    <div class="actions">${linkButton(
-      memberPath(visit, personId, '/remove'),
-      'Remove member…',
-      'secondary',
-    )}</div></section>`;
+  const button = linkButton(memberPath(visit, personId, '/remove'), 'Remove member…', 'secondary');
+  return part('remove', 'Remove', 'Ends the member’s access and API keys.', button);
 }
 
 function leavingPart(visit: MemberVisit): Html {
-  return html`<section aria-labelledby="leave"><h3 id="leave">Leave</h3>
-    <p>Ends your access and roles. The last active owner can’t leave.</p>
-    <div class="actions">${linkButton(visit.at('/leave'), 'Leave organization…', 'secondary')}</div></section>`;
+  const button = linkButton(visit.at('/leave'), 'Leave organization…', 'secondary');
+  return part('leave', 'Leave', 'Ends your access and roles. The last active owner can’t leave.', button);
 }
 
 function returnPart(visit: MemberVisit, { email }: MemberDetails): Html {
-  return html`<section aria-labelledby="return"><h3 id="return">Invite again</h3>
-    <p>The member returns with the roles that you choose, and with their remaining clients.</p>
-    <div class="actions">${linkButton(
-      visit.at(`/members/invite?${new URLSearchParams({ email })}`),
-      'Invite again',
-      'secondary',
-    )}</div></section>`;
+  const path = visit.at(`/members/invite?${new URLSearchParams({ email })}`);
+  const text = 'The member returns with the roles that you choose, and with their remaining clients.';
+  return part('return', 'Invite again', text, linkButton(path, 'Invite again', 'secondary'));
 }

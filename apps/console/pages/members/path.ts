@@ -1,16 +1,24 @@
-import { NotFound } from '../../web/answer.ts';
+import { truncate } from '../../components/display-name.ts';
+import { NotFound, type Page } from '../../web/answer.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Ids that a path contains as they are. Imported ids may be any text: `~` and base64url. */
+/** Ids that a path contains unchanged. Other imported ids are `~` and base64url. */
 const plainForm = /^\w[\w.-]{0,99}$/;
 
 /** Returns the path of a member's page, or of one below it (`/remove`). */
 export const memberPath = (visit: MemberVisit, personId: string, rest = ''): string =>
-  visit.at(
-    `/members/person/${
-      plainForm.test(personId) ? personId : `~${Buffer.from(personId, 'utf8').toString('base64url')}`
-    }${rest}`,
-  );
+  visit.at(`/members/person/${plainForm.test(personId) ? personId : `~${encode(personId)}`}${rest}`);
+
+const encode = (personId: string): string => Buffer.from(personId, 'utf8').toString('base64url');
+
+/** Returns the breadcrumbs of a page below a member. */
+export const memberBreadcrumbs = (
+  visit: MemberVisit,
+  { personId, name }: { personId: string; name: string },
+): Page['breadcrumbs'] => [
+  [truncate(name, 80), memberPath(visit, personId)],
+  ['Members', visit.at('/members')],
+];
 
 /** Returns the member's id in the path. @throws NotFound when the path has no valid id. */
 export function personIdOf({ params }: MemberVisit): string {

@@ -7,7 +7,7 @@ import { table } from '../../components/table.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { isOwner, whyNotAssignable } from './grantable.ts';
+import { isOwner, whyNotAssignable } from './assignable-roles.ts';
 import { memberPath } from './path.ts';
 
 /** Draws the roles of a member, with the actions to remove and to assign roles. */
@@ -18,7 +18,11 @@ export async function rolesSection(
   state: FormState,
 ): Promise<Html> {
   const { personId, roles } = shown;
-  const mayRemove = ({ isSystem, key }: HeldRole) => mayChange && (isOwner(visit) || !isSystem || key !== 'owner');
+  function removeLink({ id, name, isSystem, key }: HeldRole): Html {
+    if (isSystem && key === 'owner' && !isOwner(visit)) return nothing;
+    const label = html`Remove<span class="visually-hidden"> role ${name}</span>…`;
+    return linkButton(memberPath(visit, personId, `/roles/${id}/remove`), label, 'secondary');
+  }
   return html`<section aria-labelledby="roles"><h2 id="roles">Roles</h2>
     ${
       roles.length === 0
@@ -30,18 +34,7 @@ export async function rolesSection(
               { heading: 'Role', main: true, cell: (role) => roleName(visit, role) },
               { heading: 'Type', cell: ({ isSystem }) => (isSystem ? 'System' : 'Custom') },
             ],
-            ...(mayChange
-              ? {
-                  actions: (role: HeldRole) =>
-                    mayRemove(role)
-                      ? linkButton(
-                          memberPath(visit, personId, `/roles/${role.id}/remove`),
-                          html`Remove<span class="visually-hidden"> role ${role.name}</span>…`,
-                          'secondary',
-                        )
-                      : nothing,
-                }
-              : {}),
+            actions: mayChange ? removeLink : null,
           })
     }
     ${mayChange ? await assignForm(visit, shown, state) : nothing}</section>`;
@@ -55,14 +48,13 @@ function roleName(visit: MemberVisit, { id, name }: HeldRole): Html {
 
 async function assignForm(visit: MemberVisit, { personId, roles }: MemberDetails, state: FormState): Promise<Html> {
   const held = new Set(roles.map(({ id }) => id));
-  const others = (await listRoles(visit.console.em, visit.organization.organizationId)).filter(
-    ({ id }) => !held.has(id),
-  );
+  const all = await listRoles(visit.console.em, visit.organizationId);
+  const others = all.filter(({ id }) => !held.has(id));
   const assignable = others.filter((role) => whyNotAssignable(visit, role) === null);
-  const isShort = assignable.length < others.length;
+  const isPartial = assignable.length < others.length;
   if (assignable.length === 0)
     return html`<p class="quiet">${
-      isShort ? 'The other roles have permissions that you don’t have.' : 'This member has every role.'
+      isPartial ? 'The other roles have permissions that you don’t have.' : 'This member has every role.'
     }</p>`;
   return form(visit, {
     action: memberPath(visit, personId, '/roles'),
@@ -72,7 +64,7 @@ async function assignForm(visit: MemberVisit, { personId, roles }: MemberDetails
     fields: selectField(state, {
       name: 'roleId',
       label: 'Assign another role',
-      ...(isShort ? { hint: 'Roles with permissions that you don’t have are not listed.' } : {}),
+      hint: isPartial ? 'Roles with permissions that you don’t have are not listed.' : null,
       options: [
         { value: '', label: 'Choose a role' },
         ...assignable.map(({ id, name }) => ({ value: id, label: truncate(name, 80) })),

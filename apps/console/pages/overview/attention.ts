@@ -9,7 +9,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { isExpiringSoon, keyName, statusOf } from '../keys/cells.ts';
 import { webhookName } from '../webhooks/cells.ts';
 
-/** Lists the webhooks and API keys that need attention, the worst first; says so when there is none. */
+/** Lists the webhooks and API keys that need attention, the most severe first. */
 export async function attention(visit: MemberVisit): Promise<Html> {
   const [webhooks, keys] = await Promise.all([failingWebhooks(visit), failingKeys(visit)]);
   if (webhooks === null && keys === null) return nothing;
@@ -22,13 +22,12 @@ export async function attention(visit: MemberVisit): Promise<Html> {
 /** Returns null for a member who may not see webhooks. */
 async function failingWebhooks(visit: MemberVisit): Promise<Html[] | null> {
   if (!visit.may('org.webhooks.manage')) return null;
-  const { organizationId } = visit.organization;
-  const all = await listWebhooks(visit.console.em, { organizationId, by: visit.by }, noCounts);
+  const all = await listWebhooks(visit.console.em, visit.request, noCounts);
   const failing = all.filter(({ state, failingSince }) => state === 'parked' || failingSince !== null);
   return failing.sort((a, b) => severityOf(a) - severityOf(b)).map((webhook) => webhookLine(visit, webhook));
 }
 
-/** Failing first, then suspended, then paused. */
+/** Orders failing webhooks first, then suspended, then paused. */
 const severityOf = ({ state, parkedReason }: WebhookHead): number =>
   state === 'parked' ? (parkedReason === 'paused' ? 2 : 1) : 0;
 
@@ -49,16 +48,18 @@ function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
 async function failingKeys(visit: MemberVisit): Promise<Html[] | null> {
   if (!visit.may('org.keys.manage')) return null;
   const now = visit.console.now();
-  const keys = await listLiveKeys(visit.console.pool, visit.organization.organizationId, now);
+  const keys = await listLiveKeys(visit.console.pool, visit.organizationId, now);
   return keys
     .filter((key) => key.working.length === 0 || isExpiringSoon(key, now))
     .map((key) => keyLine(visit, key, now));
 }
 
 function keyLine(visit: MemberVisit, key: KeyUsage, now: Date): Html {
-  const isDead = key.working.length === 0;
-  const what = isDead ? html`Its owner has none of its permissions.` : html`Expires ${relativeTime(key.expiresAt)}.`;
-  return html`<li>${icon('keys', isDead ? 'bad' : 'warning')}
+  const isInactive = key.working.length === 0;
+  const what = isInactive
+    ? html`Its owner has none of its permissions.`
+    : html`Expires ${relativeTime(key.expiresAt)}.`;
+  return html`<li>${icon('keys', isInactive ? 'bad' : 'warning')}
     <span class="what">API key <a href="${visit.at(`/keys/${key.id}`)}">${keyName(key)}</a>
       ${statusOf(key, now)} ${what}</span>
     <a href="${visit.at(`/keys/${key.id}/rotate`)}">Rotate…<span

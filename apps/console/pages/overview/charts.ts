@@ -18,8 +18,7 @@ export async function charts(visit: MemberVisit): Promise<Html> {
 async function deliveriesChart(visit: MemberVisit): Promise<Html | null> {
   if (!visit.may('org.webhooks.manage')) return null;
   const { em, now } = visit.console;
-  const request = { organizationId: visit.organization.organizationId, by: visit.by };
-  const buckets = await listOrganizationHealth(em, request, now());
+  const buckets = await listOrganizationHealth(em, visit.request, now());
   const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
   return html`<section aria-labelledby="deliveries"><h2 id="deliveries">Deliveries, last ${hours} hours</h2>
     ${isEmpty ? html`<p class="quiet">No events in this time range.</p>` : healthPlot(buckets, '24h')}</section>`;
@@ -34,7 +33,7 @@ const callSeries: readonly ChartSeries<'succeeded' | 'refused' | 'limited'>[] = 
 async function callsChart(visit: MemberVisit): Promise<Html | null> {
   if (!visit.may('org.keys.manage')) return null;
   const { pool, now } = visit.console;
-  const all = await listCallHours(pool, visit.organization.organizationId, hours, now());
+  const all = await listCallHours(pool, visit.organizationId, hours, now());
   const isEmpty = all.every(({ succeeded, refused, limited }) => succeeded + refused + limited === 0);
   return html`<section aria-labelledby="calls"><h2 id="calls">API calls, last ${hours} hours</h2>
     ${isEmpty ? html`<p class="quiet">No calls in this time range.</p>` : callsPlot(all)}</section>`;
@@ -48,6 +47,6 @@ const callsPlot = (all: readonly CallHour[]): Html =>
     series: callSeries,
     bars: all.map((hour) => ({ ...hour, name: periodName(hour.from, '24h'), label: time(hour.from) })),
     note: all.some(({ isCapped }) => isCapped)
-      ? `Of an hour with ${callLinesCounted.toLocaleString('en')} calls or more, only the newest are counted.`
+      ? `In an hour with more calls, only the newest ${callLinesCounted.toLocaleString('en')} are counted.`
       : null,
   });

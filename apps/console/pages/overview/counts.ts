@@ -15,7 +15,7 @@ export function counts(visit: MemberVisit, overview: Overview): Html {
   const none = html`<p>Your roles don’t include any counts. Ask an owner or administrator for more permissions.</p>`;
   return html`<section aria-labelledby="counts"><h2 id="counts">${visit.organization.organizationName}</h2>
     ${tiles.length === 0 ? none : nothing}
-    <p class="quiet">Organization ID ${copyableId('organization ID', visit.organization.organizationId)}</p>
+    <p class="quiet">Organization ID ${copyableId('organization ID', visit.organizationId)}</p>
     <ul class="tiles">${tiles.map(
       ([label, count, detail, path]) => html`<li><a href="${visit.at(path)}"><span class="tile-label">${label}</span>
         <span class="tile-count">${count.toLocaleString('en')}</span><span class="quiet">${detail}</span></a></li>`,

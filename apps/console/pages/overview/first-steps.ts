@@ -9,14 +9,11 @@ interface Step {
   why: string;
   path: string;
   button: string;
-  /** Another way, beside the button. */
+  /** A link beside the button. */
   other?: Html | null;
 }
 
-/**
- * Draws the steps to a first delivery that this member can take, each with its button, while one of
- * them is open. A step that was done once stays done.
- */
+/** Draws the steps to a first delivery that this member can take, until all are completed once. */
 export function firstSteps(visit: MemberVisit, overview: Overview): Html {
   const steps = [
     ...(visit.may('org.keys.manage') ? keySteps(overview) : []),

@@ -16,7 +16,7 @@ export const routes = [
     async show(visit) {
       const { pool } = visit.console;
       const [overview, ...parts] = await Promise.all([
-        getOverview(pool, visit.organization.organizationId),
+        getOverview(pool, visit.organizationId),
         attention(visit),
         charts(visit),
         recentFailures(visit),

@@ -6,13 +6,12 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { webhookName } from '../webhooks/cells.ts';
 
-const atMost = 5;
+const maxShown = 5;
 
-/** Lists the deliveries that failed last, with the cause; nothing when there is none. */
+/** Lists the deliveries that failed last, each with its cause. */
 export async function recentFailures(visit: MemberVisit): Promise<Html> {
   if (!visit.may('org.webhooks.manage')) return nothing;
-  const request = { organizationId: visit.organization.organizationId, by: visit.by };
-  const failures = await listRecentFailures(visit.console.em, request, atMost);
+  const failures = await listRecentFailures(visit.console.em, visit.request, maxShown);
   if (failures.length === 0) return nothing;
   return html`<section aria-labelledby="failures"><h2 id="failures">Recent failures</h2>
     ${table<RecentFailure>({

@@ -13,8 +13,7 @@ export const deleteRoutes = [
     stepUp: true,
     form: z.object({}),
     async act(visit) {
-      const { organizationId } = visit.organization;
-      await deleteRole(visit.console.em, { organizationId, roleId: visit.params.roleId ?? '', by: visit.by });
+      await deleteRole(visit.console.em, { ...visit.request, roleId: visit.params.roleId ?? '' });
       return redirect(visit.at('/members/roles'), { flash: 'Role deleted.' });
     },
     redraw: rolePage,

@@ -1,10 +1,9 @@
-import { reads } from '#domain/activity/sentences.ts';
-import { operationsOfScope } from '#domain/contract/operations.ts';
 import { isScope, type Permission, permissions, type scopes } from '#domain/contract/scopes.ts';
+import { describeScope } from '../../components/reads.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-const managing: Record<Exclude<Permission, (typeof scopes)[number]>, string> = {
+const managingDescriptions: Record<Exclude<Permission, (typeof scopes)[number]>, string> = {
   'org.keys.manage': 'Create, rotate and revoke API keys',
   'org.webhooks.manage': 'Add and edit webhooks, view and redeliver events',
   'org.members.manage': 'Invite, edit, suspend and remove members, assign and remove roles (requires org.members.read)',
@@ -13,17 +12,16 @@ const managing: Record<Exclude<Permission, (typeof scopes)[number]>, string> = {
   'org.activity.read': 'View and download the activity log',
 };
 
-/** Describes a permission. Scopes read, in the console and through API keys. */
-function meaningOf(permission: Permission): string {
-  if (!isScope(permission)) return managing[permission];
-  return `Read ${operationsOfScope[permission].map((operation) => reads[operation] ?? operation).join(' and ')}`;
+/** Describes a permission. A scope allows reads in the console and through API keys. */
+function describePermission(permission: Permission): string {
+  return isScope(permission) ? `Read ${describeScope(permission)}` : managingDescriptions[permission];
 }
 
 /** Lists a role's permissions with their descriptions. */
 export function permissionList(held: readonly Permission[]): Html {
   if (held.length === 0) return html`<p>No permissions.</p>`;
   return html`<dl class="details">${held.map(
-    (permission) => html`<div><dt><code>${permission}</code></dt><dd>${meaningOf(permission)}.</dd></div>`,
+    (permission) => html`<div><dt><code>${permission}</code></dt><dd>${describePermission(permission)}.</dd></div>`,
   )}</dl>`;
 }
 
@@ -44,7 +42,7 @@ export function permissionChoices(visit: MemberVisit, present: readonly Permissi
       value: permission,
       label: html`<code>${permission}</code>`,
       disabled: !isHeld && !isPresent,
-      hint: `${meaningOf(permission)}.${why}`,
+      hint: `${describePermission(permission)}.${why}`,
     };
   });
 }

@@ -8,16 +8,16 @@ import { returnPath } from '../../web/return-path.ts';
 import { afterPassword } from '../../web/route.ts';
 import { consumeSecondFactor, findAvailableFactors } from '../../web/second-factor.ts';
 import type { PersonVisit } from '../../web/visit.ts';
+import { returnTo } from './sign-in.ts';
 
-const to = z.string().max(2_000).catch('').default('');
-const given = z.string().max(20_000, 'Enter at most 20,000 characters.').default('');
+const factor = z.string().max(20_000, 'Enter at most 20,000 characters.').default('');
 
 /** The second step: passkey, authenticator app or recovery code. */
 export const secondFactorRoutes = [
   afterPassword.view({
     name: 'showSecondFactor',
     path: '/sign-in/second-factor',
-    query: z.object({ to }),
+    query: z.object({ to: returnTo }),
     show: (visit, query) =>
       visit.session.state === 'full' ? redirect('/') : secondFactorPage(visit, freshForm({ to: query.to })),
   }),
@@ -26,28 +26,28 @@ export const secondFactorRoutes = [
     name: 'giveSecondFactor',
     path: '/sign-in/second-factor',
     form: z.object({
-      [factorFields.code]: given,
-      [factorFields.passkey]: given,
-      [factorFields.recoveryCode]: given,
-      to,
+      [factorFields.code]: factor,
+      [factorFields.passkey]: factor,
+      [factorFields.recoveryCode]: factor,
+      to: returnTo,
     }),
     async act(visit, sent) {
-      const taken = await consumeSecondFactor(visit, (field) => sent[field as keyof typeof sent] ?? '');
-      if (taken === null)
+      const passed = await consumeSecondFactor(visit, (field) => sent[field as keyof typeof sent] ?? '');
+      if (passed === null)
         return secondFactorPage(visit, { ...freshForm({ to: sent.to }), problem: 'Use one of these methods.' });
       const next = returnPath(sent.to, visit.console.origin);
-      const browser = taken.browser === null ? null : { token: taken.browser, email: visit.session.email };
-      return redirect(next, { session: { token: taken.token }, browser, flash: flashOf(taken.left) });
+      const browser = passed.browser === null ? null : { token: passed.browser, email: visit.session.email };
+      return redirect(next, { session: { token: passed.token }, browser, flash: recoveryNote(passed.left) });
     },
     redraw: secondFactorPage,
   }),
 ];
 
-function flashOf(left: number | undefined): string | null {
+/** Returns advice after the use of a recovery code, of which `left` remain; null when none was used. */
+function recoveryNote(left: number | undefined): string | null {
   if (left === undefined) return null;
-  return `You used a recovery code; ${
-    left === 1 ? 'one is' : `${left} are`
-  } left. Create new codes and add another second factor under “Your account”.`;
+  const remaining = left === 1 ? 'one is left' : `${left} are left`;
+  return `You used a recovery code; ${remaining}. Create new codes and add another second factor under “Your account”.`;
 }
 
 async function secondFactorPage(visit: PersonVisit, state: FormState): Promise<Page> {

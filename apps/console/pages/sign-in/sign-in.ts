@@ -10,14 +10,15 @@ import { returnPath } from '../../web/return-path.ts';
 import { afterPassword, anyone } from '../../web/route.ts';
 import type { Caller, ConsoleParts, Visit } from '../../web/visit.ts';
 
-const to = z.string().max(2_000).catch('').default('');
+/** The path to continue at after the sign-in. */
+export const returnTo = z.string().max(2_000).catch('').default('');
 
 /** The first step: address and password. */
 export const signInRoutes = [
   anyone.view({
     name: 'showSignIn',
     path: '/sign-in',
-    query: z.object({ to }),
+    query: z.object({ to: returnTo }),
     show: (visit, query) =>
       visit.session?.state === 'full' ? redirect('/') : signInPage(visit, freshForm({ to: query.to })),
   }),
@@ -27,14 +28,14 @@ export const signInRoutes = [
     path: '/sign-in',
     admit: (console, caller, sent) =>
       console.signInLimiter.assertAdmitted(requestOf(console, caller, sent.getAll('email').at(-1) ?? '')),
-    form: z.object({ email: line('your email address', 254), password: typedSecret('your password'), to }),
+    form: z.object({ email: line('your email address', 254), password: typedSecret('your password'), to: returnTo }),
     async act(visit, { email, password, to }) {
       const { em, now, origin, signInLimiter } = visit.console;
       const request = requestOf(visit.console, visit, email);
       const { token } = await signInLimiter.run(request, () =>
         signIn(em, { email, password, visitor: visit.visitor }, now),
       );
-      // A new sign-in ends the session that this browser had.
+      // A new sign-in ends this browser's previous session.
       if (visit.session !== null) await endSession(em, visit.session, visit.session.id, visit.visitor);
       const next = returnPath(to, origin);
       const query = next === '/' ? '' : `?to=${encodeURIComponent(next)}`;
@@ -59,7 +60,7 @@ export const signInRoutes = [
   }),
 ];
 
-/** Returns a sign-in as the limiter judges it. */
+/** Returns what the limiter counts a sign-in by. */
 const requestOf = ({ keys }: ConsoleParts, { visitor, browserCookie }: Caller, email: string) => ({
   email,
   address: visitor.address,

@@ -5,6 +5,7 @@ import { barChart } from '../../components/bar-chart.ts';
 import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
+import { queryString } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { tabs } from '../../components/tabs.ts';
@@ -25,7 +26,7 @@ export const routes = [
     query: z.object({ span: z.enum(spans).catch('24h') }),
     async show(visit, { span }) {
       const { pool, now } = visit.console;
-      const { usage, periods } = await getUsage(pool, visit.organization.organizationId, span, now());
+      const { usage, periods } = await getUsage(pool, visit.organizationId, span, now());
       const ranges = spans.map((one) => ({
         label: usageSpans[one].label,
         href: visit.at(`/usage?span=${one}`),
@@ -44,8 +45,8 @@ export const routes = [
 const noCalls = (visit: MemberVisit): Html =>
   emptyState({
     title: 'No calls in this period',
-    body: 'Calls of your API keys appear here at once.',
-    ...(visit.may('org.keys.manage') ? { action: linkButton(visit.at('/keys'), 'View API keys', 'secondary') } : {}),
+    body: 'Calls of your API keys appear here immediately.',
+    action: visit.may('org.keys.manage') ? linkButton(visit.at('/keys'), 'View API keys', 'secondary') : null,
   });
 
 function callSections(visit: MemberVisit, usage: Usage, periods: readonly string[], span: UsageSpan): Html {
@@ -82,7 +83,7 @@ function callSections(visit: MemberVisit, usage: Usage, periods: readonly string
                 heading: 'IP address',
                 main: true,
                 cell: ({ address }) =>
-                  html`<a href="${visit.at(`/activity?address=${encodeURIComponent(address)}`)}"><code>${address}</code></a>`,
+                  html`<a href="${visit.at(`/activity${queryString({ address })}`)}"><code>${address}</code></a>`,
               },
               { heading: 'Last call', cell: ({ lastAt }) => relativeTime(lastAt) },
               { heading: 'Calls', numeric: true, cell: ({ calls }) => calls.toLocaleString('en') },
@@ -133,14 +134,15 @@ function keyCell(visit: MemberVisit, { keyId, keyLabel, keyHint }: UsageRow): Ht
   return visit.may('org.keys.manage') ? html`<a href="${visit.at(`/keys/${keyId}`)}">${name}</a>` : name;
 }
 
-/** Returns the operation of an action of the log; a request to no read is named by its outcome. */
+/** Returns the operation of an action of the log. Other requests have the name of their outcome. */
 function operationName(action: string): Html {
   const operation = action.replace(/^api\./, '');
   if (Object.hasOwn(reads, operation)) return html`<code>${operation}</code>`;
-  const others: Record<string, string> = {
-    none: 'Unknown endpoint',
-    console: 'Console',
-    rate_limited: 'Rate limit exceeded',
-  };
-  return html`${others[operation] ?? operation}`;
+  return html`${otherRequests[operation] ?? operation}`;
 }
+
+const otherRequests: Record<string, string> = {
+  none: 'Unknown endpoint',
+  console: 'Console',
+  rate_limited: 'Rate limit exceeded',
+};

@@ -6,13 +6,13 @@ import { foreignText } from '../../components/foreign-text.ts';
 import { notice } from '../../components/notice.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
-import { nameOf } from './find-webhook.ts';
+import { webhookTitle } from './find-webhook.ts';
 
-/** Returns a webhook's name as HTML. Text that the receiver's owner typed is isolated. */
+/** Returns a webhook's name as HTML. Its description, which a member typed, is isolated. */
 export const webhookName = (webhook: Pick<WebhookSummary, 'description' | 'url'>): Html =>
-  webhook.description.trim() === '' ? html`${nameOf(webhook)}` : foreignText(nameOf(webhook));
+  webhook.description.trim() === '' ? html`${webhookTitle(webhook)}` : foreignText(webhookTitle(webhook));
 
-/** Returns event types as chips, each spelled as in an event. */
+/** Returns event types as chips. */
 export const typeList = (types: readonly string[]): Html => chips(types, 4);
 
 /** Returns the deliveries of 24 hours in words: `12 of 15 delivered, 2 pending, 1 failed`. */
@@ -30,6 +30,17 @@ export function describeDay(day: HealthCounts): Html {
 export const formatOpenCount = (count: number): string =>
   count >= openCountedTo ? `${openCountedTo.toLocaleString('en')} or more` : count.toLocaleString('en');
 
+/** Returns the same with its noun: `1 held delivery`, `12 held deliveries`. */
+export const countDeliveries = (count: number, adjective: string): string =>
+  `${formatOpenCount(count)} ${adjective} ${count === 1 ? 'delivery' : 'deliveries'}`;
+
+const signatureKinds = {
+  verified: 'good',
+  accepts_bad_signatures: 'bad',
+  refuses_good_signatures: 'bad',
+  no_answer: 'warning',
+} as const;
+
 /** Returns the result of the last signature check. */
 export function signatureNotice({
   signatureResult: result,
@@ -40,13 +51,7 @@ export function signatureNotice({
 }): Html {
   if (result === null)
     return notice('info', 'Not checked yet. Check that the receiver verifies signatures with this URL and secret.');
-  const kinds = {
-    verified: 'good',
-    accepts_bad_signatures: 'bad',
-    refuses_good_signatures: 'bad',
-    no_answer: 'warning',
-  } as const;
   // Not a `notice`: screen readers would announce an old result as an alert on each visit.
-  return html`<div class="notice notice-${kinds[result]}"><p>${signatureResultSentences[result]}
+  return html`<div class="notice notice-${signatureKinds[result]}"><p>${signatureResultSentences[result]}
     Checked ${relativeTime(signatureCheckedAt)}.</p></div>`;
 }

@@ -10,7 +10,7 @@ import { webhookStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
-import { type FormState, freshForm } from '../../web/form.ts';
+import type { FormState } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -21,59 +21,48 @@ import { howToVerify } from './verify-snippets.ts';
 const breadcrumbs = (visit: MemberVisit) => [['Webhooks', visit.at('/webhooks')]] as const;
 
 /** Creates a webhook and shows its first signing secret once. */
-export const createRoutes = [
-  member.view({
-    name: 'showNewWebhook',
-    path: '/webhooks/new',
-    permission: 'org.webhooks.manage',
-    show: (visit) => newWebhookPage(visit, freshForm()),
-  }),
-
-  member.action({
-    name: 'createWebhook',
-    path: '/webhooks/new',
-    permission: 'org.webhooks.manage',
-    stepUp: true,
-    once: true,
-    form: webhookForm,
-    async act(visit, fields) {
-      const { em, webhookAllow: allow, factors } = visit.console;
-      const { sealingKeys } = factors;
-      const { organizationId } = visit.organization;
-      const created = await createWebhook(em, { organizationId, by: visit.by, ...fields }, { allow, sealingKeys });
-      return page({
-        title: 'Webhook added',
-        breadcrumbs: breadcrumbs(visit),
-        body: html`
-          ${shownOnce({
-            label: 'Signing secret',
-            value: created.secret,
-            advice:
-              'Store it with your system’s other secrets. Your system uses it to verify that an event came ' +
-              'from this service.',
-          })}
-          ${howToVerify()}
-          <p class="actions">${linkButton(visit.at(`/webhooks/${created.id}/test`), 'Send test event')}
-            <a href="${visit.at(`/webhooks/${created.id}`)}">View webhook</a></p>`,
-      });
-    },
-    redraw: newWebhookPage,
-  }),
-];
+export const createRoutes = member.formPage({
+  pageName: 'showNewWebhook',
+  name: 'createWebhook',
+  path: '/webhooks/new',
+  permission: 'org.webhooks.manage',
+  stepUp: true,
+  once: true,
+  form: webhookForm,
+  async act(visit, fields) {
+    const { em, webhookAllow: allow, factors } = visit.console;
+    const { sealingKeys } = factors;
+    const created = await createWebhook(em, { ...visit.request, ...fields }, { allow, sealingKeys });
+    return page({
+      title: 'Webhook added',
+      breadcrumbs: breadcrumbs(visit),
+      body: html`
+        ${shownOnce({
+          label: 'Signing secret',
+          value: created.secret,
+          advice:
+            'Store it with your system’s other secrets. Your system uses it to verify that an event came ' +
+            'from this service.',
+        })}
+        ${howToVerify()}
+        <p class="actions">${linkButton(visit.at(`/webhooks/${created.id}/test`), 'Send test event')}
+          <a href="${visit.at(`/webhooks/${created.id}`)}">View webhook</a></p>`,
+    });
+  },
+  draw: newWebhookPage,
+});
 
 async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em, now } = visit.console;
-  const { organizationId } = visit.organization;
-  const webhooks = await listWebhooks(em, { organizationId, by: visit.by }, pageCounts(now()));
+  const webhooks = await listWebhooks(em, visit.request, pageCounts(now()));
   if (webhooks.length >= webhooksPerOrganization) return fullPage(visit, webhooks);
   return page({
     title: 'Add webhook',
     breadcrumbs: breadcrumbs(visit),
     body: form(visit, {
-      action: visit.at('/webhooks/new'),
       state,
       button: 'Add webhook',
-      secondary: html`<a href="${visit.at('/webhooks')}">Cancel</a>`,
+      cancel: visit.at('/webhooks'),
       fields: drawWebhookFields(visit, state),
     }),
   });

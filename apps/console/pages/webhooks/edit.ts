@@ -3,37 +3,33 @@ import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm } from '../../web/form.ts';
+import type { FormState } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { drawWebhookFields, webhookForm } from './fields.ts';
-import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
+import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
 
 /** Changes a webhook's URL, event types and description. */
-export const editRoutes = [
-  member.view({
-    name: 'showEditWebhook',
-    path: '/webhooks/:webhookId/edit',
-    permission: 'org.webhooks.manage',
-    show: (visit) => editPage(visit, null),
-  }),
-
-  member.action({
-    name: 'editWebhook',
-    path: '/webhooks/:webhookId/edit',
-    permission: 'org.webhooks.manage',
-    stepUp: true,
-    form: webhookForm,
-    async act(visit, fields) {
-      const change = changeOf(await getHead(visit), fields);
-      if (Object.keys(change).length === 0) return redirect(of(visit), { flash: 'No changes to save.' });
-      await changeWebhook(visit.console.em, { ...webhookRequest(visit), ...change }, visit.console.webhookAllow);
-      return redirect(of(visit), { flash: 'Webhook updated.' });
-    },
-    redraw: editPage,
-  }),
-];
+export const editRoutes = member.formPage({
+  pageName: 'showEditWebhook',
+  name: 'editWebhook',
+  path: '/webhooks/:webhookId/edit',
+  permission: 'org.webhooks.manage',
+  stepUp: true,
+  async values(_query, visit) {
+    const { url, eventTypes, description } = await getWebhookHead(visit);
+    return { url, eventTypes, description };
+  },
+  form: webhookForm,
+  async act(visit, fields) {
+    const change = changeOf(await getWebhookHead(visit), fields);
+    if (Object.keys(change).length === 0) return redirect(webhookPath(visit), { flash: 'No changes to save.' });
+    await changeWebhook(visit.console.em, { ...webhookRequest(visit), ...change }, visit.console.webhookAllow);
+    return redirect(webhookPath(visit), { flash: 'Webhook updated.' });
+  },
+  draw: editPage,
+});
 
 type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description'>;
 
@@ -48,22 +44,19 @@ function changeOf(before: Fields, { url, eventTypes, description }: Fields): Par
   };
 }
 
-async function editPage(visit: MemberVisit, state: FormState | null): Promise<Page> {
-  const webhook = await getHead(visit);
-  const { url, eventTypes, description } = webhook;
-  const drawn = state ?? freshForm({ url, eventTypes, description });
+async function editPage(visit: MemberVisit, state: FormState): Promise<Page> {
+  const webhook = await getWebhookHead(visit);
   return page({
     title: 'Edit webhook',
-    breadcrumbs: breadcrumbsOf(visit, webhook),
+    breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       ${webhook.state === 'deleted' ? notice('bad', 'This webhook is deleted. You can’t change it.') : nothing}
       <p>A new URL applies from the next attempt, including for earlier events. New event types apply to new events.</p>
       ${form(visit, {
-        action: of(visit, '/edit'),
-        state: drawn,
+        state,
         button: 'Save changes',
-        secondary: html`<a href="${of(visit)}">Cancel</a>`,
-        fields: drawWebhookFields(visit, drawn),
+        cancel: webhookPath(visit),
+        fields: drawWebhookFields(visit, state),
       })}`,
   });
 }

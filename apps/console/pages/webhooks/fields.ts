@@ -7,12 +7,12 @@ import { choices, type FormState, line, optionalLine } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** The form's fields. The domain validates each again and says what is wrong with a URL. */
-export const webhookFields = {
+/** Validates the form of a webhook. The domain validates each field again, and the URL's address. */
+export const webhookForm = z.object({
   url: line('a URL', 4_000),
   eventTypes: choices(eventTypes as [EventType, ...EventType[]]).min(1, 'Choose at least one event type.'),
   description: optionalLine(descriptionMaxCharacters),
-};
+});
 
 /** Draws the fields of a webhook, with the meaning and an example of each event type. */
 export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
@@ -61,12 +61,8 @@ const urlHint = ({ console: { webhookAllow } }: MemberVisit): string =>
 /** Returns an example of a request body, indented. */
 export function exampleOf({ organization, console }: MemberVisit, type: EventType): Html {
   const { body } = buildTestEvent(type, organization.organizationId, console.now());
-  return html`<pre class="example" tabindex="0" role="region" aria-label="Example of ${type}"><code>${JSON.stringify(
-    JSON.parse(body),
-    null,
-    2,
-  )}</code></pre>`;
+  const indented = JSON.stringify(JSON.parse(body), null, 2);
+  return html`<pre class="example" tabindex="0" role="region" aria-label="Example of ${type}"><code>${
+    indented
+  }</code></pre>`;
 }
-
-/** Validates the form of a webhook. */
-export const webhookForm = z.object(webhookFields);

@@ -14,10 +14,10 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { deliveriesTable, refreshSeconds, shownOf } from '../deliveries/cells.ts';
 import { describeDay, formatOpenCount, typeList } from './cells.ts';
-import { canChange, of, webhookRequest } from './find-webhook.ts';
+import { canChange, webhookPath, webhookRequest } from './find-webhook.ts';
 
 /** How many deliveries, and how many test events, are shown. */
-const latest = 5;
+const maxShown = 5;
 
 /** Draws the first tab of a webhook: its chart, its latest deliveries and its latest test events. */
 export async function healthTab(visit: MemberVisit, webhook: WebhookSummary, span: HealthSpan): Promise<Html> {
@@ -42,7 +42,8 @@ async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
   const isEmpty = buckets.every((bucket) => totalOf(bucket) === 0);
   const link = (to: HealthSpan) => {
     const mark = to === span ? html` aria-current="true"` : nothing;
-    return html`<a href="${of(visit)}${to === '24h' ? '' : `?health=${to}`}"${mark}>${healthSpans[to].label}</a> `;
+    const href = webhookPath(visit, to === '24h' ? '' : `?health=${to}`);
+    return html`<a href="${href}"${mark}>${healthSpans[to].label}</a> `;
   };
   return html`<section aria-labelledby="health"><h2 id="health">Health</h2>
     <nav class="spans" aria-label="Time range">${healthRanges.map(link)}</nav>
@@ -53,19 +54,19 @@ async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
 /** The ranges of the chart, the shortest first. */
 export const healthRanges = Object.keys(healthSpans) as [HealthSpan, ...HealthSpan[]];
 
-/** Says that deleted deliveries are missing from a range that is longer than they are kept. */
+/** States that a range longer than the retention period lacks deleted deliveries. */
 async function retentionNote({ console }: MemberVisit, span: HealthSpan): Promise<Html> {
   const { count, lengthMs } = healthSpans[span];
   const { rows } = await console.pool.query<{ days: number | null }>(deliveryRetentionSql);
   const days = rows[0]?.days ?? null;
   if (days === null || count * lengthMs <= days * 86_400_000) return nothing;
-  const sentences = `Deliveries are deleted ${days} days after they finish. Older bars don’t include them.`;
-  return html`<p class="quiet">${sentences}</p>`;
+  const text = `Deliveries are deleted ${days} days after they finish. Older bars don’t include them.`;
+  return html`<p class="quiet">${text}</p>`;
 }
 
 async function listLatest(visit: MemberVisit): Promise<ListedDelivery[]> {
   const all = { state: null, type: null, eventId: null, from: null, to: null };
-  const page = { before: null, atMost: latest };
+  const page = { before: null, atMost: maxShown };
   return (await searchDeliveries(visit.console.em, webhookRequest(visit), all, page)).deliveries;
 }
 
@@ -85,13 +86,14 @@ async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Pr
           ? html`<p>No deliveries yet. New events appear here within seconds.</p>`
           : deliveriesTable(visit, deliveries),
     })}
-    <p class="actions"><a href="${of(visit, '/deliveries')}">View all deliveries</a>
-      ${canChange(webhook) ? html`<a href="${of(visit, '/redeliver')}">Redeliver…</a>` : nothing}</p></section>`;
+    <p class="actions"><a href="${webhookPath(visit, '/deliveries')}">View all deliveries</a>
+      ${canChange(webhook) ? html`<a href="${webhookPath(visit, '/redeliver')}">Redeliver…</a>` : nothing}
+    </p></section>`;
 }
 
 /** Draws the latest test events, which are not among the deliveries. */
 async function latestTests(visit: MemberVisit): Promise<Html> {
-  const tests = await listTestOutcomes(visit.console.em, webhookRequest(visit), latest);
+  const tests = await listTestOutcomes(visit.console.em, webhookRequest(visit), maxShown);
   if (tests.length === 0) return nothing;
   return html`<section aria-labelledby="tests"><h2 id="tests">Latest test events</h2>
     ${table<(typeof tests)[number]>({

@@ -22,8 +22,7 @@ export const listRoutes = [
     permission: 'org.webhooks.manage',
     async show(visit) {
       const { em, now } = visit.console;
-      const { organizationId } = visit.organization;
-      const webhooks = await listWebhooks(em, { organizationId, by: visit.by }, pageCounts(now()));
+      const webhooks = await listWebhooks(em, visit.request, pageCounts(now()));
       const add = linkButton(visit.at('/webhooks/new'), 'Add webhook');
       if (webhooks.length === 0)
         return page({

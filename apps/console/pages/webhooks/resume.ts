@@ -9,44 +9,35 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { WorkflowsAway } from '../../workflows.ts';
-import { formatOpenCount } from './cells.ts';
-import { breadcrumbsOf, getWebhook, nameOf, of, webhookRequest } from './find-webhook.ts';
+import { countDeliveries } from './cells.ts';
+import { getWebhook, webhookBreadcrumbs, webhookPath, webhookRequest, webhookTitle } from './find-webhook.ts';
 import { temporalNotice } from './temporal.ts';
 import { sendTest } from './test-event.ts';
 import { testResultDetails } from './test-result.ts';
 
 /** Resumes a webhook: sends a test event and, once the receiver accepts it, the held deliveries. */
-export const resumeRoutes = [
-  member.view({
-    name: 'showResumeWebhook',
-    path: '/webhooks/:webhookId/resume',
-    permission: 'org.webhooks.manage',
-    show: (visit) => resumePage(visit, freshForm(), null),
-  }),
+export const resumeRoutes = member.formPage({
+  pageName: 'showResumeWebhook',
+  name: 'resumeWebhook',
+  path: '/webhooks/:webhookId/resume',
+  permission: 'org.webhooks.manage',
+  stepUp: true,
+  once: true,
+  form: z.object({ withoutProbe: checkbox }),
+  async act(visit, { withoutProbe }) {
+    if (!withoutProbe) {
+      const probe = await sendTest(visit, null).catch(rethrowWithAdvice);
+      if (!probe.delivered) return resumePage(visit, freshForm(), probe);
+    }
+    const { deliveries } = await resumeWebhook(visit.console.em, webhookRequest(visit));
+    const accepted = withoutProbe ? '' : 'The receiver accepted the test event. ';
+    const sent = deliveries === 0 ? '' : ` ${heldDeliveriesAre(deliveries)} being sent.`;
+    return redirect(webhookPath(visit), { flash: `${accepted}Webhook resumed.${sent}` });
+  },
+  draw: (visit, state) => resumePage(visit, state, null),
+});
 
-  member.action({
-    name: 'resumeWebhook',
-    path: '/webhooks/:webhookId/resume',
-    permission: 'org.webhooks.manage',
-    stepUp: true,
-    once: true,
-    form: z.object({ withoutProbe: checkbox }),
-    async act(visit, { withoutProbe }) {
-      if (!withoutProbe) {
-        const probe = await sendTest(visit, null).catch(rethrowWithAdvice);
-        if (!probe.delivered) return resumePage(visit, freshForm(), probe);
-      }
-      const { deliveries } = await resumeWebhook(visit.console.em, webhookRequest(visit));
-      const moved =
-        deliveries === 0
-          ? ''
-          : ` ${formatOpenCount(deliveries)} held ${deliveries === 1 ? 'delivery is' : 'deliveries are'} being sent.`;
-      const how = withoutProbe ? 'Webhook resumed.' : 'The receiver accepted the test event. Webhook resumed.';
-      return redirect(of(visit), { flash: `${how}${moved}` });
-    },
-    redraw: (visit, state) => resumePage(visit, state, null),
-  }),
-];
+const heldDeliveriesAre = (count: number): string => `${countDeliveries(count, 'held')} ${count === 1 ? 'is' : 'are'}`;
 
 /** Throws the error again, with advice on how to resume without a test event. */
 function rethrowWithAdvice(error: unknown): never {
@@ -59,11 +50,11 @@ function rethrowWithAdvice(error: unknown): never {
 async function resumePage(visit: MemberVisit, state: FormState, probe: TestResult | null): Promise<Page> {
   const webhook = await getWebhook(visit);
   const isHeld = webhook.state === 'parked';
-  const name = nameOf(webhook);
+  const name = webhookTitle(webhook);
   return page({
     title: isHeld ? `Resume webhook ${name}?` : 'Webhook not paused',
     status: probe === null ? 200 : 422,
-    breadcrumbs: breadcrumbsOf(visit, webhook),
+    breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
       ${probe === null ? nothing : probeSection(probe)}
@@ -71,10 +62,9 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
         isHeld
           ? html`<p>A test event is sent first. If the receiver accepts it, ${consequence(webhook.parked)}</p>
             ${form(visit, {
-              action: of(visit, '/resume'),
               state,
               button: `Resume webhook ${name}`,
-              secondary: html`<a href="${of(visit)}">Cancel</a>`,
+              cancel: webhookPath(visit),
               fields: checkboxField(state, {
                 name: 'withoutProbe',
                 label: 'Skip the test event',
@@ -82,7 +72,7 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
               }),
             })}`
           : html`<p>This webhook is ${webhook.state === 'active' ? 'already active' : 'deleted'}.
-              <a href="${of(visit)}">View webhook</a></p>`
+              <a href="${webhookPath(visit)}">View webhook</a></p>`
       }`,
   });
 }
@@ -94,5 +84,4 @@ const probeSection = (probe: TestResult): Html => html`<section class="result" a
 const consequence = (held: number): string =>
   held === 0
     ? 'the webhook becomes active. No deliveries are held.'
-    : `${formatOpenCount(held)} held ${held === 1 ? 'delivery is' : 'deliveries are'} sent: one at a time at first, ` +
-      'then twice as many after each success, up to ten.';
+    : `${heldDeliveriesAre(held)} sent: one at a time at first, then twice as many after each success, up to ten.`;

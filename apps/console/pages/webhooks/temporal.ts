@@ -14,9 +14,16 @@ export function temporalNotice({ console }: MemberVisit): Html {
 }
 
 /**
- * Throws WorkflowsAway when this console has no Temporal. Called before an action that only a worker
- * can do, so that the activity log never records it as done.
+ * Requires Temporal before an action that only a worker can do, so that the activity log never
+ * records the action when it is impossible.
+ *
+ * @throws WorkflowsAway when this console has no Temporal.
  */
 export function requireTemporal({ console }: MemberVisit): void {
   if (!console.workflows.isConfigured) throw new WorkflowsAway(awaySentences.notConfigured);
+}
+
+/** Ignores that a workflow could not be notified, because it reads the change before its next step. */
+export function ignoreAway(error: unknown): void {
+  if (!(error instanceof WorkflowsAway)) throw error;
 }

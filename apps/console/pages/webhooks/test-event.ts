@@ -11,32 +11,21 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { exampleOf } from './fields.ts';
-import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
+import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
 import { requireTemporal, temporalNotice } from './temporal.ts';
 import { testResultDetails } from './test-result.ts';
 
 /** Sends a test event and shows the receiver's response. */
-export const testRoutes = [
-  member.view({
-    name: 'showTestWebhook',
-    path: '/webhooks/:webhookId/test',
-    permission: 'org.webhooks.manage',
-    show: (visit) => testPage(visit, freshForm(), null),
-  }),
-
-  member.action({
-    name: 'testWebhook',
-    path: '/webhooks/:webhookId/test',
-    permission: 'org.webhooks.manage',
-    once: true,
-    form: z.object({ type: z.enum(eventTypes as [EventType, ...EventType[]], { error: 'Choose an event type.' }) }),
-    async act(visit, { type }) {
-      const result = await sendTest(visit, type);
-      return testPage(visit, freshForm({ type }), result);
-    },
-    redraw: (visit, state) => testPage(visit, state, null),
-  }),
-];
+export const testRoutes = member.formPage({
+  pageName: 'showTestWebhook',
+  name: 'testWebhook',
+  path: '/webhooks/:webhookId/test',
+  permission: 'org.webhooks.manage',
+  once: true,
+  form: z.object({ type: z.enum(eventTypes as [EventType, ...EventType[]], { error: 'Choose an event type.' }) }),
+  act: async (visit, { type }) => testPage(visit, freshForm({ type }), await sendTest(visit, type)),
+  draw: (visit, state) => testPage(visit, state, null),
+});
 
 /**
  * Sends a signed test event through a worker, waits for the result and records it in the activity
@@ -60,23 +49,22 @@ export async function sendTest(visit: MemberVisit, type: EventType | null): Prom
 }
 
 async function testPage(visit: MemberVisit, state: FormState, result: TestResult | null): Promise<Page> {
-  const webhook = await getHead(visit);
+  const webhook = await getWebhookHead(visit);
   const types = eventTypes.filter((type) => webhook.eventTypes.includes(type));
   const drawn = textOf(state, 'type') === '' ? { ...state, values: { type: types[0] ?? '' } } : state;
   return page({
     title: 'Send test event',
-    breadcrumbs: breadcrumbsOf(visit, webhook),
+    breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
       ${result === null ? nothing : resultOf(visit, result, types.includes('seat.given'))}
       <p>A test event is signed and sent once to <bdi class="url">${webhook.url}</bdi>. It contains
         <code>"test": true</code> and placeholder IDs. The result appears here and on
-        <a href="${of(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
+        <a href="${webhookPath(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
       ${form(visit, {
-        action: of(visit, '/test'),
         state: drawn,
         button: result === null ? 'Send test event' : 'Send another test event',
-        secondary: html`<a href="${of(visit)}">View webhook</a>`,
+        secondary: html`<a href="${webhookPath(visit)}">View webhook</a>`,
         fields: html`${choiceField(drawn, {
           name: 'type',
           label: 'Event type',
@@ -90,17 +78,13 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
   });
 }
 
-const resultOf = (visit: MemberVisit, result: TestResult, hasSeatEvents: boolean): Html =>
-  html`<section class="result" aria-labelledby="result" role="status"><h2 id="result">${
-    result.delivered ? 'Test event delivered' : 'Test event failed'
-  }</h2>
-    ${testResultDetails(result)}
-    ${
-      result.delivered
-        ? html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification', 'secondary')}${
-            hasSeatEvents && visit.may('org.seats.manage')
-              ? html`<a href="${visit.at('/clients/seats/assign')}">Assign a seat to send a real event</a>`
-              : nothing
-          }</p>`
-        : nothing
-    }</section>`;
+function resultOf(visit: MemberVisit, result: TestResult, hasSeatEvents: boolean): Html {
+  const { delivered } = result;
+  const verify = linkButton(webhookPath(visit, '/verify'), 'Check signature verification', 'secondary');
+  const assign = html`<a href="${visit.at('/clients/seats/assign')}">Assign a seat to send a real event</a>`;
+  const next = html`<p class="actions">${verify}
+    ${hasSeatEvents && visit.may('org.seats.manage') ? assign : nothing}</p>`;
+  return html`<section class="result" aria-labelledby="result" role="status">
+    <h2 id="result">${delivered ? 'Test event delivered' : 'Test event failed'}</h2>
+    ${testResultDetails(result)}${delivered ? next : nothing}</section>`;
+}

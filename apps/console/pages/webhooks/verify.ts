@@ -11,55 +11,46 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { signatureNotice } from './cells.ts';
-import { breadcrumbsOf, getHead, of, webhookRequest } from './find-webhook.ts';
+import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
 import { requireTemporal, temporalNotice } from './temporal.ts';
 import { testResultDetails } from './test-result.ts';
 import { howToVerify } from './verify-snippets.ts';
 
 /** Checks that a receiver verifies signatures, with a correctly and a wrongly signed test event. */
-export const verifyRoutes = [
-  member.view({
-    name: 'showVerifyWebhook',
-    path: '/webhooks/:webhookId/verify',
-    permission: 'org.webhooks.manage',
-    show: (visit) => verifyPage(visit, freshForm(), null),
-  }),
-
-  member.action({
-    name: 'verifyWebhook',
-    path: '/webhooks/:webhookId/verify',
-    permission: 'org.webhooks.manage',
-    once: true,
-    form: z.object({}),
-    async act(visit) {
-      requireTemporal(visit);
-      const { em, workflows } = visit.console;
-      const request = webhookRequest(visit);
-      const eventType = await requestSignatureCheck(em, request);
-      const { organizationId, webhookId } = request;
-      const check = await workflows.checkSignatures({ organizationId, webhookId, eventType });
-      if (check === null) throw webhookDeleted();
-      return verifyPage(visit, freshForm(), check);
-    },
-    redraw: (visit, state) => verifyPage(visit, state, null),
-  }),
-];
+export const verifyRoutes = member.formPage({
+  pageName: 'showVerifyWebhook',
+  name: 'verifyWebhook',
+  path: '/webhooks/:webhookId/verify',
+  permission: 'org.webhooks.manage',
+  once: true,
+  form: z.object({}),
+  async act(visit) {
+    requireTemporal(visit);
+    const { em, workflows } = visit.console;
+    const request = webhookRequest(visit);
+    const eventType = await requestSignatureCheck(em, request);
+    const { organizationId, webhookId } = request;
+    const check = await workflows.checkSignatures({ organizationId, webhookId, eventType });
+    if (check === null) throw webhookDeleted();
+    return verifyPage(visit, freshForm(), check);
+  },
+  draw: (visit, state) => verifyPage(visit, state, null),
+});
 
 async function verifyPage(visit: MemberVisit, state: FormState, check: SignatureCheck | null): Promise<Page> {
-  const webhook = await getHead(visit);
+  const webhook = await getWebhookHead(visit);
   return page({
     title: 'Check signature verification',
-    breadcrumbs: breadcrumbsOf(visit, webhook),
+    breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
       ${check === null ? signatureNotice(webhook) : resultOf(check)}
       <p>Two test events are sent to <bdi class="url">${webhook.url}</bdi>. The receiver must accept the correctly
         signed event with a 2xx status and reject the wrongly signed event with a 4xx status, such as 400.</p>
       ${form(visit, {
-        action: of(visit, '/verify'),
         state,
         button: check === null ? 'Check signatures' : 'Check again',
-        secondary: html`<a href="${of(visit)}">View webhook</a>`,
+        secondary: html`<a href="${webhookPath(visit)}">View webhook</a>`,
       })}
       ${check !== null && check.result !== 'verified' ? howToVerify() : nothing}`,
   });
@@ -79,20 +70,15 @@ function resultOf(check: SignatureCheck): Html {
     ${check.unrecorded === null ? nothing : notice('warning', unrecorded[check.unrecorded])}
     <div class="two">
       <section aria-labelledby="good"><h3 id="good">Correct signature</h3>${testResultDetails(good)}</section>
-      <section aria-labelledby="bad"><h3 id="bad">Wrong signature</h3>${
-        bad === null
-          ? html`<p>Not sent, because the
-        correctly signed event was not accepted.</p>`
-          : badResultDetails(bad)
-      }</section>
+      <section aria-labelledby="bad"><h3 id="bad">Wrong signature</h3>${badResultDetails(bad)}</section>
     </div></section>`;
 }
 
-/** Returns the result of the wrongly signed event, which should be rejected. */
-const badResultDetails = (bad: NonNullable<SignatureCheck['bad']>): Html =>
-  bad.delivered
-    ? html`<p><strong class="problem">Accepted with ${bad.status ?? 'no status'}.</strong> The receiver must reject a
-      wrong signature.</p>`
-    : !isRefusal(bad.status)
-      ? testResultDetails(bad)
-      : html`<p>Rejected with ${bad.status}, as expected.</p>`;
+/** Returns the result of the wrongly signed event, which should be rejected; null: it was not sent. */
+function badResultDetails(bad: SignatureCheck['bad']): Html {
+  if (bad === null) return html`<p>Not sent, because the correctly signed event was not accepted.</p>`;
+  if (bad.delivered)
+    return html`<p><strong class="problem">Accepted with ${bad.status ?? 'no status'}.</strong> The receiver must reject
+      a wrong signature.</p>`;
+  return isRefusal(bad.status) ? html`<p>Rejected with ${bad.status}, as expected.</p>` : testResultDetails(bad);
+}

@@ -1,7 +1,7 @@
 import { type Tab, tabs } from '../../components/tabs.ts';
 import type { Html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { of } from './find-webhook.ts';
+import { webhookPath } from './find-webhook.ts';
 
 const pages = [
   { key: 'health', label: 'Health', path: '' },
@@ -16,5 +16,5 @@ type WebhookTab = (typeof pages)[number]['key'];
 export const webhookTabs = (visit: MemberVisit, here: WebhookTab): Html =>
   tabs(
     'Webhook',
-    pages.map(({ key, label, path }): Tab => ({ label, href: of(visit, path), isHere: key === here })),
+    pages.map(({ key, label, path }): Tab => ({ label, href: webhookPath(visit, path), isHere: key === here })),
   );

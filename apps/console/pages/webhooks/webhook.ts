@@ -12,7 +12,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { signatureNotice, typeList } from './cells.ts';
-import { canChange, getWebhook, nameOf, of } from './find-webhook.ts';
+import { canChange, getWebhook, webhookPath, webhookTitle } from './find-webhook.ts';
 import { healthRanges, healthTab, watchLatest } from './health-tab.ts';
 import { secretsTable } from './secrets.ts';
 import { temporalNotice } from './temporal.ts';
@@ -39,7 +39,7 @@ export const webhookRoutes = [
         settings: () => settings(visit, webhook),
       };
       return page({
-        title: nameOf(webhook),
+        title: webhookTitle(webhook),
         breadcrumbs: [['Webhooks', visit.at('/webhooks')]],
         badge: webhookStatus(webhook),
         actions: canChange(webhook) ? actions(visit, webhook) : null,
@@ -54,7 +54,7 @@ export const webhookRoutes = [
   }),
 ];
 
-/** Says which cluster object manages the webhook, and that it is read-only here. */
+/** States which Kubernetes object manages the webhook, and that it is read-only here. */
 function managerNotice({ managedBy }: WebhookSummary): Html {
   if (managedBy === null) return nothing;
   return standing(
@@ -65,7 +65,7 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
 
 function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
   const { state, parkedReason, failingSince, ramp } = webhook;
-  const resume = canChange(webhook) ? html`<a href="${of(visit, '/resume')}">Resume webhook</a>` : nothing;
+  const resume = canChange(webhook) ? html`<a href="${webhookPath(visit, '/resume')}">Resume webhook</a>` : nothing;
   if (state === 'deleted') return standing('info', 'This webhook is deleted. Its delivery history is kept.');
   if (parkedReason === 'paused')
     return standing('warning', html`Paused. New events are held until you resume. ${resume}`);
@@ -80,27 +80,22 @@ function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
       'bad',
       html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}). Open a delivery to see
         the cause and how to fix it. Events are sent one at a time until the receiver accepts one. If it accepts none
-        for
-        days, the webhook is suspended.`,
+        for days, the webhook is suspended.`,
     );
-  return ramp === null
-    ? nothing
-    : standing(
-        'info',
-        `Resuming. Sending ${
-          ramp === 1 ? 'one delivery' : `${ramp} deliveries`
-        } at a time, and twice as many after each success.`,
-      );
+  if (ramp === null) return nothing;
+  const atOnce = ramp === 1 ? 'one delivery' : `${ramp} deliveries`;
+  return standing('info', `Resuming. Sending ${atOnce} at a time, and twice as many after each success.`);
 }
 
 /** Warns of a receiver that failed its last signature check. */
 const signatureWarning = (webhook: Webhook): Html =>
   webhook.signatureResult === null || webhook.signatureResult === 'verified' ? nothing : signatureNotice(webhook);
 
-const actions = (visit: MemberVisit, { state }: WebhookSummary): Html => html`
-  ${state === 'parked' ? linkButton(of(visit, '/resume'), 'Resume…', 'secondary') : nothing}
-  ${state === 'parked' ? nothing : linkButton(of(visit, '/pause'), 'Pause…', 'secondary')}
-  ${linkButton(of(visit, '/test'), 'Send test event')}`;
+function actions(visit: MemberVisit, { state }: WebhookSummary): Html {
+  const [path, label] = state === 'parked' ? ['/resume', 'Resume…'] : ['/pause', 'Pause…'];
+  return html`${linkButton(webhookPath(visit, path), label, 'secondary')}
+    ${linkButton(webhookPath(visit, '/test'), 'Send test event')}`;
+}
 
 const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
   ${detailList([
@@ -112,15 +107,15 @@ const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
   ])}
   ${
     canChange(webhook)
-      ? html`<p class="actions">${linkButton(of(visit, '/edit'), 'Edit webhook')}
-          ${linkButton(of(visit, '/delete'), 'Delete webhook…', 'secondary')}</p>`
+      ? html`<p class="actions">${linkButton(webhookPath(visit, '/edit'), 'Edit webhook')}
+          ${linkButton(webhookPath(visit, '/delete'), 'Delete webhook…', 'secondary')}</p>`
       : nothing
   }`;
 
 function signatures(visit: MemberVisit, webhook: Webhook): Html {
   if (webhook.state === 'deleted') return html`<p>The signing secrets were deleted with the webhook.</p>`;
-  const change = html`<p class="actions">${linkButton(of(visit, '/verify'), 'Check signature verification')}
-    ${linkButton(of(visit, '/rotate'), 'Rotate secret…', 'secondary')}</p>`;
+  const change = html`<p class="actions">${linkButton(webhookPath(visit, '/verify'), 'Check signature verification')}
+    ${linkButton(webhookPath(visit, '/rotate'), 'Rotate secret…', 'secondary')}</p>`;
   return html`${signatureNotice(webhook)}
     ${secretsTable(webhook.secrets, visit.console.now())}
     ${canChange(webhook) ? change : nothing}`;

@@ -3,7 +3,7 @@ import type { RoleRow } from '#domain/organization/list-roles.ts';
 import { displayName } from '../../components/display-name.ts';
 import { type Child, type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { roleMeaning } from '../roles/meaning.ts';
+import { describeRole } from '../roles/describe-role.ts';
 
 /**
  * Returns whether the visitor is an owner. Only owners can change owners, although administrators
@@ -34,8 +34,7 @@ export function roleChoices(
 }
 
 function hintOf(role: RoleRow, why: string | null): Html {
-  const hasMeaning = role.isSystem || role.description !== '';
-  return html`${
-    hasMeaning ? roleMeaning(role) : role.permissions.join(', ') || 'No permissions.'
-  }${why === null ? '' : ` ${why}`}`;
+  const hasDescription = role.isSystem || role.description !== '';
+  const text = hasDescription ? describeRole(role) : role.permissions.join(', ') || 'No permissions.';
+  return html`${text}${why === null ? '' : ` ${why}`}`;
 }

@@ -3,7 +3,7 @@ import { truncate } from '../../components/display-name.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /** The console's descriptions of system roles. The stored descriptions are the API's. */
-const systemMeaning: Record<string, string> = {
+const systemDescriptions: Record<string, string> = {
   owner:
     'Full access, including changes to owners. Have two owners, because only support can restore ' +
     'access after a lost second factor.',
@@ -14,5 +14,5 @@ const systemMeaning: Record<string, string> = {
 };
 
 /** Returns a role's description. */
-export const roleMeaning = ({ isSystem, key, description }: RoleRow): Html =>
-  html`<bdi>${isSystem ? (systemMeaning[key] ?? description) : truncate(description, 300)}</bdi>`;
+export const describeRole = ({ isSystem, key, description }: RoleRow): Html =>
+  html`<bdi>${isSystem ? (systemDescriptions[key] ?? description) : truncate(description, 300)}</bdi>`;

@@ -1,0 +1,10 @@
+import { reads } from '#domain/activity/sentences.ts';
+import { operationsOfScope } from '#domain/contract/operations.ts';
+import type { Scope } from '#domain/contract/scopes.ts';
+
+/** Returns what operations read, in words: `the members, the roles`. */
+export const describeReads = (operations: readonly string[]): string =>
+  operations.map((operation) => reads[operation] ?? operation).join(', ');
+
+/** Returns what the operations of a scope read, in words. */
+export const describeScope = (scope: Scope): string => describeReads(operationsOfScope[scope]);

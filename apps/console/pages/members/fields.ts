@@ -1,0 +1,21 @@
+import { textField } from '../../components/form.ts';
+import { type FormState, line, optionalLine } from '../../web/form.ts';
+import { type Html, html } from '../../web/html.ts';
+
+/** The fields of a member's form, drawn by `drawMemberFields`. */
+export const memberFields = { name: line('a name', 200), title: optionalLine(200) };
+
+export const drawMemberFields = (state: FormState): Html => html`
+  ${textField(state, {
+    name: 'name',
+    label: 'Name',
+    maxLength: 200,
+    hint: 'Shown in the console and in the API.',
+  })}
+  ${textField(state, {
+    name: 'title',
+    label: 'Title (optional)',
+    required: false,
+    maxLength: 200,
+    hint: 'For example “Paralegal” or “Mediator”.',
+  })}`;
