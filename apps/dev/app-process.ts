@@ -17,7 +17,7 @@ const stopSignals = [
   ['SIGKILL', 5_000],
 ] as const;
 
-/** One app that runs as a process of its own, as in production. */
+/** One app that runs as a separate process, as in production. */
 export interface AppProcess {
   name: string;
   /** Resolves when the process ends, with a description of how it ended. */

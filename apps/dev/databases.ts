@@ -35,7 +35,7 @@ export async function getRegionDatabase(serverUrl: string, name: string): Promis
 type AppRole = Exclude<LoginRole, 'operator'>;
 
 /**
- * Returns each app's URL of a region's database. Each app has a login of its own. Logins belong to
+ * Returns each app's URL of a region's database. Each app has a separate login. Logins belong to
  * the server, so their names contain the database's name.
  */
 export function loginUrls(

@@ -22,7 +22,7 @@ export async function prepareWorkflowBundle(): Promise<void> {
   if (isCurrent()) return;
   mkdirSync(cache, { recursive: true });
   const draft = `${workflowBundle}.${process.pid}`;
-  // The bundler names modules relative to the current folder. It runs in a process of its own,
+  // The bundler names modules relative to the current folder. It runs in a separate process,
   // because it loads 80 packages that nothing else here needs.
   try {
     await runProgram(process.execPath, ['apps/worker/write-bundle.ts', draft], { cwd: root });

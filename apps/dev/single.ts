@@ -14,7 +14,7 @@ export function holdState(folder: string): () => Promise<void> {
   if (holder > 0 && holder !== process.pid && isAlive(holder) && isNpmStart(holder)) {
     throw new ServerUnavailableError(
       `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this ` +
-        'one ORG_API_STATE and ORG_API_PORT of its own.',
+        'one its own ORG_API_STATE and ORG_API_PORT.',
     );
   }
   writeFileSync(file, String(process.pid));

@@ -16,7 +16,7 @@ import { startRedis } from './servers/redis.ts';
 import { launchTemporal } from './servers/temporal.ts';
 import { holdState } from './single.ts';
 import { openState } from './state.ts';
-import { summaryOf } from './summary.ts';
+import { findSampleOrganization, summaryOf } from './summary.ts';
 import { createTimeline, type Timed } from './timeline.ts';
 
 /**
@@ -77,6 +77,8 @@ async function bringUp(config: DevConfig): Promise<void> {
   const started = await allOrFirstFailure(regions.map(start));
   if (isInterrupted) return;
   state.writeStack(started.map(({ stack }) => stack));
+  for (const { stack } of started)
+    state.writeCurlConfig(stack.region, findSampleOrganization(stack)?.sampleKey ?? null);
   console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s. Each part: when it began, how long it took.`);
   console.log([...lines(), summaryOf(started, path.relative(process.cwd(), state.stackFile))].join('\n'));
   stayUntilAnAppEnds(ended);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
@@ -78,8 +78,11 @@ export function openState(folder: string) {
     return existsSync(at) ? (JSON.parse(readFileSync(at, 'utf8')) as T) : null;
   }
   function write(file: string, value: unknown): void {
+    writeText(file, JSON.stringify(value, null, 2));
+  }
+  function writeText(file: string, text: string): void {
     const at = path.join(folder, file);
-    writeFileSync(`${at}.new`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
+    writeFileSync(`${at}.new`, `${text}\n`, { mode: 0o600 });
     renameSync(`${at}.new`, at);
   }
 
@@ -88,6 +91,13 @@ export function openState(folder: string) {
     stackFile: path.join(folder, files.stack),
     findStack: () => read<{ regions: StackRegion[] }>(files.stack),
     writeStack: (regions: StackRegion[]) => write(files.stack, { regions }),
+
+    /** Writes a sample key as a configuration of curl, which keeps it out of the shell's history. */
+    writeCurlConfig(region: Region, sampleKey: string | null): void {
+      const file = `${region}.curl`;
+      if (sampleKey === null) rmSync(path.join(folder, file), { force: true });
+      else writeText(file, `header = "Authorization: Bearer ${sampleKey}"`);
+    },
     findSecrets: (region: Region) => read<Partial<Record<Region, RegionSecrets>>>(files.secrets)?.[region] ?? null,
 
     /** Returns the region's secrets. Creates those that do not exist. */

@@ -2,6 +2,7 @@ import { eventTypes } from '#domain/contract/events.ts';
 import { regions } from '#domain/contract/regions.ts';
 import type { StartedRegion } from './region.ts';
 import type { SampleOwner } from './sample-owner.ts';
+import type { StackOrganization, StackRegion } from './state.ts';
 
 /** The reads as partners call them. A test compares this list with the API's routes. */
 export const readPaths = [
@@ -29,9 +30,13 @@ export function summaryOf(started: StartedRegion[], stackFile: string): string {
   ].join('\n');
 }
 
+/** Returns the organization whose key the examples use; undefined when none has a key. */
+export const findSampleOrganization = ({ organizations }: StackRegion): StackOrganization | undefined =>
+  organizations.find(({ sampleKey }) => sampleKey !== null);
+
 function regionLines({ stack, owner }: StartedRegion): string[] {
   const { region, api, console, metrics, receiver, temporalUi, temporalNamespace, organizations } = stack;
-  const first = organizations.find(({ sampleKey }) => sampleKey !== null);
+  const first = findSampleOrganization(stack);
   const lines = [
     '',
     `${regions[region].name} (${region})`,

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
@@ -31,6 +33,10 @@ describe('npm start', () => {
       expect(first.output.text).toContain(
         `curl -H 'Authorization: Bearer ${us.organizations[0]?.sampleKey}' ${us.api}/v1/orgs/`,
       );
+      expect(readmeExample.answer).toEqual({
+        ...(await curl(us.api, place.env.ORG_API_STATE)),
+        createdAt: expect.stringMatching(/T05:36:03\.767Z$/),
+      });
       const link = first.output.text.match(/http:\/\/localhost:\d+\/enrol#[\w-]{43}/)?.[0] ?? '';
       expect(link).toContain(`${us.console}/enrol#`);
       expect((await createHttpVisitor(us.console).openLink(link)).text).toContain('Welcome to ');
@@ -91,9 +97,23 @@ describe('npm start', () => {
   });
 });
 
+/** README's curl line with its answer. */
+const readmeExample = (() => {
+  const readme = readFileSync('README.md', 'utf8');
+  const [, line = '', answer = ''] = /```sh\n(curl .*)\n```\n\n```json\n([^`]*)```/.exec(readme) ?? [];
+  return { line, answer: JSON.parse(answer) };
+})();
+
+/** Runs README's curl line on a stack with another port and state folder; returns the parsed answer. */
+async function curl(api: string, stateFolder: string) {
+  const line = readmeExample.line.replace('http://127.0.0.1:8080', api).replace('.org-api', stateFolder);
+  const { stdout } = await promisify(execFile)('sh', ['-c', `${line} --silent --show-error --fail`]);
+  return JSON.parse(stdout);
+}
+
 /**
- * Attempts after which a delivery to a port that nothing listens on has failed: one more than the
- * schedule has waits.
+ * Attempts after which a delivery to a closed port has failed: one more than the schedule has
+ * waits.
  */
 async function attemptsAtDeadReceiver(place: StackPlace, organizationId: string): Promise<number> {
   const orgctl = async (...args: string[]) => {
@@ -117,7 +137,7 @@ async function attemptsAtDeadReceiver(place: StackPlace, organizationId: string)
   return attempts.length;
 }
 
-/** What the sample receiver has got and verified. */
+/** The posts that the sample receiver has received and verified. */
 async function deliveredTypes(receiver: string): Promise<string[]> {
   const { deliveries } = (await (await fetch(`${receiver}/deliveries`)).json()) as {
     deliveries: { type: string; verified: boolean }[];

@@ -12,8 +12,8 @@ import { startRedis } from '../../apps/dev/servers/redis.ts';
 const isRoot = process.getuid?.() === 0;
 
 /**
- * A state folder of the test's own; its servers are stopped and it is deleted afterwards.
- * `closedParent` puts it under a 0700 folder.
+ * A state folder for one test; its servers are stopped and it is deleted afterwards. `closedParent`
+ * puts it under a 0700 folder.
  */
 function setup({ closedParent = false } = {}) {
   const folder = makeRunFolder();
@@ -223,8 +223,8 @@ describe('the embedded Redis', () => {
 });
 
 /**
- * Another program, run by the account that owns `folder`, as in a container where pids come around
- * again.
+ * Starts another program, run by the account that owns `folder`, as in a container that reuses
+ * pids.
  */
 async function sleepAsOwnerOf(folder: string): Promise<ChildProcess> {
   const { uid, gid } = statSync(folder);
@@ -234,7 +234,7 @@ async function sleepAsOwnerOf(folder: string): Promise<ChildProcess> {
   return child;
 }
 
-/** A port that something else listens on until the test ends. */
+/** Returns a port that another program listens on until the test ends. */
 async function listen(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen({ port: 0, host: '127.0.0.1' }, resolve));

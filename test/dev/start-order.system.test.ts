@@ -46,8 +46,8 @@ it('npm start leaves no process when it is stopped in the middle of a start', as
 });
 
 /**
- * A cache without Temporal's program, which another process installs: this one, with `install`. Its
- * server starts after `release`.
+ * A cache without Temporal's program, which `install` adds as another process would. Its server
+ * starts after `release`.
  */
 async function holdTemporal() {
   const folders = (process.env.PATH ?? '').split(path.delimiter);
@@ -80,12 +80,12 @@ exec '${program}' "$@"
   };
 }
 
-/** The names in the list of parts, each of which has two times before it. */
+/** The names in the list of parts, each with its two times. */
 function listParts(output: string): string[] {
   return [...output.matchAll(/^ +\d+\.\d s +\d+\.\d s {2}(.+)$/gm)].map(([, name = '']) => name);
 }
 
-/** The command lines of all processes that name a folder. */
+/** Returns the command lines of all processes that name a folder. */
 function listProcesses(folder: string): string[] {
   return readCommandLines().filter((line) => line.includes(folder));
 }

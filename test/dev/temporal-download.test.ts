@@ -1,4 +1,4 @@
-/** The development server's download: only the file that is known is used. */
+/** The development server's download: only the expected file is used. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

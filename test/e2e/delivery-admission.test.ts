@@ -1,4 +1,7 @@
-/** Holding all deliveries of a region: none begins, none is lost, and each is posted once afterwards. */
+/**
+ * Holding all deliveries of a region: none starts, none is lost, and each is posted once
+ * afterwards.
+ */
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import type { AdmissionState } from '#domain/db/statements/delivery-admission.ts';
@@ -10,7 +13,7 @@ import { startTestWorker } from '#test/worker.ts';
 
 const timeout = 90_000;
 const patient = { timeout: 30_000, interval: 50 };
-/** Longer than the relay's longest wait between two claims, several times. */
+/** Several times the relay's longest wait between two claims. */
 const quietMs = 2_000;
 
 async function setup(settings: Record<string, string> = {}) {
@@ -66,10 +69,10 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     expect(await readDeliveryAdmission(pool)).toMatchObject({ state: 'running', isDrained: false });
   });
 
-  it('a retry that comes due is not made, and its delivery goes on afterwards', { timeout }, async () => {
+  it('a retry that comes due is not made, and its delivery continues afterwards', { timeout }, async () => {
     const { receiver, pool, startWorker, makeEvent, set, countByState } = await setup({ DELIVERY_SCHEDULE: '1s,1h' });
     receiver.answer = (response) => {
-      // In the receiver's turn, so that it is on before the attempt's end is recorded.
+      // In the receiver's handler, so that it is set before the attempt's end is recorded.
       void set(held).then(() => response.writeHead(500).end());
     };
     await startWorker();

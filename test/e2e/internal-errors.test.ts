@@ -38,7 +38,7 @@ const timeout = 120_000;
 const seconds = (waits: number[]) => waits.map((waitMs) => waitMs / 1_000);
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-/** The workflow's own code, while every timer fires 20,000 times sooner. */
+/** The current workflow code, while every timer fires 20,000 times sooner. */
 const bundle = bundleWorkflowCode({
   workflowsPath: fileURLToPath(import.meta.resolve('#workflows/index.ts')),
   workflowInterceptorModules: [file('../workflows/virtual-time/interceptors.ts')],
@@ -74,7 +74,7 @@ describe('a delivery that an internal error postpones', () => {
       expect(waits[index]).toBeLessThanOrEqual(least * 1.1);
     }
     expect(made.map(({ queue }) => queue)).toEqual([deliverQueue, ...Array(10).fill('deliver-slow')]);
-    // Of the schedule's two waits the first is used, by the one attempt that the receiver refused.
+    // The attempt that the receiver refused uses the first of the schedule's two waits.
     expect(made.map(({ input }) => input.nextDelayMs === null)).toEqual(Array(11).fill(false));
     expect(await rows('select state, attempts from delivery')).toEqual([{ state: 'delivered', attempts: 11 }]);
   });
@@ -94,7 +94,7 @@ describe('a delivery that an internal error postpones', () => {
       expect(waits[index]).toBeLessThanOrEqual(least * 1.1);
     }
     expect(await rows('select state, attempts from delivery')).toEqual([{ state: 'delivered', attempts: 8 }]);
-    // It is still found by what operators list it by, and takes its organization's turns.
+    // Operators' queries still find it, and fairness still applies to its organization.
     for (const { attributes, priority } of runs) {
       expect(attributes.get(organizationAttribute)).toBe(ids.organizationId);
       expect(priority).toMatchObject(priorityOfRound({ ...ids, slow: false }));
@@ -103,8 +103,7 @@ describe('a delivery that an internal error postpones', () => {
 
   it('continues in a new run when Temporal suggests it', { timeout }, async () => {
     const { start, made } = await arrange([], {}, async (_, nth) =>
-      // Temporal suggests it at 4 MiB of history, too, to which these words come sooner than to
-      // 4,096 events.
+      // Temporal also suggests it at 4 MiB of history, which these texts reach before 4,096 events.
       nth < 7
         ? ({ kind: 'postponed', waitMs: 1, because: 'internalError', words: 'x'.repeat(1_000_000) } as AttemptResult)
         : { kind: 'delivered' },
@@ -128,8 +127,8 @@ describe('a delivery that an internal error postpones', () => {
 });
 
 /**
- * What is wrong before the first byte of a request leaves, and how the attempt is recorded. Once
- * each was `lost`, and used up the schedule.
+ * Errors before the first byte of a request is sent, and the recorded cause. Regression: each was
+ * `lost`, and used up the schedule.
  */
 describe('an attempt that fails before anything is sent', () => {
   const admitted = 'select cause, explanation, status, headers, is_last from delivery_attempt';
@@ -146,8 +145,8 @@ describe('an attempt that fails before anything is sent', () => {
 
     const result = await activities.attemptDelivery({ ...input, nextDelayMs: null, internalErrors: 3 });
 
-    // Not `exhausted`, although it is the schedule's last: the same one is made again, and the wait
-    // grows with the errors before it.
+    // Not `exhausted`, although it is the schedule's last: the same attempt is repeated, and the
+    // wait grows with the number of errors.
     expect(result).toMatchObject({ kind: 'postponed', because: 'internalError' });
     expect('waitMs' in result && result.waitMs).toBeGreaterThanOrEqual(120_000);
     const [attempt] = await rows(admitted);
@@ -203,8 +202,8 @@ describe('an attempt that fails before anything is sent', () => {
   });
 });
 
-// A worker whose clock was ten minutes off signed with its own time, and receivers refused what it
-// sent as too old.
+// Regression: a worker whose clock was ten minutes off signed with its own time, and receivers
+// refused its posts as too old.
 it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s clock shows', { timeout }, async () => {
   const { activities, testActivities, input, rows, receiver } = await arrangeActivities();
   const [{ now }] = (await rows('select extract(epoch from clock_timestamp())::float8 as now')) as [{ now: number }];
@@ -262,7 +261,7 @@ async function arrangeActivities() {
 
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
-/** Every run of a workflow, from the first. */
+/** Returns every run of a workflow, from the first. */
 async function runsOf(handle: WorkflowHandle & { firstExecutionRunId: string }) {
   const { client } = handle;
   const runs = [];
@@ -278,8 +277,8 @@ async function runsOf(handle: WorkflowHandle & { firstExecutionRunId: string }) 
 }
 
 /**
- * One delivery with a workflow whose timers fire 20,000 times sooner. Its posts come to `outcomes`,
- * one after the other, unless `attempt` replaces the whole activity.
+ * One delivery with a workflow whose timers fire 20,000 times sooner. Its posts return `outcomes`
+ * in turn, unless `attempt` replaces the whole activity.
  */
 async function arrange(
   outcomes: PostOutcome[],

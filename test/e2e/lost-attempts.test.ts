@@ -12,8 +12,8 @@ import { createDeliveryActivities, type PostOutcome } from '../../workflows/deli
 import { type AttemptInput, attemptTimeoutMs, type LostAttemptInput } from '../../workflows/deliver-event/types.ts';
 
 describe('an attempt whose end Temporal did not hear of', () => {
-  // Once, it was closed at once, while the process that made it could still be posting: its
-  // successor was a second post.
+  // Regression: it was closed at once, while its process could still be posting, so its successor
+  // was a second post.
   it('stays open until it has expired, so that two posts of a delivery are never in progress', async () => {
     const { activities, input, pool } = await arrange();
     await admitAttempt(pool, input);
@@ -28,7 +28,8 @@ describe('an attempt whose end Temporal did not hear of', () => {
     const { activities, input, pool } = await arrange({ onLost: (one) => lost.push(one) });
     await admitAttempt(pool, input);
     await expire(pool);
-    // One whose statement began before another's commit still sees the attempt in progress, and asks again.
+    // A statement that began before another's commit still sees the attempt in progress, and
+    // retries.
     const recordLost = async () => {
       const result = await activities.recordLostAttempt(input);
       return result.kind === 'underWay' ? await activities.recordLostAttempt(input) : result;
@@ -48,7 +49,7 @@ describe('an attempt whose end Temporal did not hear of', () => {
     expect(rows).toEqual([{ cause: 'lost', state: 'waiting' }]);
   });
 
-  // A database that was away for a moment used up an attempt of every delivery that was due.
+  // Regression: a short outage of the database used up an attempt of every due delivery.
   it('does not count for the schedule when it was never admitted', async () => {
     const { activities, input, pool } = await arrange();
     expect(await activities.recordLostAttempt(input)).toEqual({ kind: 'postponed', waitMs: 1_000 });
@@ -69,8 +70,8 @@ describe('an attempt whose end Temporal did not hear of', () => {
   });
 });
 
-// Once, a worker that died in the schedule's last attempt exhausted the delivery, which the
-// receiver may never have been reached by.
+// Regression: a worker killed in the schedule's last attempt exhausted the delivery, which may
+// never have reached the receiver.
 describe('the schedule’s last attempt, whose end Temporal did not hear of', () => {
   it('is repeated three times, later each time, and then the delivery is exhausted with a proof', async () => {
     const { activities, input, pool } = await arrange();
@@ -98,8 +99,8 @@ describe('the schedule’s last attempt, whose end Temporal did not hear of', ()
   });
 });
 
-// Once, a failover of PostgreSQL that took more than five seconds closed what receivers had
-// accepted as lost, and posted it again.
+// Regression: a failover of PostgreSQL of more than five seconds closed accepted posts as lost, and
+// repeated them.
 describe('an outcome that arrives while the database is down', () => {
   it('is recorded when the database is back within the attempt’s time, and nothing is posted again', {
     timeout: 60_000,
@@ -133,7 +134,7 @@ describe('an attempt whose admission was committed while its reply was lost', ()
   it('is found by the process that requested it, posted once, and uses up no other attempt', async () => {
     const { owner, make, proxy, worker } = await setupProxied();
     const { activities, input, posts } = await arrange({ at: { owner, make }, pool: worker.pool });
-    // A connection that is open: what it sends arrives, and nothing comes back.
+    // An open connection: what it sends arrives, and no answer returns.
     await worker.pool.query('select 1');
     proxy.dropReplies();
     const attempting = activities.attemptDelivery(input);
@@ -169,8 +170,8 @@ describe('an attempt whose admission was committed while its reply was lost', ()
 
 describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
   /**
-   * Takes the last second's commits away, as a standby that was promoted without them: the
-   * admission, and what is given.
+   * Removes the last second's commits, like a promoted standby that lacks them: the admission, and
+   * the given rows.
    */
   const forgetAdmission = async (pool: Pool) => {
     await pool.query('delete from delivery_attempt');
@@ -264,7 +265,7 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
   });
 });
 
-/** As if the attempts under way had been admitted as long ago as one may take. */
+/** Moves the admissions of attempts in progress to the maximum age of an attempt. */
 async function expire(pool: Pool): Promise<void> {
   await pool.query(
     'update delivery_attempt set started_at = started_at - make_interval(secs => $1) where finished_at is null',
@@ -272,7 +273,7 @@ async function expire(pool: Pool): Promise<void> {
   );
 }
 
-/** What the ledger cannot account for. */
+/** Returns the ledger's difference. */
 async function difference(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ ledger: { difference: number } }>(readLedgerSql);
   return Number(rows[0]?.ledger.difference);
@@ -282,7 +283,7 @@ describe('a round’s first attempt that is requested twice', () => {
   it('is not repeated: it is in progress for as long as an attempt may take, and then lost', async () => {
     const { activities, input, pool, posts } = await arrange({ post: () => new Promise(() => {}) });
     const first = { ...input, onlyAsFirst: true };
-    void activities.attemptDelivery(first); // its process dies with the post under way
+    void activities.attemptDelivery(first); // its process is killed while the post is in progress
     await vi.waitFor(() => expect(posts).toHaveLength(1));
     expect(await activities.attemptDelivery(first)).toEqual({ kind: 'begun' });
 
@@ -308,7 +309,7 @@ describe('a round’s first attempt that is requested twice', () => {
 });
 
 describe('a delivery without a free slot', () => {
-  it('asks again in a second, and once the receiver seems to hang when its turn comes', async () => {
+  it('retries in a second, and waits for its turn once the receiver seems to hang', async () => {
     const { activities, input, pool, make } = await arrange({ post: () => new Promise(() => {}) });
     for (let count = 0; count < 10; count += 1) await make();
     const { rows } = await pool.query<{ id: string }>('select event_id as id from delivery where event_id <> $1', [
@@ -368,8 +369,7 @@ describe('the reconciler', () => {
   });
 });
 
-/** One delivery that is due, and the activities over its database; nothing else runs. */
-/** Admits an attempt as an activity would that then dies. */
+/** Admits an attempt as an activity would that is killed next. */
 const admitAttempt = (pool: Pool, input: AttemptInput, { isLast = false } = {}) =>
   pool.query(admitAttemptSql, [
     input.organizationId,
@@ -381,7 +381,7 @@ const admitAttempt = (pool: Pool, input: AttemptInput, { isLast = false } = {}) 
     randomUUID(),
   ]);
 
-/** A database with a worker's pool that reaches it through a proxy. */
+/** A database with a worker's pool that connects through a proxy. */
 async function setupProxied() {
   const { database, owner, make } = await setupDatabase();
   const url = new URL(database.urls.worker);

@@ -9,9 +9,9 @@ import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
 const timeout = 240_000;
 const awayMs = 2_000;
 /**
- * Once what was away is back, posts come without a pause until all is done. A step of a workflow
- * whose worker died is given to another after 5 s, the longest of the waits; the rest is for a busy
- * machine. Before, all stood still for 39 to 69 s, until the reconciler began new rounds.
+ * Longest allowed pause between posts once the lost server is back. The step of a workflow whose
+ * worker was killed is given to another after 5 s, the longest of the waits; the rest is for a busy
+ * machine. Before, nothing was posted for 39 to 69 s, until the reconciler started new rounds.
  */
 const silenceAtMostMs = 20_000;
 const patient = { timeout: 90_000, interval: 50 };
@@ -67,7 +67,10 @@ describe('due deliveries are sent soon, without a repair, and every post is on r
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Refuses connections through the proxy for a while, after some deliveries, and judges what came of all. */
+/**
+ * Refuses connections through the proxy for a while, after some deliveries, and judges the result
+ * of all.
+ */
 async function judgeOutage(
   world: Awaited<ReturnType<typeof arrange>>,
   proxy: Awaited<ReturnType<typeof startTcpProxy>>,
@@ -82,7 +85,7 @@ async function judgeOutage(
 
 const idOf = (post: Received) => `${post.path}/${post.headers['webhook-id']}/${post.headers['webhook-attempt']}`;
 
-/** Five organizations, each with a webhook, and so many events among them. */
+/** Five organizations, each with a webhook, and a number of events among them. */
 async function arrange(deliveries: number) {
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
@@ -98,7 +101,7 @@ async function arrange(deliveries: number) {
       for (let nth = 0; nth < deliveries; nth += 1)
         await make.grant({ professional: professionals[nth % 5] as (typeof professionals)[0] });
     },
-    /** Keeps admissions from beginning until the returned function is called. */
+    /** Blocks admissions until the returned function is called. */
     async blockAdmissions() {
       const blocker = await owner.pool.connect();
       await blocker.query('begin; lock table concurrency_slot in exclusive mode');
@@ -135,8 +138,7 @@ async function arrange(deliveries: number) {
       expect(receiver.received.map(idOf).filter((id) => !onRecord.has(id))).toEqual([]);
       expect(new Set(receiver.received.map(idOf)).size).toBe(receiver.received.length);
       expect(await one('select max(round) as rounds from delivery')).toEqual({ rounds: 1 }); // nothing was repaired
-      // An attempt under way when its worker died is lost only once the answer's deadline has
-      // passed.
+      // An attempt whose worker was killed is lost only after the answer's deadline.
       const lost = await owner.pool.query<{ event_id: string }>(
         `select event_id from delivery_attempt where cause = 'lost'`,
       );

@@ -17,7 +17,7 @@ it('a redelivery completes although its worker is killed, and then the whole Tem
   const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'test', poolMax: 4 });
   onTestFinished(() => owner.close());
   const { webhookId, organizationId, receivers } = await arrange(owner.pool);
-  // Temporal is away when it is asked for: the row is all there is to the request.
+  // Temporal is away at the time of the request, so the row is the only record of it.
   await servers.kill('temporal');
   const request = { organizationId, webhookId, by: 'operator' as const };
   const selection = { failedSince: new Date(Date.now() - 3_600_000).toISOString() };
@@ -59,7 +59,7 @@ it('a redelivery completes although its worker is killed, and then the whole Tem
   for (const { id, posts } of rows) {
     const received = receivers.posts.filter(({ eventId }) => eventId === id);
     expect(new Set(received.map(({ bodySha256 }) => bodySha256)).size).toBe(1);
-    expect(received.length).toBeLessThanOrEqual(posts); // each is an attempt on record
+    expect(received.length).toBeLessThanOrEqual(posts); // each is a recorded attempt
     expect(received.flatMap(({ failedChecks }) => failedChecks)).toEqual([]);
   }
   const { rows: lines } = await owner.pool.query("select detail from activity where action = 'webhook.redelivered'");

@@ -1,4 +1,4 @@
-/** Redelivering many, from the request's row to the receiver. */
+/** Redelivering a range, from the request's row to the receiver. */
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Ledger, readLedger } from '#domain/webhooks/ledger.ts';
@@ -100,7 +100,7 @@ describe('a redelivery', () => {
     expect(await stepsOf(handle)).toEqual(['page', 'rest of 1000 ms', 'page', 'rest of 1000 ms', 'page']);
     await t.ledgerHas({ delivered: 50 });
     const order = t.receiver.received.map(({ headers }) => failed.indexOf(String(headers['webhook-id'])));
-    // Ten places: by the time an event arrives, at most nine before it have not.
+    // Ten slots: when an event arrives, at most nine earlier ones have not.
     for (const [position, rank] of order.entries()) expect(rank - position).toBeLessThan(10);
     expect(order.toSorted((a, b) => a - b)).toEqual(failed.map((_, rank) => rank));
   });
@@ -177,7 +177,7 @@ describe('a redelivery', () => {
 const accept = (response: ServerResponse) => void response.writeHead(200).end();
 const refuse = (response: ServerResponse) => void response.writeHead(500).end();
 
-/** A webhook with a receiver that accepts; its organization's deliveries are made by the test. */
+/** A webhook with a receiver that accepts; the test creates its organization's deliveries. */
 async function setupRedelivery() {
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
@@ -206,7 +206,7 @@ async function setupRedelivery() {
     request: (selection: Selection) =>
       requestRedelivery(em, { organizationId: webhook.orgId, webhookId: webhook.id, by: 'operator', selection }),
     cancel: (redeliveryId: string) => cancelRedelivery(em, of(redeliveryId)),
-    /** A redelivery that the relay leaves alone, with a workflow of the test's own. */
+    /** A redelivery that the relay ignores, with a workflow that the test starts. */
     async startByHand(replaced: Partial<RedeliverInput>) {
       const { rows } = await owner.pool.query<{ id: string }>(
         `insert into redelivery (organization_id, webhook_id, failed_since, leased_until)
@@ -238,7 +238,7 @@ async function setupRedelivery() {
       if (found === null) throw new Error('it is gone');
       return found;
     },
-    /** Waits until the ledger has these figures, and its difference is 0. */
+    /** Waits until the ledger has these figures and its difference is 0. */
     ledgerHas: (figures: Partial<Ledger>) =>
       vi.waitFor(
         async () => expect(await readLedger(owner.pool)).toMatchObject({ ...figures, difference: 0 }),
@@ -256,7 +256,7 @@ async function setupRedelivery() {
   };
 }
 
-/** What a run of the workflow did, in order. */
+/** Returns what a run of the workflow did, in order. */
 async function stepsOf(handle: { fetchHistory(): Promise<unknown> }): Promise<string[]> {
   const { events } = (await handle.fetchHistory()) as {
     events: {

@@ -37,8 +37,7 @@ describe('the reconciler of a late delivery whose workflow runs', () => {
     await setDue(`clock_timestamp() - interval '1 hour'`);
     expect(await run()).toMatchObject({ begun: 0, retriesRequested: 0 });
 
-    // What a look before the attempt would have sent comes while it is under way, and once more
-    // after it.
+    // A signal arrives while the attempt is in progress, and another one after it.
     const sawAtMs = Date.now() - overdueMs;
     await workflows.retryNow(delivery, sawAtMs + overdueMs / 2);
     held[0]?.writeHead(500).end();
@@ -93,8 +92,8 @@ describe('a workflow whose delivery needs none', () => {
 });
 
 /**
- * A delivery whose receiver refuses it (or holds its answer), with an hour to the next attempt, and
- * what the worker's repairs are made of.
+ * A delivery whose receiver refuses it (or delays its answer), with an hour to the next attempt,
+ * and the dependencies of the worker's repairs.
  */
 async function setupDelivery(options: { isHeld?: boolean; settings?: Record<string, string> } = {}) {
   const { database, owner, make } = await setupDatabase();

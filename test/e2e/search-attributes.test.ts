@@ -112,7 +112,7 @@ describe('a namespace without the search attributes', () => {
   it('that refuses them gets the deliveries without them, and the log has the command', { timeout }, async () => {
     const client = await makeNamespace();
     const { namespace } = client.options;
-    // A server keeps ten of a type; the next are refused.
+    // A server has at most ten attributes of a type, and refuses more.
     const taken = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`Taken${index}`, 2]));
     await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: taken });
     const { database, make } = await setupDatabase();
@@ -135,7 +135,7 @@ describe('a namespace without the search attributes', () => {
 
   it('starts a delivery without them when it does not know them yet', { timeout }, async () => {
     const problems: string[] = [];
-    const full = await openTestTemporal(); // it has them, so they are thought to be there
+    const full = await openTestTemporal(); // it has the attributes, so they are assumed to exist
     const attributes = await openSearchAttributes({
       client: full,
       namespace: full.options.namespace,

@@ -33,8 +33,8 @@ describe('a delivery that waits for its retry', () => {
     expect(await handle.result()).toBe('delivered');
   });
 
-  // The failure is on record a moment before the workflow hears of it; a signal that came in
-  // between was forgotten, and the retry made an hour later.
+  // Regression: the failure is recorded a moment before the workflow gets it. A signal in between
+  // was forgotten, and the retry made an hour later.
   it('is retried at once also when the request comes just after the failure was recorded', {
     timeout,
   }, async () => {
@@ -99,8 +99,8 @@ const accept = (response: ServerResponse) => void response.writeHead(200).end();
 const refuse = (response: ServerResponse) => void response.writeHead(500).end();
 
 /**
- * A delivery whose receiver refuses it (or holds its answer until it is released) under a schedule
- * of its own.
+ * A delivery whose receiver refuses it (or delays its answer until it is released), with a given
+ * schedule.
  */
 async function setupDelivery({ schedule, isHeld = false }: { schedule: string; isHeld?: boolean }) {
   const { database, owner, make } = await setupDatabase();

@@ -1,6 +1,6 @@
 /**
- * Workflows that can make no progress, on the real Temporal: their deliveries go out all the same,
- * and no post is made twice.
+ * Workflows that cannot make progress, on the real Temporal: their deliveries are sent
+ * nevertheless, and no post is repeated.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
@@ -109,7 +109,7 @@ it('a replaced workflow that a dying process did not terminate is ended by the s
     { id: string; dueAt: string },
   ];
   const { organizationId, webhookId } = t.ids;
-  await t.owner.pool.query(replaceRoundSql, [organizationId, webhookId, id, 1, dueAt]); // and dies here
+  await t.owner.pool.query(replaceRoundSql, [organizationId, webhookId, id, 1, dueAt]); // and is killed here
   const worker = await startTestWorker(t.database, soon);
   await vi.waitFor(async () => expect((await t.handle().describe()).status.name).toBe('TERMINATED'), patient);
   await vi.waitFor(
@@ -137,7 +137,7 @@ it('a redelivery whose workflow makes no progress is started again, and is carri
   await vi.waitFor(() => expect(t.receiver.received).toHaveLength(2), patient);
 });
 
-/** A webhook with one event, and workflows of other code than today's. */
+/** A webhook with one event, and workflows with other code than the current. */
 async function arrange() {
   const { database, owner, make } = await setupDatabase();
   const client = await openTestTemporal();
@@ -152,7 +152,8 @@ async function arrange() {
   const workflows = createDeliveryWorkflows({ client, delaysMs: [], attributes, strandedAfterMs: 1_000 });
 
   /**
-   * Starts a workflow whose activity goes to a queue without a worker, by a worker that then stops.
+   * Starts a workflow whose activity goes to a queue without a worker, with a worker that then
+   * stops.
    */
   async function startStranded(workflowType: string, workflowId: string, input: object): Promise<void> {
     const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
@@ -187,7 +188,7 @@ async function arrange() {
     getStatus: () => workflows.getStatus({ ...ids, eventId, round: 1 }, Date.now()),
     repair: () => reconcile({ pool: owner.pool, ...workflows, overdueMs: 1_000, signal: new AbortController().signal }),
     setDue: () => owner.pool.query(`update delivery set next_attempt_at = clock_timestamp() - interval '1 minute'`),
-    /** As of a relay that started it, long ago. */
+    /** As started by a relay long ago. */
     async startStranded(): Promise<void> {
       const input: DeliverEventInput = {
         ...ids,

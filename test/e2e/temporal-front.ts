@@ -5,31 +5,31 @@ import { onTestFinished } from 'vitest';
 import { makeCertificate, type TestCertificate } from '../worker/attempt/certificates.ts';
 
 /**
- * What stands in front of a Temporal of production: TLS, a certificate asked of the client, and an
- * API key.
+ * A proxy with the requirements of a production Temporal: TLS, a client certificate, and an API
+ * key.
  */
 export interface TemporalFront {
   /** `host:port`. */
   address: string;
-  /** PEM of the authority that issued the server's certificate. */
+  /** Certificate (PEM) of the authority that issued the server's certificate. */
   ca: string;
-  /** Certificate for a client, which the front accepts. */
+  /** A client certificate that the proxy accepts. */
   client: TestCertificate;
-  /** Keys that it lets in from now on; null: none is asked for. */
+  /** Sets the accepted keys; null requires none. */
   letIn(apiKeys: readonly string[] | null): void;
-  /** What was negotiated with the clients that came through, each once: for gRPC it is `h2`. */
+  /** Protocols negotiated with clients, each once: for gRPC it is `h2`. */
   protocols: Set<string>;
-  /** API keys that came with calls. */
+  /** API keys of the calls. */
   apiKeys: Set<string>;
 }
 
-/** The name that its certificate is for. It listens on 127.0.0.1, which it is not for. */
+/** The name in its certificate. It listens on 127.0.0.1, which the certificate does not name. */
 export const frontName = 'temporal.example.com';
 
 /**
- * Starts one before a Temporal that speaks plain text: it ends TLS, demands a certificate of its
- * own authority, and passes each call of gRPC on, as a mutual-TLS frontend or Temporal Cloud does.
- * It goes when the test ends.
+ * Starts a proxy to a Temporal without TLS. It terminates TLS, requires a separate certificate
+ * authority, and forwards each gRPC call, like a frontend with mutual TLS or Temporal Cloud. It
+ * stops when the test ends.
  */
 export async function startTemporalFront(targetAddress: string): Promise<TemporalFront> {
   const authority = makeCertificate({ subject: 'Authority of the front', isAuthority: true });
@@ -78,7 +78,7 @@ export async function startTemporalFront(targetAddress: string): Promise<Tempora
   };
 }
 
-/** One call: its messages, and the trailers that a call of gRPC ends with. */
+/** Forwards one call: its messages, and its trailers. */
 function passOn(upstream: ReturnType<typeof connect>, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
   const { ':scheme': _scheme, ':authority': _authority, authorization: _authorization, ...rest } = headers;
   const call = upstream.request(rest);

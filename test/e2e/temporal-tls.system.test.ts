@@ -18,7 +18,7 @@ import { frontName, startTemporalFront, type TemporalFront } from './temporal-fr
 const patient = { timeout: 30_000, interval: 100 };
 const timeout = 90_000;
 
-/** Everything that the front asks for, its texts as files. */
+/** All required credentials, as files. */
 function settingsOf(front: TemporalFront) {
   const mounted = mountSecret({
     TEMPORAL_TLS_CA: front.ca,
@@ -85,7 +85,7 @@ describe('the worker and the workflow client name the settings to correct when a
     await expect(openWorkflowClient(server)).rejects.toThrow(sentence);
   });
 
-  it('when a server behind TLS speaks plain text', { timeout }, async () => {
+  it('when a server behind TLS uses plain text', { timeout }, async () => {
     const tls = { serverName: null, ca: null, own: null };
     const server = { address: inject('temporalAddress'), namespace: testNamespace(), tls };
     const sentence = /does not answer at \S+ with these TEMPORAL_TLS settings/;
@@ -94,7 +94,7 @@ describe('the worker and the workflow client name the settings to correct when a
   });
 });
 
-/** What a worker says about the first try. */
+/** Returns a worker's message about its first connection. */
 async function problemOfWorker(server: TemporalServer): Promise<string> {
   const trying = new AbortController();
   return new Promise((resolve, reject) => {

@@ -81,9 +81,9 @@ describe('the schedule of a delivery', () => {
   });
 
   /**
-   * The workflow's own code on the real server with the real schedule, while every timer fires
-   * 20,000 times sooner. What the timers were set to is read from the history that Temporal kept,
-   * and the length of each wait from the activities' input.
+   * The current workflow code on the real server with the real schedule, while every timer fires
+   * 20,000 times sooner. The durations of timers come from Temporal's history, and the length of
+   * each wait from the activities' input.
    */
   it('is thirteen attempts over 72 hours, each wait within its jitter, and then the delivery is exhausted', {
     timeout: 120_000,
@@ -135,7 +135,7 @@ describe('the schedule of a delivery', () => {
   });
 });
 
-/** What each timer of a workflow was set to, in milliseconds and in order. */
+/** Returns the duration of each timer of a workflow, in milliseconds and in order. */
 function timersOf({ events }: Awaited<ReturnType<WorkflowHandle['fetchHistory']>>): number[] {
   return (events ?? []).flatMap(({ timerStartedEventAttributes: timer }) => {
     const timeout = timer?.startToFireTimeout;
@@ -143,7 +143,7 @@ function timersOf({ events }: Awaited<ReturnType<WorkflowHandle['fetchHistory']>
   });
 }
 
-/** The worker's own activities, with a receiver that fails at once. */
+/** The worker's activities, with a receiver that fails at once. */
 function activitiesThatFail(pool: Parameters<typeof createDeliveryActivities>[0]['pool'], inputs: AttemptInput[]) {
   const activities = createDeliveryActivities({
     pool,

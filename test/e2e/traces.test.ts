@@ -6,10 +6,7 @@ import { startTestWorker } from '#test/worker.ts';
 
 const timeout = 60_000;
 const patient = { timeout: 20_000, interval: 50 };
-/**
- * Times are sent in nanoseconds and read as milliseconds: they differ in the last digits of a
- * float.
- */
+/** Times are sent in nanoseconds and read as milliseconds, so the last digits of a float differ. */
 const roundingMs = 0.01;
 
 it('a delivery that fails and then succeeds is one trace from its commit to the 2xx, which is found by its event’s id', {
@@ -33,7 +30,7 @@ it('a delivery that fails and then succeeds is one trace from its commit to the 
     expect(rows).toEqual([{ state: 'delivered' }]);
   }, patient);
   await vi.waitFor(() => expect(rootsOf(collector, professional.orgId)).toHaveLength(1), patient);
-  await worker.stop(); // sends what is left
+  await worker.stop(); // sends the remaining spans
 
   const { rows } = await owner.pool.query<{ id: string; createdAtMs: number; body: string }>(
     'select id, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", body from event',
@@ -145,8 +142,8 @@ it('an unreachable trace endpoint delays no delivery and no stop', { timeout }, 
 });
 
 /**
- * The spans of this test's organization. Tests of a process share a Temporal namespace, and a
- * delivery that an earlier one left waiting is ended by the worker of a later.
+ * The spans of this test's organization. Tests of a process share a Temporal namespace, and a later
+ * worker may end a delivery that an earlier test left waiting.
  */
 const spansOf = (collector: Collector, organizationId: string) =>
   collector.spans().filter(({ attributes }) => attributes['org_api.organization_id'] === organizationId);

@@ -1,7 +1,7 @@
 /**
  * Server processes of the embedded stack: started detached, found by pid, stopped by pid.
  *
- * - They are detached, in sessions of their own: Ctrl-C in a terminal signals the whole foreground
+ * - They are detached, in separate sessions: Ctrl-C in a terminal signals the whole foreground
  *   group, and the apps need the servers while they drain.
  * - A pid belongs to org-api only if the process's command line contains its folder. Pids are used
  *   again, above all in containers. `/proc/<pid>/cwd` and `exe` cannot be read by Docker's root for
@@ -42,7 +42,7 @@ interface Detached {
 const LOG_LIMIT_BYTES = 5_000_000;
 
 /**
- * Starts a server in a session of its own and appends its output to `logFile`. This process may end
+ * Starts a server in a separate session and appends its output to `logFile`. This process may end
  * before it. `account` null runs it as the current user. `env` is its whole environment; null
  * passes on the current one.
  *
