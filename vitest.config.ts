@@ -40,7 +40,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'quick',
-          include: ['test/!(bench)/**/!(*.system|*.browser|*.long|*.operator).test.ts'],
+          include: ['test/**/!(*.system|*.browser|*.long|*.operator).test.ts'],
         },
       },
       {

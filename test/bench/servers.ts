@@ -5,12 +5,12 @@ import pg from 'pg';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { discardCluster } from '../../apps/dev/servers/postgres-cluster.ts';
 
-/** What a benchmark opens in a folder of its own. */
+/** The open parts of a benchmark, in a new folder. */
 export interface BenchServers {
   folder: string;
   /** Flushes to disk, as in production. */
   postgres: Awaited<ReturnType<typeof startPostgres>>;
-  /** Adds what `stop` closes first. */
+  /** Adds a part that `stop` closes first. */
   onStop(close: () => Promise<void>): void;
   stop(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export async function startServers<Stack>(
   open: (servers: BenchServers) => Promise<Stack>,
 ): Promise<Stack> {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-bench-'));
-  chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
+  chmodSync(folder, 0o711); // PostgreSQL's account passes through when this process is root
   const closers: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
   const stop = async () => {
     for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
@@ -48,11 +48,13 @@ export async function asOwner<T>(ownerUrl: string, work: (owner: pg.Client) => P
   }
 }
 
-/** What a PostgreSQL server has written since it began to count. */
+/** Amounts that a PostgreSQL server has written since it began to count. */
 export interface Writes {
   /** Of its write-ahead log. */
   walBytes: number;
-  /** Whole pages in that log: a page's first change after a checkpoint writes the page. */
+  /**
+   * Full-page images in that log: the first change of a page after a checkpoint writes the page.
+   */
   walPages: number;
   transactions: number;
   /** Rows inserted, changed or deleted. */

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:activity`: what the hash chain of the activity log costs. How to read it: README.md
- * beside this file.
+ * `npm run bench:activity`: the cost of the activity log's hash chain. README.md in this folder
+ * explains the figures.
  */
 import { randomUUID } from 'node:crypto';
 import { cpus } from 'node:os';
@@ -40,7 +40,7 @@ async function createKeys({ owner }: BenchDatabase): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Inserts lines as the API does, and returns the milliseconds. */
+/** Inserts rows as the API does, and returns the milliseconds. */
 async function insertLines({ owner }: BenchDatabase, keys: readonly string[]): Promise<number> {
   const of = <T>(value: (n: number) => T) => Array.from({ length: linesPerInsert }, (_, n) => value(n));
   const values = [

@@ -10,16 +10,16 @@ import { createWebhook } from '#domain/webhooks/create.ts';
 import type { ConsoleConfig } from '../../../apps/console/config.ts';
 
 /**
- * An organization that is measured: 25 keys, 40 members, a webhook, and so many lines and
- * deliveries.
+ * A measured organization: 25 keys, 40 members, a webhook, and the given numbers of activity rows
+ * and deliveries.
  */
 export interface FilledOrganization {
   id: string;
-  /** A key that has a 25th of the lines. */
+  /** A key with a 25th of the rows. */
   keyId: string;
   personId: string;
   webhookId: string;
-  /** A line and a delivery in the middle of their lists. */
+  /** A row and a delivery in the middle of their lists. */
   line: { id: string; at: string };
   eventId: string;
 }
@@ -31,14 +31,13 @@ const email = 'bench@example.org';
 const ownerRole = '0a1f0000-0000-7000-8000-000000000001';
 
 /**
- * Months of the past that lines are spread over; the schema itself makes partitions from now on
- * only.
+ * Number of past months over which rows are spread; the schema creates partitions only from now on.
  */
 const pastMonths = 12;
 
 /**
- * Makes the past months' partitions of the log, as an installation of that age has them, and the
- * person whose session everything is asked with.
+ * Creates the log's partitions of past months, as an installation of that age has them, and the
+ * person whose session requests the pages.
  */
 export async function preparePast(owner: pg.Client): Promise<void> {
   for (let month = 1; month <= pastMonths; month += 1)
@@ -52,8 +51,8 @@ export async function preparePast(owner: pg.Client): Promise<void> {
 }
 
 /**
- * Fills one organization. Of its lines three tenths are of the last 24 hours and the rest of the
- * past year; 1 in 200 is a refusal, 1 in 500 an action, 1 in 10,000 a rare read.
+ * Fills one organization. Three tenths of its activity rows are of the last 24 hours and the rest
+ * of the past year. 1 in 200 is a refusal, 1 in 500 an action, 1 in 10,000 a rare read.
  */
 export async function fillOrganization(
   owner: pg.Client,
@@ -143,8 +142,8 @@ async function fillLines(owner: pg.Client, organizationId: string, keys: string[
 }
 
 /**
- * Events of the last 25 days with a delivery each: 1 in 100 exhausted, all else delivered, with one
- * attempt. Their ids are of their time, as the database makes them.
+ * Inserts events of the last 25 days with one delivery and one attempt each: 1 in 100 exhausted,
+ * all others delivered. Their ids have the time of the event, as the database generates them.
  */
 async function fillDeliveries(
   owner: pg.Client,
@@ -178,8 +177,8 @@ async function fillDeliveries(
 }
 
 /**
- * Enrols the person who asks for everything, and opens every organization to them. Returns their
- * session's token.
+ * Enrols the person who requests the pages, and makes them a member of every organization. Returns
+ * their session's token.
  */
 export async function signIn(
   database: Database,

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:console`: pages of an organization with few lines and deliveries beside one with
- * many. What it measures and how: README.md beside this file.
+ * `npm run bench:console`: compares pages of an organization with few rows and one with many.
+ * README.md in this folder describes the measurement.
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -17,7 +17,7 @@ const few = { lines: 10, deliveries: 10 };
 const many = options.quick ? { lines: 100_000, deliveries: 1_000 } : { lines: 1_000_000, deliveries: 10_000 };
 const rounds = options.quick ? 15 : 60;
 const warmUpRounds = 5;
-/** About what a line of these has in the file. */
+/** Approximate bytes of a row in the file. */
 const bytesPerLine = 246;
 
 const say = (line: string) => console.log(line);
@@ -31,8 +31,8 @@ interface Measured {
 type Size = keyof Measured;
 
 /**
- * Each round asks every page once in each organization, in turn, so that whatever else the machine
- * does falls on both.
+ * Each round requests every page once in each organization, in turn, so that other work on the
+ * machine affects both.
  */
 async function measurePages(stack: BenchStack, cookie: string, organizations: Record<Size, FilledOrganization>) {
   const measured = new Map<MeasuredPage, Measured>(pages.map((page) => [page, { few: [], many: [] }]));
@@ -65,8 +65,7 @@ function print(measured: Map<MeasuredPage, Measured>): void {
 }
 
 /**
- * The whole log as a file, and that it takes no more memory the longer it is: the most after each
- * fifth of it.
+ * Downloads the whole log. Prints the maximum memory after each fifth of it, which must not grow.
  */
 async function measureFile(stack: BenchStack, cookie: string, large: FilledOrganization): Promise<void> {
   const memory = [process.memoryUsage.rss()];
@@ -96,7 +95,7 @@ async function fill(stack: BenchStack) {
       await preparePast(owner);
       const small = await fillOrganization(owner, database, stack.config, few);
       const large = await fillOrganization(owner, database, stack.config, many);
-      // As the server does by itself some time after so many rows.
+      // Autovacuum does this some time after that many rows.
       await owner.query('vacuum analyze');
       return { small, large, session: await signIn(database, [small.id, large.id], stack.config) };
     });

@@ -1,6 +1,6 @@
 import { Agent, get } from 'node:http';
 
-/** One connection, kept: what is measured is pages, not handshakes. */
+/** One kept connection, so that handshakes are not measured. */
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
 export interface Visited {
@@ -10,7 +10,7 @@ export interface Visited {
   bytes: number;
 }
 
-/** Asks for a page and reads it; with `firstByteOnly` the connection is cut after that byte. */
+/** Requests a page and reads it; with `firstByteOnly` it closes the connection after that byte. */
 export function visit(
   url: string,
   cookie: string,
@@ -37,7 +37,7 @@ export function visit(
   });
 }
 
-/** The value below which so great a share of the values lie. */
+/** Returns the quantile of the values for a share. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

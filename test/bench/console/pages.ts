@@ -1,13 +1,13 @@
 import type { FilledOrganization } from './fill.ts';
 
 /**
- * A page that is measured, in an organization with few and in one with many. `of`: what there are
- * few or many of.
+ * A page that is measured in an organization with few and in one with many rows. `of` names the
+ * rows.
  */
 export interface MeasuredPage {
   name: string;
   of: 'lines' | 'deliveries';
-  /** After `/o/<organization>`. */
+  /** Path after `/o/<organization>`. */
   path: (organization: FilledOrganization) => string;
 }
 
@@ -15,7 +15,7 @@ const lines = (name: string, path: MeasuredPage['path']): MeasuredPage => ({ nam
 const deliveries = (name: string, path: MeasuredPage['path']): MeasuredPage => ({ name, of: 'deliveries', path });
 const ofWebhook = (rest: string) => (organization: FilledOrganization) => `/webhooks/${organization.webhookId}${rest}`;
 
-/** Every page whose list grows. A new one is one more row. */
+/** Every page whose list grows. Add a row for a new one. */
 export const pages: readonly MeasuredPage[] = [
   lines('activity, newest', () => '/activity'),
   lines('activity, from the middle', ({ line }) => `/activity?at=older_${line.at}_${line.id}`),

@@ -7,8 +7,8 @@ import { getFreePort } from '../../../apps/dev/servers/ports.ts';
 import { asOwner, startServers } from '../servers.ts';
 
 /**
- * A PostgreSQL of the benchmark's own, flushing to disk, and a console on it. `stop` removes it
- * all.
+ * A PostgreSQL for the benchmark, with flushing to disk, and a console on it. `stop` removes
+ * everything.
  */
 export interface BenchStack {
   ownerUrl: string;

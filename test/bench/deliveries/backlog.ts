@@ -4,6 +4,7 @@ import {
   type BenchOrganization,
   commitTogether,
   prepareChanges,
+  readClock,
   settles,
 } from './changes.ts';
 import type { BenchOptions } from './options.ts';
@@ -16,16 +17,16 @@ const rounds = 2;
 const settleDeadlineMs = 600_000;
 
 /**
- * Deliveries per second of one webhook's backlog beside those of the same number of events of
- * twenty webhooks, each queued in one transaction, at a receiver that takes 20 ms; in turns, in one
- * run.
+ * Compares the deliveries per second of one webhook's backlog with those of the same number of
+ * events of twenty webhooks. Each is queued in one transaction, at a receiver that takes 20 ms. The
+ * two alternate in one run.
  */
 export async function compareBacklogs(
   stack: BenchStack,
   { backlogEvents }: BenchOptions,
   report: (line: string) => void,
 ): Promise<Result> {
-  await drain(stack, await addOrganizations(stack, webhooks, path), 200); // compiled code, connections
+  await drain(stack, await addOrganizations(stack, webhooks, path), 200); // warms up compiled code and connections
   const [one, many]: [number[], number[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
     const turns = [
@@ -52,13 +53,13 @@ async function drain(stack: BenchStack, organizations: readonly BenchOrganizatio
   const { pool } = stack.owner;
   const changes = await prepareChanges(pool, organizations, events);
   await commitTogether(pool, changes);
-  const { rows } = await pool.query<{ now: string }>('select clock_timestamp()::text as now');
+  const committedAt = await readClock(pool);
   await settles(pool, organizations, settleDeadlineMs);
   await stack.receiver.takePosts();
   const settled = await pool.query<{ seconds: number }>(
     `select extract(epoch from max(settled_at) - $2::timestamptz)::float8 as seconds from delivery
       where organization_id = any ($1)`,
-    [organizations.map(({ id }) => id), rows[0]?.now],
+    [organizations.map(({ id }) => id), committedAt],
   );
   return events / (settled.rows[0]?.seconds ?? Number.NaN);
 }

@@ -1,6 +1,6 @@
 import { shareOfSorted } from './measures.ts';
 
-/** What one round measured on either side of a ratio, in the same unit. */
+/** Values of one round on either side of a ratio, in the same unit. */
 export interface RoundPair {
   above: readonly number[];
   below: readonly number[];
@@ -9,11 +9,10 @@ export interface RoundPair {
 const resamples = 2_000;
 
 /**
- * The 95 % bootstrap interval of a ratio of percentiles over all rounds: `[low, high]`.
- *
- * Resampled in two stages, rounds and then the values within each: what disturbs the machine
- * disturbs a whole round, so single values are no independent draws and resampling them alone would
- * promise too much. The draws are the same each time, so the same values give the same interval.
+ * Returns the 95 % bootstrap interval of a ratio of percentiles over all rounds: `[low, high]`.
+ * Resamples in two stages, rounds and then the values within each. A disturbance of the machine
+ * affects a whole round, so single values are not independent, and resampling only them would give
+ * too narrow an interval. The seed is fixed, so the same values give the same interval.
  */
 export function intervalOfRatio(rounds: readonly RoundPair[], share: number): [low: number, high: number] {
   const next = createChance(1);
@@ -28,8 +27,8 @@ export function intervalOfRatio(rounds: readonly RoundPair[], share: number): [l
 }
 
 /**
- * Mulberry32: numbers from 0 to below 1 that repeat. The sample generator's dice hash each draw,
- * and there are five million.
+ * Mulberry32: repeatable numbers from 0 to below 1. The sample generator hashes each draw, which is
+ * too slow for five million.
  */
 function createChance(seed: number): () => number {
   let state = seed;

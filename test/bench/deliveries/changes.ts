@@ -4,17 +4,17 @@ import { insertOrganization, insertWebhook } from '../../chaos/changes.ts';
 import { machineMs } from './clock.ts';
 import type { BenchStack } from './stack.ts';
 
-/** Where organizations are made and their webhooks deliver to. */
+/** The database, and where webhooks of new organizations deliver to. */
 export type DeliveryTarget = Pick<BenchStack, 'owner' | 'receiver' | 'sealingKeys'>;
 
-/** An organization with one professional and one webhook, which is subscribed to everything. */
+/** An organization with one professional and one webhook for all events. */
 export interface BenchOrganization {
   id: string;
   userId: string;
   webhookId: string;
 }
 
-/** A grant that is to start: its family is there already. */
+/** A grant to start; its family exists already. */
 export interface GrantChange {
   organization: BenchOrganization;
   familyId: string;
@@ -24,8 +24,8 @@ export interface GrantChange {
 let organizationsMade = 0;
 
 /**
- * Makes an organization whose webhooks, one or more, point at `path` of the receiver; `webhookId`
- * is the first's.
+ * Creates an organization with one or more webhooks for `path` of the receiver; `webhookId` is the
+ * first one's.
  */
 export async function addOrganization(stack: DeliveryTarget, path: string, webhooks = 1): Promise<BenchOrganization> {
   const { pool } = stack.owner;
@@ -55,8 +55,8 @@ export async function addOrganizations(
 }
 
 /**
- * Families for so many changes, the organizations in turn. They are no events, and made before
- * anything is measured.
+ * Creates families for the changes, over the organizations in turn. They create no events, and
+ * exist before anything is measured.
  */
 export async function prepareChanges(
   pool: Pool,
@@ -76,10 +76,6 @@ export async function prepareChanges(
   return changes;
 }
 
-/**
- * Commits one change, which is one event and, with one webhook, one delivery. Returns when this
- * process knew that it was committed ({@link machineMs}).
- */
 async function commitChange(pool: Pool, { organization, familyId, grantId }: GrantChange): Promise<number> {
   await pool.query({
     name: 'startGrant',
@@ -90,7 +86,7 @@ async function commitChange(pool: Pool, { organization, familyId, grantId }: Gra
   return machineMs();
 }
 
-/** Commits changes as quickly as eight connections do. */
+/** Commits changes over eight connections without pauses. */
 export async function commitAll(pool: Pool, changes: readonly GrantChange[]): Promise<void> {
   let next = 0;
   const line = async () => {
@@ -99,10 +95,7 @@ export async function commitAll(pool: Pool, changes: readonly GrantChange[]): Pr
   await Promise.all(Array.from({ length: 8 }, line));
 }
 
-/**
- * Commits so many changes a second, each when it is due. Returns when each was committed, by its
- * grant.
- */
+/** Commits changes at a steady rate. Returns the time of each commit, by its grant. */
 export async function commitPaced(
   pool: Pool,
   changes: readonly GrantChange[],
@@ -120,7 +113,7 @@ export async function commitPaced(
   return committedAtMs;
 }
 
-/** Queues so many events of an organization at once, in one commit. */
+/** Queues events of an organization in one commit. */
 export async function queueEvents(pool: Pool, organization: BenchOrganization, count: number): Promise<void> {
   await commitTogether(pool, await prepareChanges(pool, [organization], count));
 }
@@ -141,8 +134,8 @@ export async function commitTogether(pool: Pool, changes: readonly GrantChange[]
 }
 
 /**
- * Waits until nothing waits in these organizations. @throws Error when that takes longer than the
- * deadline.
+ * Waits until no delivery of these organizations is open. @throws Error when that takes longer than
+ * the deadline.
  */
 export async function settles(
   pool: Pool,
@@ -161,4 +154,31 @@ export async function settles(
     if (performance.now() > giveUpAt) throw new Error(`${waiting} deliveries still wait after ${deadlineMs / 1000} s`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+}
+
+/**
+ * Returns how many deliveries since a moment took more than one attempt, and the seconds from the
+ * first event to the last settlement. @throws Error unless `deliveries` were delivered.
+ */
+export async function judgeDelivered(
+  pool: Pool,
+  since: string,
+  deliveries: number,
+): Promise<{ retried: number; seconds: number }> {
+  const { rows } = await pool.query<{ delivered: number; retried: number; seconds: number }>(
+    `select count(*) filter (where state = 'delivered')::int as delivered,
+       count(*) filter (where attempts > 1)::int as retried,
+       extract(epoch from max(settled_at) - min(created_at))::float8 as seconds
+     from delivery where created_at >= $1::timestamptz`,
+    [since],
+  );
+  const { delivered = 0, retried = 0, seconds = Number.NaN } = rows[0] ?? {};
+  if (delivered !== deliveries) throw new Error(`${delivered} of ${deliveries} were delivered`);
+  return { retried, seconds };
+}
+
+/** Returns the moment by the database's clock, for `judgeDelivered`. */
+export async function readClock(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ now: string }>('select clock_timestamp()::text as now');
+  return rows[0]?.now ?? '';
 }

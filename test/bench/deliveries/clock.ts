@@ -1,4 +1,4 @@
-/** Milliseconds of a clock that all processes of one machine share, and that no one sets. */
+/** Returns the milliseconds of a monotonic clock that all processes of one machine share. */
 export function machineMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

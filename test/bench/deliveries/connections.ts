@@ -9,7 +9,7 @@ import type { BenchOptions } from './options.ts';
 import { type Receiver, startReceiver } from './processes.ts';
 import { describeRatios, type Result } from './results.ts';
 
-/** Posts under way at once: the concurrency slots of one webhook. */
+/** Concurrent posts: the concurrency slots of one webhook. */
 const underWay = 10;
 const warmUpPosts = 100;
 
@@ -25,8 +25,8 @@ interface Turn {
 }
 
 /**
- * Posts of one webhook over a new connection each and over kept ones, by HTTP and by HTTPS, in
- * turns. The sender is this process, with the worker's own code for an attempt.
+ * Compares posts of one webhook over new and over kept connections, by HTTP and by HTTPS, in turns.
+ * The sender is this process, with the worker's code for an attempt.
  */
 export async function compareConnections(
   { rounds, connectionPosts }: BenchOptions,

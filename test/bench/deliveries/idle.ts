@@ -5,12 +5,11 @@ import type { BenchStack } from './stack.ts';
 const seconds = 20;
 
 /**
- * What an idle worker costs PostgreSQL: the processor time of all of PostgreSQL's processes while
- * nothing is due. The worker's other rounds (maintenance, ledger, metrics) are in it, and
- * PostgreSQL's own.
+ * Measures the processor time of all PostgreSQL processes while no delivery is due. It includes the
+ * worker's other loops (maintenance, ledger, metrics) and PostgreSQL's background work.
  */
 export async function measureIdle(stack: BenchStack, report: (line: string) => void): Promise<Result> {
-  await new Promise((resolve) => setTimeout(resolve, 3_000)); // what came before is over
+  await new Promise((resolve) => setTimeout(resolve, 3_000)); // earlier work has ended
   const { pool } = stack.owner;
   const calls = async () =>
     (

@@ -9,7 +9,7 @@ import type { BenchStack } from './stack.ts';
 
 const organizationCount = 10;
 
-/** What the others' events are measured beside. */
+/** The disturbance beside which others' events are measured. */
 interface Disturbance {
   /** For the title. */
   what: string;
@@ -20,8 +20,8 @@ interface Disturbance {
 type Run = [stack: BenchStack, options: BenchOptions, report: (line: string) => void];
 
 /**
- * Others' events beside a receiver that takes connections and never answers, with thousands of its
- * organization's events queued.
+ * A receiver that accepts connections and never answers, with thousands of its organization's
+ * events queued.
  */
 export async function compareIsolation(...run: Run): Promise<Result> {
   const [stack, { hangingEvents }] = run;
@@ -37,8 +37,8 @@ export async function compareIsolation(...run: Run): Promise<Result> {
 }
 
 /**
- * Others' events beside 40 webhooks of two organizations, whose receiver answers every post with
- * 200 after nine seconds, with thousands of events queued for each.
+ * 40 webhooks of two organizations, whose receiver answers every post with 200 after nine seconds,
+ * with thousands of events queued for each.
  */
 export async function compareSlowReceivers(...run: Run): Promise<Result> {
   const [stack, { hangingEvents }] = run;
@@ -56,16 +56,16 @@ export async function compareSlowReceivers(...run: Run): Promise<Result> {
 }
 
 /**
- * Time to the first attempt of other organizations' events beside a disturbance and without it; in
- * turns, in one run. Each disturbing organization is a new one, and its webhooks are deleted after
- * its turn.
+ * Compares the time to the first attempt of other organizations' events with and without a
+ * disturbance, in turns of one run. Each disturbing organization is new, and its webhooks are
+ * deleted after its turn.
  */
 async function compareBeside([stack, options, report]: Run, { what, aim, begin }: Disturbance): Promise<Result> {
   const { isolationRounds: rounds, isolationSeconds, isolationPerSecond, hangingLeadSeconds } = options;
   const organizations = await addOrganizations(stack, organizationCount);
   const count = isolationSeconds * isolationPerSecond;
   const measure = () => measureLatency(stack, organizations, count, isolationPerSecond);
-  await measure(); // A worker that has just started is slower, and whichever turn came first would pay for it.
+  await measure(); // A worker that has just started is slower, which would affect only the first turn.
   const without: number[][] = [];
   const beside: number[][] = [];
   let attempts = 0;
@@ -77,7 +77,7 @@ async function compareBeside([stack, options, report]: Run, { what, aim, begin }
         await new Promise((resolve) => setTimeout(resolve, hangingLeadSeconds * 1000));
         beside.push(await measure());
         for (const organization of disturbing) attempts += await endDisturbing(stack, organization);
-        await stack.owner.pool.query('vacuum (analyze) delivery'); // what it leaves behind is not the next turn's
+        await stack.owner.pool.query('vacuum (analyze) delivery'); // so that it does not affect the next turn
       },
     ];
     for (const turn of round % 2 === 0 ? turns : turns.reverse()) await turn();
@@ -106,8 +106,8 @@ async function compareBeside([stack, options, report]: Run, { what, aim, begin }
 }
 
 /**
- * Deletes its webhooks, lets its posts go and waits until nothing of it is left. @returns how many
- * attempts it had. @throws Error when there were none: then nothing was measured.
+ * Deletes its webhooks, releases its posts and waits until its deliveries are settled. @returns the
+ * number of its attempts. @throws Error when there were none: then nothing was measured.
  */
 async function endDisturbing(stack: BenchStack, { id }: BenchOrganization): Promise<number> {
   const { orm, pool } = stack.owner;

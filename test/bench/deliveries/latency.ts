@@ -7,8 +7,8 @@ import type { BenchStack } from './stack.ts';
 const organizationCount = 10;
 
 /**
- * Time from commit to the receiver's first byte at a steady pace, in three stretches of org-api's
- * side between which each bare side has two.
+ * Measures the time from commit to the receiver's first byte at a steady pace, in three stretches
+ * of org-api. Each bare side has two stretches between them.
  */
 export async function measureLatencies(
   stack: BenchStack,
@@ -17,7 +17,7 @@ export async function measureLatencies(
   report: (line: string) => void,
 ): Promise<Result> {
   const organizations = await addOrganizations(stack, organizationCount);
-  // not counted: connections, compiled code
+  // not counted: new connections, compilation
   await measureLatency(stack, organizations, 2 * latencyPerSecond, latencyPerSecond);
   const ours: number[] = [];
   const bare = { bareDelivery: [] as number[], bareLocalDelivery: [] as number[] };

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:deliveries`: our deliveries beside a bare Temporal workflow. What it measures and
- * how: README.md beside this file.
+ * `npm run bench:deliveries`: compares org-api's deliveries with a bare Temporal workflow.
+ * README.md in this folder describes the measurement.
  */
 import { cpus } from 'node:os';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     interrupted = true;
     console.log('interrupted: stopping the servers');
     endChildren();
-    // A server that is being started cannot be stopped before it has.
+    // A server that is still starting cannot be stopped yet.
     const started = starting.catch(() => {});
     void started
       .then(() => closers.closeAll())
@@ -68,15 +68,15 @@ async function main(): Promise<void> {
     printResults(results);
     report('done');
   } catch (error) {
-    if (!interrupted) throw error; // what an interruption breaks is not news
+    if (!interrupted) throw error; // errors after an interruption are expected
   } finally {
     if (!interrupted) await closers.closeAll();
   }
 }
 
 /**
- * All but throughput and latency are a matter of slots, queues and PostgreSQL, not of how quickly
- * Temporal writes: once is enough, where Temporal is quick and a ratio therefore strict.
+ * All parts but throughput and latency depend on slots, queues and PostgreSQL, not on Temporal's
+ * store. They run once, with the faster store, where a ratio is stricter.
  */
 function partsOf({ parts, stores }: BenchOptions, store: Store): Part[] {
   return parts.filter((part) => part === 'throughput' || part === 'latency' || store === stores[0]);
@@ -93,17 +93,17 @@ async function measure(
     throughput: () => compareThroughput(stack, store, options, report),
     connections: () => compareConnections(options, report),
     latency: () => measureLatencies(stack, store, options, report),
+    idle: () => measureIdle(stack, report),
     isolation: () => compareIsolation(stack, options, report),
     slow: () => compareSlowReceivers(stack, options, report),
     backlog: () => compareBacklogs(stack, options, report),
-    idle: () => measureIdle(stack, report),
     writers: () => compareWriters(stack, options, report),
   };
   for (const part of parts) results.push(await measures[part]());
 }
 
 main().catch((error: unknown) => {
-  const told = error instanceof BenchRefused || error instanceof ServerUnavailableError;
-  console.error(told ? error.message : error);
+  const isExpected = error instanceof BenchRefused || error instanceof ServerUnavailableError;
+  console.error(isExpected ? error.message : error);
   process.exitCode = 1;
 });

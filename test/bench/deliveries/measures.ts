@@ -4,14 +4,17 @@ import {
   commitAll,
   commitPaced,
   type DeliveryTarget,
+  judgeDelivered,
   prepareChanges,
+  readClock,
   settles,
 } from './changes.ts';
 import type { BareWorkflow } from './programs/bare.ts';
 import type { BenchStack } from './stack.ts';
 
 /**
- * One turn of a side. Processor time is µs for each delivery; null where the system does not tell.
+ * One turn of a side. Processor time is in µs per delivery; null where the system does not report
+ * it.
  */
 export interface Turn {
   deliveriesPerSecond: number;
@@ -19,24 +22,27 @@ export interface Turn {
   postgresMicros: number | null;
   temporalMicros: number | null;
   /**
-   * Of the starts, how many came back with their first task; null for ours, which does not tell.
+   * Number of starts that returned with their first task; null for org-api, which does not report
+   * it.
    */
   eagerShare: number | null;
   /**
-   * Deliveries that took more than one attempt: Temporal loses a task now and then on a machine
-   * that is too busy, which costs either side its 20 s.
+   * Deliveries with more than one attempt: on an overloaded machine Temporal sometimes loses a
+   * task, which costs either side 20 s.
    */
   retried: number;
 }
 
 const settleDeadlineMs = 120_000;
-/** What a turn leaves behind (workflows that complete, after their posts) is not the next one's. */
+/**
+ * Lets a turn's remaining work (workflows that complete after their posts) end before the next
+ * turn.
+ */
 const restMs = 700;
 
 /**
- * Deliveries of org-api: from the first change to the last settled delivery, by the database's own
- * clock. Each is a grant that starts in a transaction of its own.
- *
+ * Measures deliveries of org-api from the first change to the last settled delivery, by the
+ * database's clock. Each is a grant that starts in a separate transaction.
  * @throws Error unless all were delivered.
  */
 export async function measureOurs(
@@ -47,27 +53,19 @@ export async function measureOurs(
   const { pool } = stack.owner;
   const changes = await prepareChanges(pool, organizations, deliveries);
   let retried = 0;
-  const mark = await pool.query<{ now: string }>('select clock_timestamp()::text as now');
+  const since = await readClock(pool);
   const turn = await withProcessorTime(stack, stack.pids.worker, deliveries, async () => {
     await commitAll(pool, changes);
     await settles(pool, organizations, settleDeadlineMs);
-    const { rows } = await pool.query<{ delivered: number; retried: number; seconds: number }>(
-      `select count(*) filter (where state = 'delivered')::int as delivered, count(*) filter (where attempts >
-        1)::int as retried,
-         extract(epoch from max(settled_at) - min(created_at))::float8 as seconds
-       from delivery where created_at >= $1::timestamptz`,
-      [mark.rows[0]?.now],
-    );
-    const { delivered = 0, seconds = Number.NaN } = rows[0] ?? {};
-    if (delivered !== deliveries) throw new Error(`${delivered} of ${deliveries} were delivered`);
-    retried = rows[0]?.retried ?? 0;
-    return seconds;
+    const judged = await judgeDelivered(pool, since, deliveries);
+    retried = judged.retried;
+    return judged.seconds;
   });
   await stack.receiver.takePosts();
   return { ...turn, retried };
 }
 
-/** Deliveries of a bare side: from the first start to the last post answered. */
+/** Measures deliveries of a bare side from the first start to the last answered post. */
 export async function measureBare(
   stack: BenchStack,
   workflow: BareWorkflow,
@@ -109,8 +107,8 @@ async function withProcessorTime(
 }
 
 /**
- * How long each of `count` events took from its commit to the receiver's first byte, in
- * milliseconds, at a steady pace. @throws Error when one did not arrive.
+ * Returns how long each of `count` events took from its commit to the receiver's first byte (ms),
+ * at a steady pace. @throws Error when one did not arrive.
  */
 export async function measureLatency(
   stack: DeliveryTarget,
@@ -142,7 +140,7 @@ export async function measureLatency(
   });
 }
 
-/** The same of a bare side: from asking for the start to the receiver's first byte. */
+/** The same for a bare side: from the request for the start to the receiver's first byte. */
 export async function measureBareLatency(
   stack: BenchStack,
   workflow: BareWorkflow,
@@ -155,12 +153,12 @@ export async function measureBareLatency(
   return startedAtMs.map(([eventId, atMs]) => (arrived.get(eventId) ?? Number.NaN) - atMs);
 }
 
-/** The value that a share of all does not exceed. */
+/** Returns the quantile of values for a share. */
 export function percentile(values: readonly number[], share: number): number {
   return shareOfSorted(Float64Array.from(values).sort(), share);
 }
 
-/** The same of values in ascending order. */
+/** The same for values in ascending order. */
 export function shareOfSorted(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

@@ -15,9 +15,9 @@ const stopMs = 40_000;
 export interface Receiver {
   pid: number;
   url: string;
-  /** What came since the last call, oldest first. */
+  /** Returns the posts since the last call, oldest first. */
   takePosts(): Promise<ReceivedPost[]>;
-  /** Drops every connection that hangs; returns how many there were. */
+  /** Closes every hanging connection; returns their number. */
   release(): Promise<number>;
   stop(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export async function startReceiver(tls?: { cert: string; key: string }): Promis
   };
 }
 
-/** The bare sides' process. */
+/** The process of the bare sides. */
 export interface Bare {
   pid: number;
   run(request: BareRequest): Promise<Exclude<BareMessage, { ready: true }>>;
@@ -67,7 +67,9 @@ export async function startBare(settings: BareSettings): Promise<Bare> {
   };
 }
 
-/** Our worker as it is deployed, its log in a file of `folder`. Resolves when it is running. */
+/**
+ * Starts org-api's worker as deployed, with its log in a file of `folder`. Resolves when it runs.
+ */
 export async function startWorkerProcess(options: {
   folder: string;
   environment: Record<string, string>;
@@ -102,7 +104,7 @@ function forkProgram(file: string, ...args: string[]): ChildProcess {
   return endWithUs(child);
 }
 
-/** The next thing a child says. Rejects when it ends instead. */
+/** Returns the next message of a child. Rejects when it ends instead. */
 function nextMessage<T>(child: ChildProcess): Promise<T> {
   return new Promise((resolve, reject) => {
     const onExit = () => {
@@ -119,7 +121,7 @@ function nextMessage<T>(child: ChildProcess): Promise<T> {
   });
 }
 
-/** SIGTERM, and SIGKILL after 40 s. */
+/** Sends SIGTERM, and SIGKILL after 40 s. */
 async function stopChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));

@@ -2,17 +2,17 @@ import { median } from '../reads/compare.ts';
 import type { Turn } from './measures.ts';
 import type { Store } from './options.ts';
 
-/** What a part came to: a ratio or a time with its aim in one line, and what stands behind it. */
+/** The result of a part: a ratio or a time with its aim in one line, and the details. */
 export interface Result {
   title: string;
   headline: string;
   details: string[];
 }
 
-/** As a reader names it. */
+/** The name for readers. */
 export const storeWords: Record<Store, string> = { memory: 'Temporal in memory', file: 'Temporal with a file' };
 
-/** `0.93 (0.90 to 0.97 in 6 rounds)`: the median of the ratios of each round. */
+/** `0.93 (0.90 to 0.97 in 6 rounds)`: the median of the ratios of the rounds. */
 export function describeRatios(ratios: readonly number[]): string {
   const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
   return `${median([...ratios]).toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)} in ${ratios.length} rounds)`;
@@ -41,8 +41,8 @@ export function describeTurns(sides: Record<string, readonly Turn[]>): string[] 
 }
 
 /**
- * Processor time of a delivery (µs), receiver and load left out; null where the system does not
- * tell.
+ * Processor time per delivery (µs) without receiver and load; null where the system does not report
+ * it.
  */
 export function togetherMicros({ workerMicros, postgresMicros, temporalMicros }: Turn): number | null {
   if (workerMicros === null || postgresMicros === null || temporalMicros === null) return null;
@@ -54,7 +54,7 @@ function micros(values: readonly (number | null)[]): string {
   return known.length === 0 ? '?' : Math.round(median(known)).toLocaleString('en');
 }
 
-/** Everything that a run found, ratios first. */
+/** The results of a run, ratios first. */
 export function printResults(results: readonly Result[]): void {
   if (results.length === 0) return;
   console.log('');

@@ -12,24 +12,24 @@ import { type Bare, type Receiver, startBare, startReceiver, startWorkerProcess 
 
 type Report = (line: string) => void;
 
-/** All sides beside each other, over one Temporal, with one receiver. */
+/** All sides, over one Temporal, with one receiver. */
 export interface BenchStack {
   owner: Database;
   receiver: Receiver;
   bare: Bare;
-  /** Seals signing secrets, for organizations that are made. */
+  /** Seals signing secrets of new organizations. */
   sealingKeys: ReturnType<typeof webhookSecretKeys.parse>;
-  /** For their processor time. */
+  /** Pids, for processor time. */
   pids: { worker: number; postgres: number; temporal: number };
-  /** Where a profile of the worker is written when it ends. */
+  /** Folder for a profile of the worker, written when it ends. */
   folder: string;
   stopWorker(): Promise<void>;
 }
 
-/** What is open of a stack, also of one that is still starting. */
+/** Open parts of a stack, also of one that is still starting. */
 export interface Closers {
   add(close: () => Promise<void>): void;
-  /** Ends everything and removes it, the last first. Safe to call twice. */
+  /** Closes and removes everything, the last first. Safe to call twice. */
   closeAll(): Promise<void>;
 }
 
@@ -48,8 +48,8 @@ const namespace = 'org-api-bench';
 const slots = 200;
 
 /**
- * Servers of the benchmark's own, in a folder of their own; nothing is turned off that production
- * has on: what is committed is on disk. What it opens is in `closers` at once.
+ * Starts servers for the benchmark in a new folder, with production settings: commits are flushed
+ * to disk. Adds each opened part to `closers` at once.
  */
 export async function startStack(options: {
   store: Store;

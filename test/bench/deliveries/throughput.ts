@@ -6,20 +6,19 @@ import { describeRatios, describeTurns, type Result, storeWords, togetherMicros 
 import type { BenchStack } from './stack.ts';
 
 const placesEach = 10;
-/** Enough that workflow code is compiled and connections are open on both sides. */
+/** Enough to compile workflow code and open connections on all sides. */
 const warmUpDeliveries = 200;
 
 /**
- * The sides, as they are printed: ours, a workflow whose activity is a task of its own, and one
- * whose activity is local.
+ * The sides as printed: org-api, a workflow with a normal activity, and one with a local activity.
  */
 const sides = ['ours', 'bare', 'bare local'] as const;
 type Side = (typeof sides)[number];
 type Turns = Record<Side, Turn[]>;
 
 /**
- * Deliveries per second of org-api beside those of the bare sides, in turns A B C, B C A, C A B, so
- * that drift falls on all alike.
+ * Compares deliveries per second of org-api and the bare sides, in turns A B C, B C A, C A B, so
+ * that drift affects all alike.
  */
 export async function compareThroughput(
   stack: BenchStack,
@@ -36,7 +35,7 @@ export async function compareThroughput(
   await measure.ours(warmUpDeliveries);
   await measure['bare local'](warmUpDeliveries);
   const { deliveriesPerSecond } = await measure.bare(warmUpDeliveries);
-  const deliveries = Math.max(100, Math.round(deliveriesPerSecond * roundSeconds));
+  const deliveries = Math.max(100, Math.round(deliveriesPerSecond * roundSeconds[store]));
   const turns: Turns = { ours: [], bare: [], 'bare local': [] };
   for (let round = 0; round < rounds; round += 1) {
     for (let place = 0; place < sides.length; place += 1) {
@@ -63,7 +62,7 @@ export async function compareThroughput(
   };
 }
 
-/** Of the deliveries per second, round by round. */
+/** Ratios of the deliveries per second, round by round. */
 function ratiosTo(turns: Turns, other: Side): number[] {
   return turns.ours.map((turn, round) => turn.deliveriesPerSecond / (turns[other][round]?.deliveriesPerSecond ?? 0));
 }

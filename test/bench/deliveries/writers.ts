@@ -6,19 +6,18 @@ import type { BenchStack } from './stack.ts';
 const rounds = 4;
 const organizationCount = 8;
 /**
- * What a commit waits for the standby that is simulated, in microseconds: the leader of a group
- * sleeps so long before its flush.
+ * Time (µs) that a commit waits for the simulated standby: the leader of a group sleeps this long
+ * before its flush.
  */
 const commitDelayMicros = 3_000;
 
 /**
- * Commits per second of eight writers, each grant a transaction, with our triggers beside the same
- * rows of `client_grant`, `event` and `delivery` written by plain inserts, in turns.
- *
- * A commit takes 3 ms by `commit_delay` with `commit_siblings` 0: the one that flushes first
- * sleeps, and all that arrive meanwhile share its flush, as with a synchronous standby. The worker
- * is stopped before, so that deliveries take the processor from neither side: this is the last part
- * of a run.
+ * Compares commits per second of eight writers, one transaction per grant: with org-api's triggers,
+ * and with plain inserts of the same rows of `client_grant`, `event` and `delivery`, in turns.
+ * A commit takes 3 ms by `commit_delay` with `commit_siblings` 0. The first to flush sleeps, and
+ * all that arrive meanwhile share its flush, as with a synchronous standby. The worker is stopped
+ * first, so that deliveries take no processor time from either side. This is the last part of a
+ * run.
  */
 export async function compareWriters(
   stack: BenchStack,
@@ -67,7 +66,7 @@ export async function compareWriters(
 
 const listed = (rates: readonly number[]) => rates.map((rate) => `${rate.toFixed(0)}/s`).join(', ');
 
-/** Settings of the database hold for connections that are made later. */
+/** Settings of the database apply to later connections. */
 async function reconnect({ owner }: BenchStack): Promise<void> {
   await owner.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
@@ -78,8 +77,8 @@ async function reconnect({ owner }: BenchStack): Promise<void> {
 }
 
 /**
- * The same rows without a trigger, each grant with its event and delivery in one statement, by
- * eight connections.
+ * Inserts the same rows without a trigger, each grant with its event and delivery in one statement,
+ * over eight connections.
  */
 async function insertAll({ owner: { pool } }: BenchStack, changes: readonly GrantChange[]): Promise<void> {
   let next = 0;

@@ -8,12 +8,12 @@ import { asOwner, type BenchServers } from '../servers.ts';
 
 const nil = '00000000-0000-0000-0000-000000000000';
 const [rounds, warmUpRounds] = [100, 10];
-/** As the relay does, a look lists at most so many webhooks. */
+/** Maximum number of webhooks that a poll lists, as in the relay. */
 const listedAtOnce = 512;
-/** The webhooks whose claim is measured, and what is due for each. */
+/** The webhooks whose claim is measured, and the number of due deliveries of each. */
 const measured = { organizations: 20, webhooksEach: 2, dueEach: 30 };
 
-/** What waits beside the measured webhooks. */
+/** Deliveries that wait beside the measured webhooks. */
 const scenes: { name: string; sql: string }[] = [
   { name: 'alone', sql: 'select' },
   {
@@ -66,8 +66,8 @@ interface Scene {
 }
 
 /**
- * Looks and claims for the same busy webhooks in three databases in turn, of which two hold much
- * that waits for others. Nothing is kept of the claims. Returns what is over 1.1.
+ * Polls and claims for the same busy webhooks in three databases in turn, two of which contain many
+ * waiting deliveries of others. Claims are rolled back. Returns the ratios over 1.1.
  */
 export async function measureClaims(
   servers: BenchServers,

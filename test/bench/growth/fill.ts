@@ -1,14 +1,14 @@
 import type pg from 'pg';
 import { organizations } from '../reads/region.ts';
 
-/** Rows that one statement inserts, so that progress shows. */
+/** Rows of one insert statement, so that progress is visible. */
 const batchSize = 250_000;
-/** The webhooks of each organization of the region. */
+/** Webhooks of each organization of the region. */
 const webhooksEach = 2;
 
 type Report = (line: string) => void;
 
-/** Gives every organization its webhooks, each at a host of its own. */
+/** Adds webhooks to every organization, each at a separate host. */
 export async function fillWebhooks(owner: pg.Client): Promise<void> {
   await owner.query(
     `insert into webhook (organization_id, id, url, event_types, slot)
@@ -20,8 +20,8 @@ export async function fillWebhooks(owner: pg.Client): Promise<void> {
 }
 
 /**
- * Spreads so many rows of activity over all organizations and twelve months, and as many delivered
- * events, each with a delivery and an attempt, over 100 days. Triggers are off meanwhile: they cost
+ * Spreads activity rows over all organizations and twelve months, and as many delivered events,
+ * each with a delivery and an attempt, over 100 days. Triggers are off meanwhile: they cost
  * minutes, and no sum of the ledger is compared here.
  */
 export async function fillRows(owner: pg.Client, rows: number, report: Report): Promise<void> {
@@ -56,7 +56,7 @@ const activitySql = `
     case when n % 200 = 3 then 'forbidden' end, '203.0.113.7'
   from generate_series($1::integer, $2::integer) n join place p on p.place = n % $4::integer`;
 
-/** As `activitySql`. Event ids are of their time, as the database makes them. */
+/** As `activitySql`. Event ids have the time of the event, as the database generates them. */
 const deliveriesSql = `
   with made as materialized (
     select p.organization_id, p.webhooks[n / $4::integer % cardinality(p.webhooks) + 1] as webhook_id, t.at, n,
@@ -77,7 +77,7 @@ const deliveriesSql = `
   select organization_id, webhook_id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 204, 'accepted'
   from made`;
 
-/** Gives so many deliveries that are due now to each webhook of the organizations. */
+/** Adds due deliveries to each webhook of the organizations. */
 export async function addDueDeliveries(owner: pg.Client, organizationIds: readonly string[], each: number) {
   await owner.query(
     `with made as (

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:growth`: what reads, deliveries, maintenance and pages cost when the region's tables
- * grow. What it measures and how: README.md beside this file.
+ * `npm run bench:growth`: the cost of reads, deliveries, maintenance and pages as the region's
+ * tables grow. README.md in this folder describes the measurement.
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -28,8 +28,8 @@ const count = (value: number) => value.toLocaleString('en');
 type Times = Map<string, number[][]>;
 
 /**
- * Each round runs every task once in each region, in turn, so that what else the machine does falls
- * on all of them.
+ * Each round runs every task once in each region, in turn, so that other work on the machine
+ * affects all of them.
  */
 async function measure(regions: readonly GrownRegion[]): Promise<Times> {
   const times: Times = new Map();
@@ -52,8 +52,8 @@ async function measure(regions: readonly GrownRegion[]): Promise<Times> {
 }
 
 /**
- * Prints times and ratios. Returns what is over its budget. The time is the lower quartile, because
- * other work of the machine only adds to times.
+ * Prints times and ratios. Returns the tasks over their budget. The time is the lower quartile,
+ * because other work on the machine only adds to times.
  */
 function judge(times: Times): string[] {
   const missed: string[] = [];

@@ -5,7 +5,7 @@ import { asOwner, type BenchServers } from '../servers.ts';
 import type { GrownRegion } from './region.ts';
 import { type Task, tasks } from './tasks.ts';
 
-/** The tables that grow. What is read of others depends on their own size. */
+/** The tables that grow. The number of rows read from other tables depends on their own size. */
 const grown = new Set(['activity', 'event', 'delivery', 'delivery_attempt']);
 /** The absolute part of the bound on rows. */
 const worthNaming = 5_000;
@@ -20,7 +20,7 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** Lets every connection from now on be able to log its plans. Call it before the first region is made. */
+/** Lets every later connection log its plans. Must be called before the first region is created. */
 export const preparePlans = ({ postgres }: BenchServers): Promise<void> =>
   setServer(postgres.adminUrl, {
     session_preload_libraries: `'auto_explain'`,
@@ -35,13 +35,13 @@ async function setServer(adminUrl: string, settings: Record<string, string>): Pr
     for (const [name, value] of Object.entries(settings)) await admin.query(`alter system set ${name} = ${value}`);
     await admin.query('select pg_reload_conf()');
   });
-  await pause(500); // every connection reads its settings again when it is idle
+  await pause(500); // every connection rereads its settings when it is idle
 }
 
 /**
- * Runs every task once in each region while PostgreSQL logs the plan of each statement, nested ones
- * too. Prints how many rows their scans read in the two largest regions. Returns a sentence for
- * each scan of a table that grows which reads more rows in the largest.
+ * Runs every task once in each region while PostgreSQL logs the plan of each statement, including
+ * nested ones. Prints how many rows their scans read in the two largest regions. Returns a sentence
+ * for each scan of a growing table that reads more rows in the largest.
  */
 export async function comparePlans(
   servers: BenchServers,
@@ -69,11 +69,11 @@ export async function comparePlans(
   return problems;
 }
 
-/** The rows that all scans together read of a table. */
+/** Returns the number of rows that all scans together read from a table. */
 const readOf = (scans: ReadonlyMap<string, number>, table: string): number =>
   [...scans].reduce((sum, [scan, rows]) => sum + (scan.endsWith(` ${table}`) ? rows : 0), 0);
 
-/** The rows that each kind of scan reads while the task runs, in each region. */
+/** Returns the rows that each kind of scan reads while the task runs, in each region. */
 async function readPlans(task: Task, regions: readonly GrownRegion[], log: string): Promise<Map<string, number>[]> {
   const read: Map<string, number>[] = [];
   for (const region of regions) {

@@ -13,31 +13,31 @@ import { type BenchKey, fillGrants, fillOrganizations, makeSecrets } from '../re
 import { asOwner, type BenchServers } from '../servers.ts';
 import { addDueDeliveries, fillRows, fillWebhooks } from './fill.ts';
 
-/** A region with so many rows, and the product on it. */
+/** A region with a given number of rows, and the apps on it. */
 export interface GrownRegion {
   rows: number;
   owner: pg.Client;
-  /** The worker's login, with generic plans as on every connection of the product. */
+  /** The worker's login, with generic plans as in production. */
   worker: pg.Client;
   /** For the functions of the ledger. */
   workerPool: pg.Pool;
   apiUrl: string;
-  /** The next key of one organization: each may be used 120 times a minute. */
+  /** Returns the next key of one organization: each may be used 120 times a minute. */
   nextKey(): BenchKey;
-  /** The same in each region: 1,000 lines and deliveries. */
+  /** Equal in each region: 1,000 activity rows and deliveries. */
   organization: FilledOrganization;
   consoleUrl: string;
   cookie: string;
 }
 
 const grantsEach = 40;
-/** Organizations that have due deliveries, ten for each webhook. */
+/** Organizations with due deliveries, ten for each webhook. */
 const busyOrganizations = 20;
 const dueEach = 30;
 const measured = { lines: 1_000, deliveries: 1_000 };
 const logins = ['api', 'worker', 'console'] as const;
 
-/** Makes a database, fills it, and starts API and console on it. `servers` stops them. */
+/** Creates a database, fills it, and starts API and console on it. `servers` stops them. */
 export async function growRegion(
   servers: BenchServers,
   redisUrl: string,

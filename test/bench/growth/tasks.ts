@@ -6,15 +6,15 @@ import { pages } from '../console/pages.ts';
 import { deliver, type Statement } from '../retention/deliver.ts';
 import type { GrownRegion } from './region.ts';
 
-/** What may happen to a task when its tables grow. */
+/** The limit of a task when its tables grow. */
 export interface Budget {
-  /** Of the time in the smallest region. */
+  /** Ratio to the time in the smallest region. */
   ratio?: number;
-  /** For what may grow, an absolute bound. */
+  /** An absolute bound, for tasks that may grow. */
   ms?: number;
 }
 
-/** Something that is measured in every region. Each run returns its milliseconds by name. */
+/** A task that is measured in every region. Each run returns its milliseconds by name. */
 export interface Task {
   names: readonly string[];
   budget: Budget;
@@ -44,7 +44,7 @@ const reads = endpoints.map(({ operationId, resource }) =>
   }),
 );
 
-/** One delivery from the poll of the relay to its recorded outcome. */
+/** One delivery from the relay's poll to its recorded outcome. */
 const delivery: Task = {
   names: ['find', 'claim', 'admit', 'outcome'],
   budget: { ratio: 1.2 },
@@ -83,11 +83,9 @@ export const tasks: readonly { title: string; tasks: readonly Task[] }[] = [
   { title: 'Pages of the console, and searches in them', tasks: consolePages },
 ];
 
-/** Whether a task of `ms` beside `smallestMs` in the smallest region keeps its budget. */
-export function keepsBudget(
-  { ratio = Number.POSITIVE_INFINITY, ms: most = 0 }: Budget,
-  ms: number,
-  smallestMs: number,
-) {
-  return ms / smallestMs <= ratio || ms <= most;
-}
+/**
+ * Whether a task of `ms` is within its budget, with `smallestMs` in the smallest region. With both
+ * a ratio and an absolute bound, one of them is enough.
+ */
+export const keepsBudget = ({ ratio = 0, ms: most = 0 }: Budget, ms: number, smallestMs: number): boolean =>
+  ms / smallestMs <= ratio || ms <= most;

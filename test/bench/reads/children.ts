@@ -3,8 +3,8 @@ import type { ChildProcess } from 'node:child_process';
 const running = new Set<ChildProcess>();
 
 /**
- * Has a child end with this process, whichever way that ends (but SIGKILL). Programs and loads
- * only: servers are stopped in order.
+ * Ends a child together with this process, except after SIGKILL. For programs and loads only:
+ * servers are stopped in order.
  */
 export function endWithUs<C extends ChildProcess>(child: C): C {
   running.add(child);
@@ -12,7 +12,7 @@ export function endWithUs<C extends ChildProcess>(child: C): C {
   return child;
 }
 
-/** Ends every child at once. They hold nothing that is worth keeping. */
+/** Kills every child. They have no data to keep. */
 export function endChildren(): void {
   for (const child of running) child.kill('SIGKILL');
 }

@@ -1,15 +1,15 @@
 import { cpuMicrosOf, type RunningProgram } from './processes.ts';
 import { runWrk, type WrkRun } from './wrk.ts';
 
-/** A program under measurement, and the servers whose processor time counts with it. */
+/** A measured program, and the servers whose processor time counts with it. */
 export interface Contender {
   name: string;
   program: RunningProgram;
 }
 
 /**
- * One run: what wrk saw, and processor time (µs) of each answer; null where the system does not
- * tell.
+ * One run: wrk's result, and processor time (µs) per answer; null where the system does not report
+ * it.
  */
 export interface Measured extends WrkRun {
   programMicros: number | null;
@@ -18,11 +18,11 @@ export interface Measured extends WrkRun {
 }
 
 export interface Comparison {
-  /** Runs of each contender, one a round. */
+  /** Runs of each contender, one per round. */
   runs: Map<string, Measured[]>;
-  /** Answers of all runs, warm-up included. */
+  /** Answers of all runs, including the warm-up. */
   answers: number;
-  /** How many of them were not 2xx, or never came. */
+  /** Number of answers that were not 2xx or are missing. */
   failures: number;
 }
 
@@ -37,8 +37,8 @@ export interface Load {
 }
 
 /**
- * Runs contenders in turn, A B C, B C A, C A B: other work on the machine, checkpoints and a
- * growing activity log then fall on all of them alike, and a ratio is taken within its round.
+ * Runs contenders in turn, A B C, B C A, C A B. Other work on the machine, checkpoints and a
+ * growing activity log then affect all of them alike, and a ratio is taken within its round.
  */
 export async function compare(contenders: Contender[], load: Load): Promise<Comparison> {
   const runs = new Map<string, Measured[]>(contenders.map(({ name }) => [name, []]));

@@ -1,9 +1,12 @@
 import { parseArgs } from 'node:util';
 
-/** Something that the person at the terminal has to change; the message says what. */
+/** An error that the user has to fix; the message says how. */
 export class BenchRefused extends Error {}
 
-/** How long and how much; `profile`: instead of comparing, ours and the floor under `node --cpu-prof`. */
+/**
+ * Duration and size; `profile`: profiles org-api and the floor with `node --cpu-prof` instead of
+ * comparing.
+ */
 export interface BenchOptions {
   rounds: number;
   /** Of one wrk run. */
@@ -11,12 +14,12 @@ export interface BenchOptions {
   warmUpSeconds: number;
   /** Of the paced run. */
   pacedSeconds: number;
-  /** Grants of the larger region in the comparison that has to be flat. */
+  /** Grants of the larger region, whose reads must cost the same. */
   largeGrants: number;
   profile: boolean;
 }
 
-/** @throws BenchRefused naming the options there are. */
+/** @throws BenchRefused that lists the options. */
 export function readOptions(args: string[]): BenchOptions {
   try {
     const { values } = parseArgs({ args, options: { quick: { type: 'boolean' }, profile: { type: 'boolean' } } });

@@ -1,13 +1,11 @@
 /**
- * An open-loop load of one rate, as a process of its own: `node paced.ts` with one argument, JSON
- * of `url`, `keysFile`, `resource`, `perSecond`, `seconds` and `warmUpSeconds`. Debian has wrk but not wrk2, whose
- * manner of measuring this is.
- *
- * Request n is due at n / rate, whether or not the ones before were answered, and its latency
- * counts from when it was due. So a server that stops for a second shows as a second of late
- * answers, and what this process itself is late by counts against the server: `lateP99Ms` says how
- * much that was. Sockets and hand-written requests instead of an HTTP client, which would take a
- * third of a core at these rates.
+ * An open-loop load of one rate in a separate process: `node paced.ts` with one argument, JSON of
+ * `url`, `keysFile`, `resource`, `perSecond`, `seconds` and `warmUpSeconds`. It measures as wrk2
+ * does, which Debian does not have.
+ * Request n is due at n / rate, whether or not earlier ones were answered, and its latency counts
+ * from when it was due. So a server that stops for a second shows as a second of late answers.
+ * Delays of this process also count against the server: `lateP99Ms` reports them. It writes
+ * requests to sockets, because an HTTP client would take a third of a core at these rates.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -18,13 +16,13 @@ export interface PacedLoad {
   resource: string;
   perSecond: number;
   seconds: number;
-  /** The first seconds of the load, not counted. */
+  /** The first seconds of the load, which do not count. */
   warmUpSeconds: number;
 }
 
 /**
- * What one paced run saw. `late…` is how long after they were due requests were written; `cpuShare`
- * this process's own share of one core.
+ * The result of one paced run. `late…` is how long after they were due requests were written;
+ * `cpuShare` is this process's share of one core.
  */
 export interface PacedRun {
   requests: number;
@@ -38,15 +36,15 @@ export interface PacedRun {
 
 interface Connection {
   socket: Socket;
-  /** What has come of the answer so far. */
+  /** The part of the answer received so far. */
   text: string;
   dueMs: number;
   counted: boolean;
 }
 
 /**
- * Most connections; a request that is due while all of them wait is written when one comes free,
- * and its latency counts on.
+ * Maximum number of connections. A request that is due while all of them wait is written when one
+ * is free, and its latency continues to count.
  */
 const mostConnections = 512;
 const drainMs = 5_000;
@@ -70,7 +68,7 @@ async function runPaced(load: PacedLoad): Promise<PacedRun> {
   const startedMs = performance.now();
   const cpuBefore = process.cpuUsage();
 
-  /** Writes what is due, as far as connections are free. */
+  /** Writes due requests, as far as connections are free. */
   function sendDue(): void {
     const nowMs = performance.now();
     while (sent < total && startedMs + (sent * 1000) / load.perSecond <= nowMs) {

@@ -11,7 +11,7 @@ const columns: [title: string, width: number, value: (runs: Measured[]) => strin
   ['not 2xx', 9, (runs) => String(runs.reduce((sum, run) => sum + run.errors + run.broken, 0))],
 ];
 
-/** A row for each contender, medians over the rounds; processor time is µs an answer. */
+/** A row for each contender, medians over the rounds; processor time is µs per answer. */
 export function printComparison(title: string, comparison: Comparison): void {
   console.log(`\n${title}`);
   console.log(`  ${''.padEnd(12)}${columns.map(([name, width]) => name.padStart(width)).join('')}`);
@@ -20,7 +20,7 @@ export function printComparison(title: string, comparison: Comparison): void {
   }
 }
 
-/** The median of a ratio over the rounds, all of them, and the aim when there is one. */
+/** The median of a ratio over the rounds, all values, and the aim when there is one. */
 export function printRatio(comparison: Comparison, name: string, other: string, aim: string): void {
   const rounds = ratios(comparison, name, other);
   const each = rounds.map((ratio) => ratio.toFixed(2)).join(' ');
@@ -28,10 +28,9 @@ export function printRatio(comparison: Comparison, name: string, other: string, 
 }
 
 /**
- * How often the processor time of one answer of `name` goes into one of `other`, program,
- * PostgreSQL and Redis together. On a machine that does nothing else it agrees with the ratio of
- * rates; on a busy one it is the steadier of the two, as the scheduler favors the side that runs in
- * more processes.
+ * Returns the processor time of one answer of `other` divided by that of `name`: program,
+ * PostgreSQL and Redis together. On an idle machine it agrees with the ratio of rates. On a busy
+ * one it is more stable, because the scheduler favors the side with more processes.
  */
 export function printProcessorRatio({ runs }: Comparison, name: string, other: string): void {
   const [own, others] = [name, other].map((each) =>

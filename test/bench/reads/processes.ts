@@ -7,9 +7,7 @@ import { getFreePort } from '../../../apps/dev/servers/ports.ts';
 import { endWithUs } from './children.ts';
 import type { PacedLoad, PacedRun } from './paced.ts';
 
-/**
- * The programs that are compared, each a file that takes the API's settings from its environment.
- */
+/** The compared programs; each is a file that takes the API's settings from its environment. */
 const programFiles = {
   ours: new URL('../../../apps/api/main.ts', import.meta.url),
   floor: new URL('./programs/floor.ts', import.meta.url),
@@ -17,19 +15,19 @@ const programFiles = {
 };
 export type ProgramName = keyof typeof programFiles;
 
-/** A program that listens, on loopback and in a process of its own. */
+/** A program that listens on loopback in a separate process. */
 export interface RunningProgram {
   url: string;
   pid: number;
-  /** SIGTERM, and SIGKILL after 10 s; resolves when it has ended. Safe to call twice. */
+  /** Sends SIGTERM, and SIGKILL after 10 s; resolves when it has ended. Safe to call twice. */
   stop(): Promise<void>;
 }
 
 const readyMs = 15_000;
 
 /**
- * Starts a program and waits until it accepts connections. Its log goes to /dev/null, its
- * complaints to ours.
+ * Starts a program and waits until it accepts connections. Its log goes to /dev/null, its errors to
+ * this process's.
  */
 export async function startProgram(
   name: ProgramName,
@@ -82,9 +80,7 @@ async function answers(url: string): Promise<boolean> {
   );
 }
 
-/**
- * Runs the paced load in a process of its own, so that it competes with nothing but the machine.
- */
+/** Runs the paced load in a separate process. */
 export async function runPacedLoad(load: PacedLoad): Promise<PacedRun> {
   const file = fileURLToPath(new URL('./paced.ts', import.meta.url));
   const running = promisify(execFile)(process.execPath, [file, JSON.stringify(load)], {
@@ -95,11 +91,11 @@ export async function runPacedLoad(load: PacedLoad): Promise<PacedRun> {
   return JSON.parse(stdout);
 }
 
-const ticksPerSecond = 100; // USER_HZ of every Linux that Node runs on
+const ticksPerSecond = 100; // USER_HZ of every Linux on which Node runs
 
 /**
- * Processor time (µs) that a process and its children, running or ended, have used so far; null
- * where there is no /proc, or no such process.
+ * Returns the processor time (µs) that a process and its children, running or ended, have used so
+ * far; null where there is no /proc, or no such process.
  */
 export function cpuMicrosOf(pid: number | null): number | null {
   if (pid === null) return null;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 interface Profile {
-  /** Of the system's monotonic clock (µs). */
+  /** On the system's monotonic clock (µs). */
   startTime: number;
   nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[];
   samples: number[];
@@ -11,7 +11,7 @@ interface Profile {
 
 const functionsPerCategory = 5;
 const differencesShown = 10;
-/** What takes less than this share of the time is left out. */
+/** Entries below this share of the time are left out. */
 const leastShare = 0.005;
 
 /** The profile that `node --cpu-prof` wrote to a folder when its process ended. */
@@ -26,20 +26,20 @@ interface Category {
   functions: Map<string, number>;
 }
 
-/** Where a process spent its time itself, by origin of the code; times in µs for each answer. */
+/** Self time of a process by origin of the code, in µs per answer. */
 export interface TimeByOrigin {
   micros: number;
   categories: Map<string, Category>;
 }
 
-/** A span of the system's monotonic clock (µs), and how many answers were given in it. */
+/** A span of the system's monotonic clock (µs), and the number of answers in it. */
 export interface ProfiledSpan {
   fromMicros: number;
   toMicros: number;
   answers: number;
 }
 
-/** Prints where a process spent its time, in µs (for each answer, if there are any) and in percent. */
+/** Prints where a process spent its time, in µs (per answer, if there are any) and in percent. */
 export function printProfile({ micros: total, categories }: TimeByOrigin): void {
   const share = (micros: number) => `${micros.toFixed(1)} µs ${((100 * micros) / total).toFixed(1)} %`.padStart(16);
   const isWorthALine = (micros: number) => micros >= total * leastShare;
@@ -52,7 +52,7 @@ export function printProfile({ micros: total, categories }: TimeByOrigin): void 
   }
 }
 
-/** Prints the origins in which one program spends the most time beyond what another does. */
+/** Prints the origins in which one program spends the most time beyond another's. */
 export function printDifferences(one: TimeByOrigin, other: TimeByOrigin): void {
   const differences = new Map<string, number>();
   for (const name of new Set([...one.categories.keys(), ...other.categories.keys()])) {
@@ -65,7 +65,7 @@ export function printDifferences(one: TimeByOrigin, other: TimeByOrigin): void {
 
 const whole: ProfiledSpan = { fromMicros: 0, toMicros: Number.POSITIVE_INFINITY, answers: 1 };
 
-/** Sums up the samples of a span, without those in which the process was idle. */
+/** Sums the samples of a span, without those in which the process was idle. */
 export function sumUp(file: string, { fromMicros, toMicros, answers } = whole): TimeByOrigin {
   const { nodes, samples, timeDeltas, startTime }: Profile = JSON.parse(readFileSync(file, 'utf8'));
   const frames = new Map(nodes.map((node) => [node.id, node.callFrame]));
@@ -95,7 +95,7 @@ function descending<V>(entries: Map<string, V>, weight: (value: V) => number): [
   return [...entries].sort((a, b) => weight(b[1]) - weight(a[1]));
 }
 
-/** `apps/api/pipeline.ts`, `npm pg`, `node http`, or V8's own name such as `(garbage collector)`. */
+/** `apps/api/pipeline.ts`, `npm pg`, `node http`, or V8's name such as `(garbage collector)`. */
 function categoryOf({ url, functionName }: Profile['nodes'][number]['callFrame']): string {
   if (url === '') return functionName.startsWith('(') ? functionName : 'native functions';
   const dependency = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1];

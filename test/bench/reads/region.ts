@@ -9,10 +9,7 @@ import { generateKey } from '#domain/keys/format.ts';
 export const organizations = 1_000;
 const keysEach = 20;
 const professionalsEach = 4;
-/**
- * The highest rate that the keys of a region admit for ever, when requests are spread over them
- * evenly.
- */
+/** The highest rate that the keys of a region permit, with requests spread over them evenly. */
 export const highestRatePerSecond = (organizations * keysEach * requestsPerWindow) / requestWindowSeconds;
 
 /** Secrets of this run only. */
@@ -27,8 +24,8 @@ export interface BenchKey {
 }
 
 /**
- * Fills a migrated, empty database with organizations, people and keys, and no client yet. Ids are
- * digests, so that they lie as far apart in an index as random ones.
+ * Fills a migrated, empty database with organizations, people and keys, without clients. Ids are
+ * digests, so that they are as far apart in an index as random ones.
  */
 export async function fillOrganizations(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey[]> {
   await owner.query(
@@ -55,8 +52,8 @@ export async function fillOrganizations(owner: pg.Client, secrets: KeySecrets): 
 }
 
 /**
- * Keys of the first person of each organization, in the order in which requests use them:
- * neighbors are of different organizations.
+ * Keys of the first person of each organization, in the order in which requests use them: neighbors
+ * belong to different organizations.
  */
 async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey[]> {
   const { rows } = await owner.query<{ id: string; maker: string }>(
@@ -87,9 +84,9 @@ async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey
 }
 
 /**
- * Gives each organization `grantsEach` clients, and one organization more `bigGrants` of its own
- * (0: there is none). Set by set, as an import of a million would take minutes. Ends with a vacuum,
- * so that no autovacuum of org-api falls into the measurement.
+ * Adds `grantsEach` clients to each organization, and one organization with `bigGrants` (none when
+ * 0). Inserts sets of rows, because an import of a million would take minutes. Ends with a vacuum,
+ * so that no autovacuum runs during the measurement.
  */
 export async function fillGrants(owner: pg.Client, grantsEach: number, bigGrants: number): Promise<void> {
   await owner.query(
@@ -133,8 +130,8 @@ export async function fillGrants(owner: pg.Client, grantsEach: number, bigGrants
 }
 
 /**
- * How a region of so many grants is made up: about a tenth in one organization, when that leaves
- * each of the others at least one.
+ * Divides the grants of a region: about a tenth in one organization, when that leaves each other
+ * organization at least one.
  */
 export function shareGrants(total: number): { grantsEach: number; bigGrants: number } {
   const grantsEach = Math.max(1, Math.floor((total * 0.9) / organizations));

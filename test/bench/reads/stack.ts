@@ -6,26 +6,23 @@ import { asOwner, startServers } from '../servers.ts';
 import { BenchRefused } from './options.ts';
 import { type BenchKey, fillGrants, fillOrganizations, makeSecrets, shareGrants } from './region.ts';
 
-/**
- * Servers of the benchmark's own, with nothing turned off that production has on: what is committed
- * is on disk.
- */
+/** Servers of the benchmark with production settings: commits are flushed to disk. */
 export interface BenchStack {
   redisUrl: string;
-  /** For their processor time. */
+  /** Pids, for processor time. */
   postgresPid: number;
   redisPid: number;
   secrets: ReturnType<typeof makeSecrets>;
   keys: BenchKey[];
-  /** A line for each key, as requests.lua reads it. */
+  /** A file with a line for each key, in the format of requests.lua. */
   keysFile: string;
   folder: string;
-  /** Makes a region with the same organizations and keys, and clients of its own. */
+  /** Creates a region with the same organizations and keys, and new clients. */
   addRegion(name: string, clients: { grantsEach: number } | { grants: number }): Promise<BenchRegion>;
   stop(): Promise<void>;
 }
 
-/** One region's database. `apiUrl` is the login of the API, `ownerUrl` may do everything. */
+/** One region's database. `apiUrl` is the login of the API, `ownerUrl` has all rights. */
 export interface BenchRegion {
   apiUrl: string;
   ownerUrl: string;
@@ -34,8 +31,8 @@ export interface BenchRegion {
 type Report = (line: string) => void;
 
 /**
- * Brings up PostgreSQL and Redis in a folder of its own, and migrates a template with organizations
- * and keys. `stop` removes it all.
+ * Starts PostgreSQL and Redis in a new folder, and migrates a template with organizations and keys.
+ * `stop` removes everything.
  */
 export async function startStack(report: Report): Promise<BenchStack> {
   return startServers(report, async ({ folder, postgres, onStop, stop }) => {
@@ -75,8 +72,8 @@ export async function startStack(report: Report): Promise<BenchStack> {
 }
 
 /**
- * A database, copied from `template` when there is one, with the current schema and a login for the
- * API.
+ * Creates a database, copied from `template` when there is one, with the current schema and a login
+ * for the API.
  */
 async function createRegion(adminUrl: string, database: string, template: string | null): Promise<BenchRegion> {
   await asOwner(adminUrl, (admin) => admin.query(`create database ${database} template ${template ?? 'template0'}`));

@@ -7,12 +7,12 @@ import { BenchRefused } from './options.ts';
 const script = fileURLToPath(new URL('./requests.lua', import.meta.url));
 const run = promisify(execFile);
 
-/** Open connections of a run, each with one request under way. */
+/** Open connections of a run, each with one request in progress. */
 export const wrkConnections = 64;
 
 /**
- * One run of wrk: a closed loop, so its latencies are those of a full house. `errors` counts
- * answers that were not 2xx, `broken` connections and timeouts.
+ * One run of wrk: a closed loop, so its latencies are those at full load. `errors` counts answers
+ * that were not 2xx, `broken` connections and timeouts.
  */
 export interface WrkRun {
   requests: number;
@@ -23,7 +23,7 @@ export interface WrkRun {
   p99Ms: number;
 }
 
-/** @throws BenchRefused with the remedy when there is no wrk on PATH. */
+/** @throws BenchRefused with the remedy when wrk is not on PATH. */
 export function requireWrk(): void {
   if (spawnSync('wrk', ['-v']).error === undefined) return;
   throw new BenchRefused(
@@ -34,7 +34,7 @@ export function requireWrk(): void {
 
 let firstLine = 0;
 
-/** Loads a program for so many seconds; see requests.lua for how the keys are spread. */
+/** Loads a program for some seconds; requests.lua spreads the keys. */
 export async function runWrk(
   url: string,
   load: { keysFile: string; resource: string; seconds: number },

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { admitAttemptSql, recordOutcomeSql } from '#domain/db/statements/attempts.ts';
 import { claimDeliveriesSql, listUnclaimedSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
 
-/** The statements of a delivery, as a way of keeping the tables needs them. */
+/** The statements of a delivery for one way of storing the tables. */
 export const statements = {
   find: listUnclaimedSql,
   claim: claimDeliveriesSql,
@@ -29,8 +29,8 @@ interface Claimed {
 }
 
 /**
- * Takes up to `atMost` deliveries through every statement from the claim to a 2xx, without a
- * workflow and without a post. Returns how many; `onTimed` hears of each statement's milliseconds.
+ * Runs up to `atMost` deliveries through every statement from the claim to a 2xx, without a
+ * workflow and without a post. Returns their number; `onTimed` gets each statement's milliseconds.
  */
 export async function deliver(
   client: pg.Client,

@@ -6,7 +6,7 @@ export interface FilledWebhook {
   webhookId: string;
 }
 
-/** Adds organizations with webhooks, each at a host of its own. */
+/** Adds organizations with webhooks, each at a separate host. */
 export async function addWebhooks(owner: pg.Client, organizations: number, each: number): Promise<FilledWebhook[]> {
   const webhooks: FilledWebhook[] = [];
   for (let index = 0; index < organizations; index += 1) {
@@ -28,14 +28,14 @@ export async function addWebhooks(owner: pg.Client, organizations: number, each:
   return webhooks;
 }
 
-/** Ids as events of those moments have them. */
+/** Ids as events of those times have them. */
 const idAt = /* sql */ `(lpad(to_hex(floor(extract(epoch from m.moment) * 1000)::bigint), 12, '0')
   || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid`;
 
 /**
- * Adds deliveries that were delivered, with their events and attempts, spread evenly from
- * `oldestDays` to `newestDays` ago, all rolled up in the ledger. The triggers of the ledger are off
- * meanwhile, so its sums do not count them.
+ * Adds delivered deliveries with their events and attempts, spread evenly from `oldestDays` to
+ * `newestDays` ago, all rolled up in the ledger. The ledger's triggers are off meanwhile, so its
+ * sums do not count them.
  */
 export async function addSettled(
   owner: pg.Client,

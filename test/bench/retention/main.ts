@@ -1,6 +1,6 @@
 /**
- * `npm run bench:retention`: what retention of deliveries costs, and what partitions would. How to
- * read it: README.md beside this file.
+ * `npm run bench:retention`: the cost of retention of deliveries, and of partitions instead.
+ * README.md in this folder explains the figures.
  */
 import { cpus } from 'node:os';
 import { removeDeadRunFolders } from '#test/run-folder.ts';

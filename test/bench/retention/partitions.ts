@@ -7,7 +7,7 @@ import { ways } from './ways.ts';
 const partitions = 8;
 const webhookCount = 5;
 const settledEach = 10_000;
-/** `claimed` deliveries are taken in each turn. */
+/** Number of deliveries that are claimed in each turn. */
 const { turns, warmTurns, claimed } = { turns: 120, warmTurns: 20, claimed: 10 };
 
 interface Side {
@@ -17,7 +17,10 @@ interface Side {
   times: Record<Statement, number[]>;
 }
 
-/** Statement times with plain tables beside ways of partitioning, in turns, as ratios of medians. */
+/**
+ * Compares statement times of plain tables and of ways of partitioning, in turns, as ratios of
+ * medians.
+ */
 export async function comparePartitions(stack: RetentionStack, report: (line: string) => void): Promise<string[]> {
   const sides: Side[] = [await addSide(stack, 'plain')];
   for (const [index] of ways.entries()) sides.push(await addSide(stack, `way_${index + 1}`));

@@ -11,8 +11,8 @@ const filled = { old: 3_000, kept: 3_000, due: 1_000 };
 const aimPerSecond = 1_000;
 
 /**
- * Deliveries that maintenance purges a second while four connections take others from the claim to
- * a 2xx as quickly as they can, and what those lose by it. Each part is `load.seconds` long.
+ * Measures the deliveries that maintenance purges per second while four connections deliver others
+ * at full speed, and how much slower those become. Each part takes `load.seconds`.
  */
 export async function measurePurge(stack: RetentionStack, report: (line: string) => void): Promise<string[]> {
   const { owner, workerUrl } = await stack.createDatabase('purge');

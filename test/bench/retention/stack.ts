@@ -8,13 +8,12 @@ import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
 export interface BenchDatabase {
   ownerUrl: string;
   workerUrl: string;
-  /** One connection of the owner's, for arranging. */
+  /** A connection of the owner, to insert rows. */
   owner: pg.Client;
 }
 
 /**
- * Starts a PostgreSQL of the benchmark's own, with flushing to disk on, in a folder that `stop`
- * removes.
+ * Starts a PostgreSQL for the benchmark, with flushing to disk, in a folder that `stop` removes.
  */
 export async function startStack(report: (line: string) => void) {
   const folder = makeRunFolder(tmpdir());
@@ -24,7 +23,7 @@ export async function startStack(report: (line: string) => void) {
   const clients: pg.Client[] = [];
 
   async function connect(url: string): Promise<pg.Client> {
-    // Plans are generic, as on every connection of the product.
+    // Generic plans, as on every connection in production.
     const client = new pg.Client({ connectionString: url, options: '-c plan_cache_mode=force_generic_plan' });
     await client.connect();
     clients.push(client);

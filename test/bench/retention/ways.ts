@@ -2,14 +2,16 @@ import type pg from 'pg';
 import { type Statements, statements } from './deliver.ts';
 
 /**
- * A way of keeping events, deliveries and attempts in partitions, beside the plain tables of the
+ * A way of storing events, deliveries and attempts in partitions, beside the plain tables of the
  * migrations.
  */
 export interface Way {
   name: string;
   /** Changes the tables of a migrated, empty database; `partitions` includes the default one. */
   convert: (owner: pg.Client, partitions: number) => Promise<void>;
-  /** The statements as they prune best. `floor` is an id below that of every open delivery. */
+  /**
+   * The statements with conditions for pruning. `floor` is an id below that of every open delivery.
+   */
   rewrite: (floor: string) => Statements;
 }
 
@@ -22,7 +24,7 @@ const eventIdAt = (moment: Date) =>
 const widthDays = 18;
 const dayMs = 86_400_000;
 
-/** The bounds of all but the default partition: one ahead, the current one, and those before. */
+/** Bounds of all but the default partition: one ahead, the current one, and earlier ones. */
 function boundsOf(partitions: number): [from: Date, to: Date][] {
   const startMs = Math.floor(Date.now() / dayMs) * dayMs - (partitions - 3) * widthDays * dayMs;
   return Array.from({ length: partitions - 1 }, (_, index) => [
@@ -32,9 +34,9 @@ function boundsOf(partitions: number): [from: Date, to: Date][] {
 }
 
 /**
- * Replaces the three tables by partitioned ones with the same columns, checks, indexes, triggers and
- * rights. `keys` are the columns that each is partitioned by. Primary and unique keys that do not
- * contain them, and foreign keys to them, are left to the partitions.
+ * Replaces the three tables by partitioned ones with the same columns, checks, indexes, triggers
+ * and rights. `keys` are the partitioning columns. Primary and unique keys that do not contain
+ * them, and foreign keys to them, exist only on the partitions.
  */
 async function partitionTables(owner: pg.Client, keys: Record<'event' | 'delivery' | 'delivery_attempt', string>) {
   const { rows: triggers } = await owner.query<{ sql: string }>(
@@ -114,7 +116,7 @@ const openApart: Way = {
       await owner.query(`create unique index on delivery_${part} (organization_id, webhook_id, event_id)`);
       await owner.query(`create table delivery_attempt_${part} partition of delivery_attempt ${byId}`);
     };
-    // An open delivery has no time of settling, and so is in the default partition.
+    // An open delivery has no time of settlement, and so is in the default partition.
     await add(0, 'default', 'default');
     for (const [index, [from, to]] of boundsOf(partitions).entries()) {
       const byId = `for values from ('${eventIdAt(from)}') to ('${eventIdAt(to)}')`;

@@ -1,16 +1,16 @@
 import type { Client } from 'pg';
 import type { BenchOrganization } from '../deliveries/changes.ts';
-import { commitPaced, prepareChanges, settles } from '../deliveries/changes.ts';
+import { commitPaced, judgeDelivered, prepareChanges, readClock, settles } from '../deliveries/changes.ts';
 import { cpuMicrosOf } from '../reads/processes.ts';
 import { readWrites, type Writes } from '../servers.ts';
 import type { ScaleStack } from './stack.ts';
 
-/** What a delivery costs, each value divided by the number of deliveries. */
+/** The cost of a delivery: each value divided by the number of deliveries. */
 export interface Costs {
   workers: number;
   deliveries: number;
   deliveriesPerSecond: number;
-  /** Deliveries that took more than one attempt. */
+  /** Deliveries with more than one attempt. */
   retried: number;
   /** Processor time in µs, by group of processes. */
   micros: Map<string, number>;
@@ -18,7 +18,7 @@ export interface Costs {
   requests: Map<string, number>;
   /** Requests of a role to PostgreSQL, by `role operation`. */
   persistence: Map<string, number>;
-  /** Of each PostgreSQL server. */
+  /** Counters of each PostgreSQL server. */
   writes: Map<string, Writes>;
   /** Of the closed workflows. */
   historyEvents: number;
@@ -34,9 +34,9 @@ const restMs = 3_000;
 
 /**
  * Commits events at a steady rate, waits until every delivery is settled, and divides what all
- * processes used by their number. An idle stretch of `idleSeconds` before it is measured alike and
- * subtracted for its share of time, because polls and timers cost without deliveries too.
- *
+ * processes used by their number. An idle stretch of `idleSeconds` before it is measured in the
+ * same way and subtracted for its share of time, because polls and timers also cost time without
+ * deliveries.
  * @throws Error unless all were delivered.
  */
 export async function measureCosts(
@@ -49,23 +49,14 @@ export async function measureCosts(
   const changes = await prepareChanges(pool, organizations, deliveries);
   await rest(restMs);
   const idle = await measured(stack, () => rest(idleSeconds * 1_000));
-  const { rows: marks } = await pool.query<{ now: string }>('select clock_timestamp()::text as now');
-  const since = marks[0]?.now;
+  const since = await readClock(pool);
   const loaded = await measured(stack, async () => {
     await commitPaced(pool, changes, perSecond);
     await settles(pool, organizations, settleDeadlineMs);
     await rest(restMs);
   });
   await stack.receiver.takePosts();
-  const { rows } = await pool.query<{ delivered: number; retried: number; seconds: number }>(
-    `select count(*) filter (where state = 'delivered')::int as delivered,
-       count(*) filter (where attempts > 1)::int as retried,
-       extract(epoch from max(settled_at) - min(created_at))::float8 as seconds
-     from delivery where created_at >= $1::timestamptz`,
-    [since],
-  );
-  const { delivered = 0, retried = 0, seconds = Number.NaN } = rows[0] ?? {};
-  if (delivered !== deliveries) throw new Error(`${delivered} of ${deliveries} were delivered`);
+  const { retried, seconds } = await judgeDelivered(pool, since, deliveries);
   const { rows: histories } = await stack.visibility.query<{ events: number; bytes: number }>(
     `select avg(history_length)::float8 as events, avg(history_size_bytes)::float8 as bytes
      from executions_visibility where close_time is not null and start_time >= $1::timestamptz`,
@@ -139,8 +130,8 @@ async function readUsage(stack: ScaleStack): Promise<Omit<Usage, 'seconds'>> {
 }
 
 /**
- * What the sessions of the client's database have written. Counts of ended sessions are lost:
- * Temporal keeps its sessions open.
+ * Counters of what the sessions of the client's database have written. Counts of ended sessions are
+ * lost; Temporal keeps its sessions open.
  */
 async function readDatabaseWrites(client: Client): Promise<Writes> {
   const { rows } = await client.query<Writes>(

@@ -2,12 +2,12 @@ import type { BenchOrganization } from '../deliveries/changes.ts';
 import { measureLatency, percentile } from '../deliveries/measures.ts';
 import type { ScaleStack } from './stack.ts';
 
-/** What deliveries felt of a node that was killed. */
+/** Effects of a killed node on deliveries. */
 export interface Outage {
   events: number;
   /** Milliseconds from commit to the first byte, of events before the kill. */
   beforeMs: { p50: number; p99: number };
-  /** The longest of all events. */
+  /** The maximum of all events. */
   longestMs: number;
   /** Events that took more than three times the p99 before the kill, and the seconds they span. */
   delayed: number;
@@ -18,8 +18,7 @@ export interface Outage {
 
 /**
  * Commits events at a steady rate, kills a history node with SIGKILL after a third of the time and
- * starts it again after two thirds.
- *
+ * restarts it after two thirds.
  * @throws Error when an event does not arrive.
  */
 export async function killHistoryNode(

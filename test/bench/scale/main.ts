@@ -1,6 +1,6 @@
 /**
- * `npm run bench:scale`: deliveries over Temporal's real server, its roles in processes of their
- * own. What it measures and how: README.md beside this file.
+ * `npm run bench:scale`: deliveries over Temporal's real server, its roles in separate processes.
+ * README.md in this folder describes the measurement.
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';

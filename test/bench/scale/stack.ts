@@ -20,10 +20,10 @@ export interface MeasuredPostgres {
   admin: Client;
 }
 
-/** Workers, Temporal's nodes and the two PostgreSQL servers, each in processes of their own. */
+/** Workers, Temporal's nodes and the two PostgreSQL servers, all in separate processes. */
 export interface ScaleStack extends DeliveryTarget {
   temporal: TemporalCluster;
-  /** Of org-api, and of Temporal. */
+  /** PostgreSQL of org-api and of Temporal. */
   postgres: readonly [MeasuredPostgres, MeasuredPostgres];
   /** In Temporal's visibility database. */
   visibility: Client;
@@ -35,7 +35,7 @@ export interface ScaleStack extends DeliveryTarget {
 const namespace = 'org-api-scale';
 const database = 'bench';
 
-/** Starts everything but the workers. */
+/** Starts everything except the workers. */
 export function startStack(options: Omit<ClusterOptions, 'adminUrl' | 'folder' | 'namespace'>): Promise<ScaleStack> {
   return startServers(options.report, (servers) => openStack(servers, options));
 }

@@ -21,11 +21,11 @@ export interface TemporalNode {
   /** Sum of each counter by its `operation`, since the process started. */
   readCounter(counter: 'service_requests' | 'persistence_requests'): Promise<Map<string, number>>;
   kill(): Promise<void>;
-  /** Starts it again after `kill`. */
+  /** Restarts it after `kill`. */
   restart(): void;
 }
 
-/** A Temporal server as it is deployed: roles in processes of their own, over PostgreSQL. */
+/** A Temporal server as deployed: roles in separate processes, over PostgreSQL. */
 export interface TemporalCluster {
   nodes: readonly TemporalNode[];
   /** `host:port` of each frontend. */
@@ -36,7 +36,7 @@ export interface TemporalCluster {
 export interface ClusterOptions {
   /** URL of the superuser of a PostgreSQL without these databases. */
   adminUrl: string;
-  /** For configuration and logs. */
+  /** Folder for configuration and logs. */
   folder: string;
   namespace: string;
   shards: number;
@@ -54,10 +54,9 @@ const retentionMs = 86_400_000;
 
 /**
  * Creates Temporal's databases and starts every node. All nodes of a role have one port, because
- * Temporal's membership knows one port for each role; each node has a loopback address of its own
+ * Temporal's membership knows one port for each role; each node has a separate loopback address
  * (127.0.0.1, 127.0.0.2, …). Resolves when the namespace exists at each frontend.
- *
- * @throws Error when a program cannot be had or a node does not start.
+ * @throws Error when a program cannot be installed or a node does not start.
  */
 export async function startTemporalCluster(options: ClusterOptions): Promise<TemporalCluster> {
   const { adminUrl, folder, namespace, counts, report } = options;
@@ -211,7 +210,7 @@ function nodeSettings(node: {
   };
 }
 
-/** What `workflows/README.md` asks of a namespace's server. */
+/** The settings that `workflows/README.md` requires of a namespace's server. */
 function dynamicConfig(partitions: number): Record<string, { value: unknown }[]> {
   return {
     'matching.enableFairness': [{ value: true }],

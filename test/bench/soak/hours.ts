@@ -21,7 +21,7 @@ const keyDays = 30;
 
 /**
  * Returns the work of one hour of the day: the hourly steps of maintenance, the rotation of a key
- * and of a signing secret, and the restart of one process, by SIGTERM and SIGKILL in turn.
+ * and of a signing secret, and the restart of one process, with SIGTERM and SIGKILL in turn.
  */
 export function createHours(stack: SoakStack, region: SoakRegion, apps: Record<AppName, AppProcess>) {
   const counts: HourCounts = { purgedDeliveries: 0, rotations: 0, restarts: 0 };

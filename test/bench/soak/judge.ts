@@ -4,7 +4,7 @@ import type { Sample, TableSample } from './samples.ts';
 /** One line of the result. */
 export interface Finding {
   what: string;
-  /** What was measured over what it may be. */
+  /** Measured value divided by its limit. */
   ratio: number;
   limit: number;
   detail: string;
@@ -14,18 +14,18 @@ export const isMissed = ({ ratio, limit }: Finding): boolean => !(ratio <= limit
 
 const memoryLimit = 1.1;
 const indexLimit = 1.1;
-/** Memory and indexes are allocated in pieces; so much more is no growth. */
+/** Memory and indexes are allocated in pieces; this much more counts as no growth. */
 const freeBytes = 1024 ** 2;
-/** Of the run, on each side, over which memory is taken. */
+/** Share of the run, at its beginning and end, over which memory is taken. */
 const windowShare = 0.1;
-/** Autovacuum looks at a database once a minute; it has two looks. */
+/** Autovacuum checks a database once a minute; it has two checks. */
 const vacuumSeconds = 120;
 /** A table with fewer rows has indexes of a few pages. */
 const rowsFew = 1_000;
 
 /**
- * Compares the memory of each process at the end with its memory after `settledSeconds`. Each is the
- * lower quartile of a tenth of the run, because garbage waits for its collection.
+ * Compares the memory of each process at the end with its memory after `settledSeconds`. Each is
+ * the lower quartile of a tenth of the run, because garbage waits for its collection.
  */
 export function judgeMemory(samples: readonly Sample[], settledSeconds: number): Finding[] {
   const endSeconds = samples.at(-1)?.atSeconds ?? 0;
@@ -73,8 +73,8 @@ export function judgeDeadRows(samples: readonly Sample[], settledSeconds: number
 }
 
 /**
- * Compares the indexes of each table at the end with their size after `settledSeconds`, times what
- * its rows became meanwhile. Dead rows that autovacuum leaves count as rows, and 1 MiB is free.
+ * Compares the indexes of each table at the end with their size after `settledSeconds`, multiplied
+ * by the growth of its rows. Dead rows that autovacuum leaves count as rows, and 1 MiB is free.
  */
 export function judgeIndexes(samples: readonly Sample[], settledSeconds: number): Finding[] {
   const first = samples.find(({ atSeconds }) => atSeconds >= settledSeconds) as Sample;

@@ -4,18 +4,18 @@ import { type BenchOrganization, commitPaced, prepareChanges } from '../deliveri
 import type { SoakRegion } from './region.ts';
 import type { SoakStack } from './stack.ts';
 
-/** What the load has done so far. */
+/** Results of the load so far. */
 export interface Counts {
   reads: number;
   visits: number;
   deliveries: number;
-  /** Requests that were not answered 200, by what came instead. */
+  /** Requests that were not answered 200, by status or error. */
   failures: Map<string, number>;
 }
 
 export interface Load {
   counts: Counts;
-  /** Rejects when the load cannot go on. */
+  /** Rejects when the load cannot continue. */
   ended: Promise<unknown>;
   /** Resolves when every request was answered and every grant is committed. */
   stop(): Promise<void>;
@@ -28,10 +28,10 @@ export interface Rates {
 }
 
 const unavailable = 503;
-/** Grants that are prepared at once, in seconds of the load. */
+/** Seconds of the load whose grants are prepared at once. */
 const chunkSeconds = 10;
 
-/** Starts requests when they are due, whether or not those before were answered. */
+/** Starts requests when they are due, whether or not earlier ones were answered. */
 export function startLoad(stack: SoakStack, region: SoakRegion, rates: Rates): Load {
   const counts: Counts = { reads: 0, visits: 0, deliveries: 0, failures: new Map() };
   const running = new Set<Promise<void>>();
@@ -72,7 +72,7 @@ export function startLoad(stack: SoakStack, region: SoakRegion, rates: Rates): L
     while (!isStopping) {
       const changes = await prepareChanges(pool, organizations, Math.ceil(chunkSeconds * deliveriesPerSecond));
       await commitPaced(pool, changes, deliveriesPerSecond);
-      await stack.receiver.takePosts(); // so that the receiver does not keep them
+      await stack.receiver.takePosts(); // so that the receiver does not store them
       counts.deliveries += changes.length;
     }
   }
@@ -94,8 +94,8 @@ export function startLoad(stack: SoakStack, region: SoakRegion, rates: Rates): L
 }
 
 /**
- * Reads from the two APIs in turn. When the API drops its connection or answers 503, as one that
- * restarts does, the read is repeated once at the other, as by a load balancer. Returns the status.
+ * Reads from the two APIs in turn. When an API drops its connection or answers 503, as during a
+ * restart, the read is repeated once at the other, as by a load balancer. Returns the status.
  */
 async function readFrom(apiUrls: SoakStack['apiUrls'], nth: number, path: string, key: string): Promise<number> {
   const ask = async (apiUrl: string) => {

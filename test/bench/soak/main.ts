@@ -1,6 +1,6 @@
 /**
- * `npm run bench:soak`: a day of constant load in 20 minutes. What it measures and how: README.md
- * beside this file.
+ * `npm run bench:soak`: a day of constant load in 20 minutes. README.md in this folder describes
+ * the measurement.
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -19,6 +19,7 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '20' },
     reads: { type: 'string', default: '40' },
     deliveries: { type: 'string', default: '8' },
+    set: { type: 'string', multiple: true, default: [] },
   },
 });
 const minutes = Number(options.minutes);
@@ -27,9 +28,11 @@ const rates = {
   deliveriesPerSecond: Number(options.deliveries),
   visitsPerSecond: 1,
 };
+/** Settings of the workers for this run, such as `MALLOC_ARENA_MAX=2`. */
+const settings = Object.fromEntries(options.set.map((each) => each.split(/=(.*)/s, 2)));
 const hours = 24;
 const runSeconds = minutes * 60;
-/** After which a process counts as warm. */
+/** Time after which a process counts as warm. */
 const settledSeconds = Math.min(120, runSeconds / 4);
 const sampleSeconds = Math.min(5, runSeconds / 120);
 const settleDeadlineMs = 300_000;
@@ -67,11 +70,12 @@ async function runDay(
   async function passHours(): Promise<void> {
     for (let hour = 1; hour <= hours; hour += 1) {
       await wait((hour * runSeconds * 1_000) / hours - secondsPassed() * 1_000 - 1_000);
-      if (hour < hours) await runHour(hour); // the last hour ends with what the others left
+      if (hour < hours) await runHour(hour); // the last hour includes what the others left
       const { reads, deliveries } = load.counts;
       report(
         `hour ${hour} of ${hours}: ${reads} reads, ${deliveries} deliveries, ${counts.purgedDeliveries} purged, ` +
-          `${counts.rotations} rotations, ${counts.restarts} restarts`,
+          `${counts.rotations} rotations, ${counts.restarts} restarts, ` +
+          `worker 1 at ${Math.round((takeMemory().get('worker 1') ?? 0) / 1_048_576)} MiB`,
       );
     }
   }
@@ -79,7 +83,7 @@ async function runDay(
   return samples;
 }
 
-/** Compares what was delivered with what was committed. */
+/** Compares the number of delivered events with the number of committed ones. */
 async function judgeLoad(stack: SoakStack, region: SoakRegion, { counts }: Load): Promise<Finding[]> {
   await settles(stack.database.pool, region.organizations, settleDeadlineMs).catch((error: unknown) => {
     report(String(error)); // they count as not delivered
@@ -114,7 +118,7 @@ async function run(stack: SoakStack): Promise<Finding[]> {
   const apps = await stack.startApps();
   const load = startLoad(stack, region, rates);
   const day = runDay(stack, region, apps, load);
-  day.catch(() => {}); // it breaks when the load does
+  day.catch(() => {}); // rejects when the load does
   await Promise.race([day, load.ended]);
   const samples = await day;
   await load.stop();
@@ -135,7 +139,7 @@ async function run(stack: SoakStack): Promise<Finding[]> {
 }
 
 say(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`);
-const stack = await startStack(report);
+const stack = await startStack(report, settings);
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     report('interrupted: stopping the servers');

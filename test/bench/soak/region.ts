@@ -10,7 +10,7 @@ import { retention, type SoakStack } from './stack.ts';
 /** What the load uses. */
 export interface SoakRegion {
   keys: BenchKey[];
-  /** Organizations whose webhook points at the receiver. */
+  /** Organizations whose webhook delivers to the receiver. */
   organizations: BenchOrganization[];
   /** A page of the console, and the cookie of a person who may see it. */
   page: { url: string; cookie: string };
@@ -23,8 +23,8 @@ const pageSize = { lines: 1_000, deliveries: 1_000 };
 
 /**
  * Fills the region so that its size stays the same: the load adds `deliveries` in `minutes`, and as
- * many old ones reach the end of their retention meanwhile, spread evenly. As many again are younger
- * and stay.
+ * many old ones reach the end of their retention meanwhile, spread evenly. The same number is
+ * younger and stays.
  */
 export async function fillRegion(stack: SoakStack, deliveries: number, minutes: number): Promise<SoakRegion> {
   const { owner, database, consoleConfig, sealingKeys } = stack;

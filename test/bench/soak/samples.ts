@@ -9,7 +9,7 @@ export interface TableSample {
   indexBytes: number;
   /** Rows that were updated or deleted since the start. */
   changedRows: number;
-  /** Dead rows from which on autovacuum cleans the table. */
+  /** Number of dead rows at which autovacuum cleans the table. */
   vacuumFrom: number;
 }
 
@@ -41,8 +41,8 @@ export async function takeTables(owner: Client): Promise<Map<string, TableSample
 }
 
 /**
- * Returns the private memory of a process and its children in bytes: what others share, as
- * PostgreSQL's buffers, is not in it. 0: it is gone.
+ * Returns the private memory of a process and its children in bytes, without shared memory such as
+ * PostgreSQL's buffers. 0 when it has ended.
  */
 export function privateMemoryOf(pid: number): number {
   const children = readdirSync('/proc').filter((entry) => /^\d+$/.test(entry) && parentOf(entry) === pid);

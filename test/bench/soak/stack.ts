@@ -18,13 +18,13 @@ import { type BenchServers, startServers } from '../servers.ts';
 export const appNames = ['api 1', 'api 2', 'worker 1', 'worker 2', 'console'] as const;
 export type AppName = (typeof appNames)[number];
 
-/** Days: deliveries are kept for the shortest time that is allowed. */
+/** Days: the shortest permitted retention of deliveries. */
 export const retention = { deliveryDays: 31, activityDays: 92 };
 
-/** One installation with servers of its own, each in a process of its own. */
+/** One installation with separate servers, each in a separate process. */
 export interface SoakStack {
   database: Database;
-  /** A connection of the owner, for arranging. */
+  /** A connection of the owner, to insert rows. */
   owner: Client;
   /** A connection of the worker's login. */
   worker: Client;
@@ -46,12 +46,22 @@ const logins = ['api', 'worker', 'console'] as const;
 const readyMs = 60_000;
 const secret = () => randomBytes(32).toString('base64');
 
-/** Brings up PostgreSQL, Redis, Temporal and a receiver. `stop` ends and removes everything. */
-export function startStack(report: (line: string) => void): Promise<SoakStack> {
-  return startServers(report, (servers) => openStack(servers, report));
+/**
+ * Starts PostgreSQL, Redis, Temporal and a receiver. `stop` ends and removes everything.
+ * `extraWorkerSettings` are set in the environment of the workers.
+ */
+export function startStack(
+  report: (line: string) => void,
+  extraWorkerSettings: Record<string, string>,
+): Promise<SoakStack> {
+  return startServers(report, (servers) => openStack(servers, report, extraWorkerSettings));
 }
 
-async function openStack(servers: BenchServers, report: (line: string) => void): Promise<SoakStack> {
+async function openStack(
+  servers: BenchServers,
+  report: (line: string) => void,
+  extraWorkerSettings: Record<string, string>,
+): Promise<SoakStack> {
   const { folder, postgres, onStop, stop } = servers;
   const redis = await startRedis({ stateFolder: folder, report });
   if (redis === null) throw new Error('This benchmark needs a real Redis: install redis-server.');
@@ -108,6 +118,7 @@ async function openStack(servers: BenchServers, report: (line: string) => void):
     DELIVERY_SCHEDULE: '10s,10s,10s,10s',
     DELIVERY_RETENTION: `${retention.deliveryDays}d`,
     ACTIVITY_RETENTION: `${retention.activityDays}d`,
+    ...extraWorkerSettings,
   };
   const consoleSettings = {
     ...common,

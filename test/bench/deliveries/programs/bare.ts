@@ -1,8 +1,8 @@
 /**
- * The bare sides, a process of their own: a Temporal worker, and a client on its connection that
- * starts workflows eagerly; no database, nothing recorded, nothing signed. What it posts has the
- * length and the headers of org-api, from memory; its connections to the receiver are kept. Its
- * parent asks over IPC for deliveries.
+ * The process of the bare sides: a Temporal worker, and a client on its connection that starts
+ * workflows eagerly. It has no database, records nothing and signs nothing. Its posts have the
+ * length and the headers of org-api's, from memory, and it keeps its connections to the receiver.
+ * Its parent requests deliveries over IPC.
  */
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
@@ -18,9 +18,9 @@ import type { BareInput } from './bare-workflow.ts';
 export interface BareSettings {
   address: string;
   namespace: string;
-  /** Where to post. */
+  /** URL to post to. */
   url: string;
-  /** As ours: attempts under way at once. */
+  /** Concurrent attempts, as for org-api. */
   slots: number;
 }
 
@@ -28,8 +28,8 @@ export interface BareSettings {
 export type BareWorkflow = Extract<keyof typeof workflows, string>;
 
 /**
- * `underWay` at once, each with its post answered before the next is started in its place; or one
- * at a time, so many a second.
+ * `underWay` deliveries at once, each replaced when its post is answered; or one at a time at a
+ * steady rate.
  */
 export type BareRequest = { workflow: BareWorkflow; deliveries: number } & (
   | { underWay: number }
@@ -37,9 +37,9 @@ export type BareRequest = { workflow: BareWorkflow; deliveries: number } & (
 );
 
 /**
- * When each was asked for ({@link machineMs}), how many of them were started eagerly, how many
- * activities were made again (a local one also with its workflow's task), and the time from the
- * first start to the last answer.
+ * The time of each request ({@link machineMs}), the number of eager starts, the number of repeated
+ * activities (a local one is repeated with its workflow's task), and the time from the first start
+ * to the last answer.
  */
 export type BareMessage =
   | { ready: true }
@@ -52,7 +52,7 @@ const answered = new Map<string, () => void>();
 const begun = new Set<string>();
 let retried = 0;
 
-/** What a delivery of org-api looks like, except for the event's id. */
+/** A delivery of org-api, except for the event's id. */
 const bodyOf = (eventId: string) =>
   `{"id":"${eventId}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney"}}`;
 const constantHeaders = {

@@ -1,16 +1,16 @@
 /**
- * The receiver of all sides, a process of its own: it answers every post with 200 at once, after so
- * many milliseconds when its path is `/after/<ms>`, or takes it and never answers when its path
- * begins with `/hang`. Its parent asks over IPC: `posts` for what came since it last asked,
- * `release` to drop what hangs. Its first argument, a JSON document of a certificate and its key,
- * makes it serve HTTPS.
+ * The receiver of all sides, in a separate process. It answers every post with 200 at once, or
+ * after a number of milliseconds when its path is `/after/<ms>`. It never answers when the path
+ * begins with `/hang`. Its parent sends messages over IPC: `posts` requests the posts since the
+ * last request, `release` closes hanging connections. With its first argument, a JSON document of a
+ * certificate and its key, it serves HTTPS.
  */
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { machineMs } from '../clock.ts';
 
-/** A post: the event's id, and when its first bytes were here ({@link machineMs}). */
+/** A post: the event's id, and when its first bytes arrived ({@link machineMs}). */
 export interface ReceivedPost {
   eventId: string;
   atMs: number;
@@ -23,8 +23,8 @@ let posts: ReceivedPost[] = [];
 const hanging = new Set<ServerResponse>();
 const tell = (message: ReceiverMessage) => process.send?.(message);
 
-// Headers come in one piece with the first byte, so a request is reported in the turn in which that
-// was read.
+// Headers arrive in one piece with the first byte, so a request is reported in the turn that read
+// it.
 const onRequest: RequestListener = (request, response) => {
   const atMs = machineMs();
   request.on('error', () => {});

@@ -1,10 +1,10 @@
 /**
  * The comparison: the read API as a competent engineer would write it with Fastify, `pg` and
- * ioredis, a statement for each step. It keeps the same promises: the key's form and tag, the exact
- * limit (the same Lua), revocation and lost permissions at once, the use committed to the log
- * before the answer, the same headers, one log line for each request. It does what such a program
- * does by itself to be fast: named prepared statements, a pool as large as ours, auto-pipelined
- * Redis, JSON built by PostgreSQL with the very SQL that ours has.
+ * ioredis, with one statement per step. It has the same guarantees: the key's format and tag, the
+ * exact limit (the same Lua), immediate effect of revocation and lost permissions, the use
+ * committed to the log before the answer, the same headers, one log line per request. It uses the
+ * usual means to be fast: named prepared statements, a pool of the same size, auto-pipelined Redis,
+ * and JSON built by PostgreSQL with the same SQL.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -67,7 +67,7 @@ const recordUse = {
     array[$6::inet])`,
 };
 
-/** Form, tag and limit; the fingerprint of a key that passes. */
+/** Checks format, tag and limit; returns the fingerprint of a key that passes. */
 async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Buffer> {
   const bearer = request.headers.authorization?.replace(/^Bearer /i, '');
   if (bearer === undefined) throw new Refusal(401, 'unauthenticated');
@@ -89,7 +89,7 @@ async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Buff
   throw new Refusal(429, 'rate_limited');
 }
 
-/** Null when the key and its maker may read this; the code of the refusal otherwise. */
+/** Returns null when the key and its creator may read this, otherwise the code of the refusal. */
 async function findRefusal(key: KeyRow, orgId: string, scope: string): Promise<Refusal | null> {
   if (key.revoked_at !== null) return new Refusal(401, 'invalid_api_key');
   if (key.expires_at !== null && key.expires_at <= new Date()) return new Refusal(401, 'invalid_api_key');

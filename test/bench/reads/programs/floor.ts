@@ -1,8 +1,8 @@
 /**
- * The floor: what a read costs without the API's own JavaScript. The same Koa, limiter, prepared
- * statement and shared log insert as the API's, by the API's own modules, and nothing else: no
- * header, no check, no entity tag, no log line, no metric. One HMAC stays, since without the key's
- * fingerprint there is nothing to ask with.
+ * The floor: the cost of a read without the API's JavaScript. It has the same Koa, limiter,
+ * prepared statement and shared log insert, from the API's modules. It has no headers, checks,
+ * entity tags, log lines or metrics. One HMAC stays, because the statement needs the key's
+ * fingerprint.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import Koa from 'koa';
