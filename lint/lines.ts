@@ -11,10 +11,9 @@ const testName = /^\s*((it|test|describe)(\.\w+)*(\(.*\))?\()?(['"`]).+\5,/;
 const linkOnly = /^(- )?\[[^\]]*\]\([^)]*\)\.?$/;
 
 /**
- * Returns what is too long in `text`, one message per line.
- *
- * Excepted are lines that cannot be broken: Markdown tables, links and fenced code (output as it is
- * printed), names of tests, and lines with a word of 80 columns or more.
+ * Returns the lines of `text` that are too long, one message per line.
+ * Excepted are lines that cannot be broken: Markdown tables, links and fenced code (printed
+ * output), names of tests, and lines with a word of 80 columns or more.
  */
 export function findLongLines(file: string, text: string): string[] {
   const isMarkdown = file.endsWith('.md');

@@ -1,4 +1,4 @@
-/** `npm run lint`: every check of style and words, all of them also when one fails. */
+/** `npm run lint`: runs every check of style and words, also after one has failed. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -23,7 +23,7 @@ function run(command: string, args: string[]): boolean {
   return status === 0;
 }
 
-/** Reports what `find` finds in each of the files. Returns whether that is nothing. */
+/** Reports what `find` finds in each of the files. Returns whether it found nothing. */
 function report(pattern: RegExp, find: (file: string, text: string) => string[]): boolean {
   const found = files
     .filter((file) => pattern.test(file))

@@ -27,7 +27,7 @@ const chunkTypes = {
 } as pg.CustomTypesConfig;
 
 /**
- * Runs a read alone, on a connection of its own, and receives its answer in chunks.
+ * Runs a read alone, on a separate connection, and receives its answer in chunks.
  *
  * @param room - the largest size of the answer in bytes.
  * @param unchanged - tags of answers that need no body; null: all.

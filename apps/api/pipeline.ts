@@ -121,7 +121,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     throw refusal;
   }
 
-  /** Runs a statement about a key in a span of its own. */
+  /** Runs a statement about a key in a separate span. */
   function inStatement<T>(run: () => Promise<T>): Promise<T> {
     return tracing.span('statement', run).catch((cause: unknown) => {
       throw databaseError(cause);

@@ -34,7 +34,7 @@ interface Waiting {
  * statement is refused or times out, each of its reads runs again alone, so that one changes no
  * other's answer. When a connection breaks, exactly the reads of its statement fail.
  *
- * Under load a read costs a third of what it costs with a statement of its own: test/bench/reads.
+ * Under load a read costs a third of what it costs with a separate statement: test/bench/reads.
  */
 export function createReadBatches(options: {
   pool: Pool;

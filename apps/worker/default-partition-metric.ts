@@ -18,7 +18,7 @@ export function defaultPartitionMetric(
 ) {
   const gauge = new Gauge({
     name: 'org_api_activity_default_partition_bytes',
-    help: 'Size of the activity log’s default partition. Alert when it is not 0: a month had no partition of its own.',
+    help: 'Size of the activity log’s default partition. Alert when it is not 0: a month had no partition.',
     registers: [registry],
   });
 

@@ -72,7 +72,7 @@ function buildImage(build: Build, tag = `localhost/org-api:${build.buildId}`, ar
 }
 
 /**
- * Packs the tree with buildah, in a store of its own that needs no mounts and is deleted. Returns
+ * Packs the tree with buildah, in a separate store that needs no mounts and is deleted. Returns
  * the image's id. The image is committed to the archive: a commit to the store and a push from it
  * write the same bytes, and copy the tree twice more.
  */

@@ -5,19 +5,17 @@ import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '#test/child-environment.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 
-/**
- * One of our apps as a child process that is started again whenever it ends, as Kubernetes would.
- */
+/** One app as a child process that is restarted whenever it ends, as Kubernetes would. */
 export interface AppProcess {
   /** `http://127.0.0.1:port` of its metrics. */
   metricsUrl: string;
-  /** File that every life of it writes to. */
+  /** Log file of all its processes. */
   logFile: string;
-  /** How often it ended without having been killed by the run. */
+  /** Number of times that it ended without being killed by the run. */
   endedByItself(): number;
-  /** Of its present life. */
+  /** The pid of the current process. */
   pid(): number;
-  /** Ends it, at once by default; resolves when it is gone. It is up again a moment later. */
+  /** Ends it, with SIGKILL by default; resolves when it has ended. It restarts a moment later. */
   kill(signal?: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Ends it with SIGTERM, after 40 s with SIGKILL. Safe to call twice. */
   stop(): Promise<void>;
@@ -28,14 +26,14 @@ const restartAfterMs = 250;
 const stopDeadlineMs = 40_000;
 
 /**
- * Starts `apps/<name>/main.ts` with these settings and nothing else of the environment; its log
- * goes to a file in `folder`.
+ * Starts `apps/<name>/main.ts` with these settings and without the environment; its log goes to a
+ * file in `folder`.
  */
 export async function startAppProcess(options: {
   name: 'api' | 'console' | 'worker';
   label: string;
   folder: string;
-  /** What it reads; a function is called before each start. */
+  /** Settings; a function is called before each start. */
   environment: Record<string, string> | (() => Record<string, string>);
 }): Promise<AppProcess> {
   const { name, label, folder, environment } = options;

@@ -4,13 +4,10 @@ import { sealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { uuidOf } from '../../apps/import/generate/dice.ts';
 
-/**
- * Stands in every family's name of a run, so that one search finds any of them; nothing else holds
- * it.
- */
+/** Part of every family's name in a run and of nothing else, so that one search finds any name. */
 export const nameMark = 'Quillfeather-Ostermann';
 
-/** An organization with a professional, whose owner has what is needed to give families access. */
+/** Creates an organization with a professional, whose owner may give families access. */
 export async function insertOrganization(pool: Pool, seed: number): Promise<{ id: string; userId: string }> {
   const id = uuidOf('chaos', seed, 'organization');
   const userId = `usr_chaos_${seed}`;
@@ -33,7 +30,7 @@ export async function insertOrganization(pool: Pool, seed: number): Promise<{ id
   return { id, userId };
 }
 
-/** A webhook as the console makes it, subscribed to all four types. */
+/** Creates a webhook as the console does, subscribed to all four types. */
 export async function insertWebhook(
   pool: Pool,
   fields: { organizationId: string; webhookId: string; slot: number; url: string; keys: SealingKeys },
@@ -52,9 +49,9 @@ export async function insertWebhook(
 }
 
 /**
- * Makes change number `index` (from 0), each of which is one event: of every four, access begins, a
- * seat is given, the seat ends, access ends. It repeats the whole group from its first change, as
- * the database may have forgotten that one. What is there stays as it is, so it is repeated until
+ * Makes change number `index` (from 0); each is one event. Of every four changes, access begins, a
+ * seat is assigned, the seat ends, access ends. It repeats the whole group from its first change,
+ * because the database may have forgotten that one. Existing rows stay, so it can be repeated until
  * the database confirms it: a commit whose confirmation was lost with a killed server has happened.
  */
 export async function makeChange(
@@ -112,7 +109,7 @@ async function change(pool: Pool, organization: { id: string; userId: string }, 
   }
 }
 
-/** Ids of what changed, which stand in bodies alone: `data` of the events. */
+/** Ids of the changed rows, which only bodies contain: `data` of the events. */
 export function subjectIds(seed: number, events: number): string[] {
   const rounds = Array.from({ length: Math.ceil(events / 4) }, (_, round) => round);
   return rounds.flatMap((round) => [uuidOf('chaos', seed, 'grant', round), uuidOf('chaos', seed, 'seat', round)]);

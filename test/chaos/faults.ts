@@ -1,7 +1,7 @@
 import { secondsSince } from '../../apps/dev/servers/process.ts';
 import { dice } from '../../apps/import/generate/dice.ts';
 
-/** Something that can be killed; `restart` is null when it comes up by itself. */
+/** A process that can be killed; `restart` is null when it restarts by itself. */
 export interface Victim {
   name: string;
   kill(): Promise<void>;
@@ -11,7 +11,8 @@ export interface Victim {
 }
 
 /**
- * The order in which victims are killed, `times` each: one of every victim in each round, shuffled.
+ * Returns the order in which victims are killed, `times` each: every victim once per round,
+ * shuffled.
  */
 function orderOfKills(seed: number, victims: readonly Victim[], times: number): Victim[] {
   return Array.from({ length: times }, (_, round) =>
@@ -23,10 +24,9 @@ function orderOfKills(seed: number, victims: readonly Victim[], times: number): 
 }
 
 /**
- * Kills one victim after the other with SIGKILL, leaves each down for a moment and starts it again.
- * The next may die while the last one still starts. Calls `readLedger` after every restart, and
+ * Kills one victim after the other with SIGKILL, leaves each down for a moment and restarts it. The
+ * next may be killed while the last one still starts. Calls `readLedger` after every restart, and
  * after every kill that leaves the ledger readable.
- *
  * @returns how often each was killed.
  */
 export async function causeFaults(options: {

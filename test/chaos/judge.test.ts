@@ -9,8 +9,8 @@ import type { Post } from './receivers.ts';
 const rightReading: LedgerReading = { when: 'a server was killed', difference: 0, overdue: 3 };
 
 /**
- * What could go wrong, made by hand: in the database, in what the receiver saw, or in what the
- * ledger said meanwhile.
+ * Each possible fault, created on purpose: in the database, in the posts of a receiver, or in a
+ * reading of the ledger.
  */
 const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) => void; reading?: LedgerReading }[] = [
   {
@@ -94,7 +94,7 @@ function first(posts: Post[]): Post {
   return post;
 }
 
-/** One event, refused once and then accepted, and the receiver's memory of both posts. */
+/** One event, refused once and then accepted, and the receiver's record of both posts. */
 async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: string[] }> {
   const { owner, make } = await setupDatabase();
   const professional = await make.member();

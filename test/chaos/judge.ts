@@ -6,7 +6,8 @@ import { natureOf } from './plan.ts';
 import type { Post } from './receivers.ts';
 
 /**
- * What went wrong, one sentence each with ids only; at most this many of a kind, and how many more.
+ * Lists problems, one sentence each with ids only: at most this many of a kind, and the number of
+ * the others.
  */
 const shownOfAKind = 5;
 
@@ -28,7 +29,7 @@ interface AttemptRow {
   isLast: boolean;
 }
 
-/** What a run came to. */
+/** The result of a run. */
 export interface Figures {
   obligations: number;
   delivered: number;
@@ -37,16 +38,16 @@ export interface Figures {
   posts: number;
   /** Attempts by cause. */
   causes: Record<string, number>;
-  /** Posts beyond the first that a receiver answered 2xx for the same event. */
+  /** Posts of an event after the first 2xx. */
   duplicates: number;
-  /** Deliveries that the reconciler gave another round. */
+  /** Deliveries that the reconciler restarted. */
   repaired: number;
 }
 
 /**
- * Compares the database with what the receivers saw, and what the ledger said during the run
- * (`readings`). `webhookIds` in the order of their natures. Returns every problem, none when nothing
- * was lost.
+ * Compares the database with the receivers' posts, and the readings of the ledger during the run
+ * (`readings`). `webhookIds` are in the order of their behaviors. Returns every problem; none when
+ * nothing was lost.
  */
 export async function judge(options: {
   pool: Pool;
@@ -55,8 +56,8 @@ export async function judge(options: {
   events: number;
   readings?: readonly LedgerReading[];
   /**
-   * Posts from and before these places in `posts` came while PostgreSQL could forget commits: their
-   * rows may be gone, or may belong to another post. Only a run with that fault gives this.
+   * Posts at these positions in `posts` came while PostgreSQL could forget commits. Their rows may
+   * be missing, or belong to another post. Only a run with that fault sets this.
    */
   forgettable?: { from: number; before: number } | null;
 }): Promise<{ problems: string[]; figures: Figures }> {
@@ -136,7 +137,10 @@ function judgeAttempts(deliveries: DeliveryRow[], attempts: AttemptRow[], proble
   }
 }
 
-/** The receivers' side: known attempts, once each, the same bytes, and answers as recorded. */
+/**
+ * Compares the receivers' posts: attempts are known and unique, bytes are equal, answers are as
+ * recorded.
+ */
 function judgePosts(options: {
   posts: readonly Post[];
   deliveries: DeliveryRow[];
@@ -164,7 +168,7 @@ function judgePosts(options: {
   }
 }
 
-/** What holds of a post whose rows may be gone: its signature, and its bytes if the event is there. */
+/** Checks a post whose rows may be missing: its signature, and its bytes if the event exists. */
 function judgeExcused(posts: readonly Post[], bodies: { id: string; body: string }[], problems: Problems): void {
   const hashes = new Map(bodies.map(({ id, body }) => [id, createHash('sha256').update(body).digest('hex')]));
   for (const post of posts) {
@@ -176,8 +180,9 @@ function judgeExcused(posts: readonly Post[], bodies: { id: string; body: string
 }
 
 /**
- * No attempt is recorded as accepted whose receiver did not accept it. An outcome that was written
- * again after its row was forgotten may have another number than its post, which is `excused`.
+ * Checks that no attempt is recorded as accepted that its receiver did not accept. An outcome
+ * written again after its row was forgotten may have another number than its post; `excused` allows
+ * that.
  */
 function judgeAccepted(options: {
   posts: readonly Post[];

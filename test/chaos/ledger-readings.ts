@@ -2,24 +2,22 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 
-/** What the ledger said at one moment of a run, in deliveries. */
+/** The ledger at one moment of a run, in deliveries. */
 export interface LedgerReading {
   /** `temporal was killed (fault 3)`, or `temporal is up again (fault 3)`. */
   when: string;
-  /** 0 at every moment, or something was lost or made up. */
+  /** Must be 0 at every moment: otherwise deliveries were lost or invented. */
   difference: number;
-  /** More than a minute late. In the midst of faults that may be; afterwards it may not. */
+  /** More than a minute late. Allowed during faults, and not afterwards. */
   overdue: number;
 }
 
-/**
- * PostgreSQL may have been killed a moment ago, which connections of before find out one by one.
- */
+/** Time for old connections to notice that PostgreSQL was killed. */
 const deadlineMs = 20_000;
 
 /**
- * Reads the ledger, again and again until PostgreSQL answers. @throws the last error when that
- * takes longer than 20 s.
+ * Reads the ledger, and retries until PostgreSQL answers.
+ * @throws the last error when that takes longer than 20 s.
  */
 export async function readLedgerNow(pool: Pool, when: string): Promise<LedgerReading> {
   const giveUpAt = performance.now() + deadlineMs;

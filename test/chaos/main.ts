@@ -2,9 +2,10 @@ import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { type ChaosResult, describeResult, runChaos } from './run.ts';
 
 /**
- * `npm run chaos`: 2,000 deliveries (100 events to 20 webhooks) while everything is killed again
- * and again. `-- --seed 7` repeats a run's receivers and order of kills, `--events` and
- * `--webhooks` (at most 20) change its size. Exit code 1 with what is wrong.
+ * `npm run chaos`: 2,000 deliveries (100 events to 20 webhooks) while all processes are killed
+ * repeatedly. `-- --seed 7` repeats a run's receivers and order of kills, `--events` and
+ * `--webhooks` (at most 20) change its size. The exit code is 1 when a problem is found; the output
+ * lists the problems.
  */
 async function main(): Promise<number> {
   const events = readNumber('--events', 100, 10_000);
@@ -28,10 +29,10 @@ async function main(): Promise<number> {
   return problems.length === 0 ? 0 : 1;
 }
 
-/** From so many webhooks on, some delivery waits for its next attempt at any time. */
+/** With this many webhooks, some delivery waits for its next attempt at any time. */
 const wellMixed = 10;
 
-/** Lists the faults that had no effect, so that the run proves nothing about them. */
+/** Lists the faults without effect, about which the run proves nothing. */
 function listMissedFaults({ claims, replaced, forgotten }: ChaosResult): string[] {
   return [
     ...(claims > 0 ? [] : ['fault: no relay was killed with claims in hand']),
@@ -49,7 +50,7 @@ function readNumber(name: string, otherwise: number, max: number): number {
   process.exit(1);
 }
 
-process.once('SIGINT', () => process.exit(1)); // what was started ends with us
+process.once('SIGINT', () => process.exit(1)); // started processes end with this one
 process.once('SIGTERM', () => process.exit(1));
 try {
   process.exitCode = await main();

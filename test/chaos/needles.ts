@@ -1,12 +1,12 @@
-/** Something that must not be found; `name` says what it is without saying it. */
+/** A value that must not be found; `name` describes it without containing it. */
 export interface Needle {
   name: string;
   bytes: Buffer;
 }
 
 /**
- * Base64 says three bytes in four characters, so bytes have three forms by where they begin; what
- * their neighbors decide is cut off.
+ * Base64 encodes three bytes as four characters, so a value has three forms, one per alignment.
+ * Characters that depend on neighboring bytes are removed.
  */
 function base64Forms(bytes: Buffer): Buffer[] {
   return [0, 1, 2].flatMap((offset) => {
@@ -17,10 +17,7 @@ function base64Forms(bytes: Buffer): Buffer[] {
   });
 }
 
-/**
- * A thing that must not be found, in every form: as it is, in hex, in base64 of either alphabet at
- * any offset.
- */
+/** Returns a value in every form: plain, in hex, and in base64 of either alphabet at any offset. */
 export function formsOf(name: string, bytes: Buffer): Needle[] {
   const hex = bytes.toString('hex');
   const forms = [bytes, Buffer.from(hex), Buffer.from(hex.toUpperCase()), ...base64Forms(bytes)];
@@ -29,8 +26,8 @@ export function formsOf(name: string, bytes: Buffer): Needle[] {
 }
 
 /**
- * Looks for thousands of needles in one pass, by their first three bytes. A needle has at least 8
- * bytes.
+ * Searches for thousands of needles in one pass, by their first three bytes. A needle has at least
+ * 8 bytes.
  */
 export function createSearch(needles: readonly Needle[]): (haystack: Buffer) => string[] {
   const byStart = new Map<number, Needle[]>();

@@ -7,12 +7,12 @@ it('no delivery is lost and no secret leaks while the worker, the relay, Tempora
 
   expect(result.problems, lines.join('\n')).toEqual([]);
   console.log(describeResult(result).join('\n'));
-  // Or the run proved little: every kind of fault has happened, and every kind of receiver has
-  // misbehaved.
+  // Otherwise the run proved little: every kind of fault must have happened, and every kind of
+  // receiver must have misbehaved.
   expect(Object.values(result.kills)).toEqual([3, 3, 3, 3, 3]);
   expect(result.claims).toBeGreaterThan(0);
-  // After each of the 15 kills but PostgreSQL's, and each restart of Temporal, PostgreSQL and
-  // Redis; workers come up by themselves.
+  // After each of the 15 kills except PostgreSQL's, and each restart of Temporal, PostgreSQL and
+  // Redis. Workers restart by themselves.
   expect(result.readings.map(({ difference }) => difference)).toEqual(Array(12 + 9).fill(0));
   expect(Object.keys(result.figures.causes)).toEqual(
     expect.arrayContaining([

@@ -1,12 +1,12 @@
 import { type Dice, dice } from '../../apps/import/generate/dice.ts';
 
-/** What a receiver does with one post. */
+/** How a receiver answers one post. */
 export type Behavior =
   | { kind: 'answer'; status: number; retryAfterSeconds?: number; afterMs?: number }
   | { kind: 'hang' }
   | { kind: 'reset' };
 
-/** A receiver's nature: one of these is given to each webhook, in turn. */
+/** The behavior of a receiver; webhooks get these in turn. */
 export type Nature =
   | 'steady'
   | 'failing'
@@ -22,8 +22,8 @@ const ten = ['steady', 'failing', 'limiting', 'resetting', 'hanging', 'slow', 'f
 const natures: readonly Nature[] = [...ten, 'failing', 'dead', 'late', ...ten.slice(1), 'failing', 'dead'];
 
 /**
- * The nature of the webhook number `index`, from 0. Of the first ten, one never answers 2xx and two
- * are never at fault; the eleventh answers every post 2xx after 9 s, which takes longest.
+ * Returns the behavior of webhook number `index`, from 0. Of the first ten, one never answers 2xx
+ * and two never fail. The eleventh answers every post 2xx after 9 s, which takes longest.
  */
 export function natureOf(index: number): Nature {
   return natures[index % natures.length] ?? 'steady';
@@ -32,11 +32,11 @@ export function natureOf(index: number): Nature {
 const accept = { kind: 'answer', status: 200 } as const;
 const answer = (status: number): Behavior => ({ kind: 'answer', status });
 /**
- * From this post of an event on, nearly every receiver accepts at once, so that all ends before the
- * schedule does.
+ * From this post of an event on, nearly every receiver accepts at once, so that everything ends
+ * before the schedule does.
  */
 const patience = 5;
-/** These keep their nature to the end. */
+/** These keep their behavior to the end. */
 const unchanging: ReadonlySet<Nature> = new Set(['dead', 'late']);
 
 const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
@@ -45,9 +45,10 @@ const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
   limiting: (chance) =>
     chance.chance(0.3) ? { kind: 'answer', status: chance.pick([429, 503]), retryAfterSeconds: 1 } : accept,
   resetting: (chance) => (chance.chance(0.4) ? { kind: 'reset' } : accept),
-  // Takes one of its ten slots for the attempt's 10 s, often enough that a worker dies meanwhile.
+  // Uses one of its ten slots for the attempt's 10 s, often enough that a worker is killed
+  // meanwhile.
   hanging: (chance) => (chance.chance(0.4) ? { kind: 'hang' } : accept),
-  // 9 s is in time, though not always on a busy machine
+  // 9 s is in time, except sometimes on a busy machine
   slow: (chance) => ({ ...accept, afterMs: chance.chance(0.1) ? 9_000 : chance.whole(0, 400) }),
   'first-refuses': (_, nth) => (nth <= 2 ? answer(401) : accept),
   late: () => ({ ...accept, afterMs: 9_000 }),
@@ -55,8 +56,8 @@ const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
 };
 
 /**
- * What the receiver of webhook `index` does with its `nth` post (from 1) of the event with this
- * sequence. The same seed plans the same; how many posts there are depends on what is killed when.
+ * Returns how the receiver of webhook `index` answers its `nth` post (from 1) of the event with
+ * this sequence. The same seed gives the same plan; the number of posts depends on the kills.
  */
 export function planOf(seed: number, index: number, sequence: string, nth: number): Behavior {
   const nature = natureOf(index);

@@ -4,29 +4,29 @@ import type { AddressInfo } from 'node:net';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
 import type { Behavior } from './plan.ts';
 
-/** One post as its receiver saw it. */
+/** A post as its receiver saw it. */
 export interface Post {
   webhookId: string;
   eventId: string;
   attempt: number;
   sequence: string;
   bodySha256: string;
-  /** Names of the checks of its signatures that failed. */
+  /** Names of the signature checks that failed. */
   failedChecks: string[];
-  /** The status that was written and handed to the system whole; null when none was. */
+  /** The status that was completely written; null when none was. */
   answered: number | null;
 }
 
-/** What the receivers need to know of a webhook. */
+/** The properties of a webhook that receivers need. */
 export interface ReceivingWebhook {
   secret: string;
-  /** What to do with the `nth` post of an event. */
+  /** How to answer the `nth` post of an event. */
   plan: (sequence: string, nth: number) => Behavior;
 }
 
 /**
- * One server for the receivers of all webhooks, each under `/hooks/<id>`. `webhooks` may grow while
- * it runs.
+ * One server for the receivers of all webhooks, each at `/hooks/<id>`. `webhooks` may grow while it
+ * runs.
  */
 export async function startReceivers(webhooks: ReadonlyMap<string, ReceivingWebhook>) {
   const posts: Post[] = [];
@@ -34,7 +34,7 @@ export async function startReceivers(webhooks: ReadonlyMap<string, ReceivingWebh
 
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
-    request.on('error', () => {}); // the sender was killed in the middle: this is no post
+    request.on('error', () => {}); // the sender was killed in the middle, so this is not a post
     response.on('error', () => {});
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => receive(request, response, Buffer.concat(chunks)));

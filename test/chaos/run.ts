@@ -26,15 +26,15 @@ import {
 import { otherSealingKey, sealingKeys, shiftedClock, workerEnvironment } from './worker-settings.ts';
 
 export interface ChaosOptions {
-  /** Changes made, each of which obliges us to every webhook. */
+  /** Number of changes; each creates a delivery for every webhook. */
   events: number;
   /** 1 to 20. */
   webhooks: number;
-  /** Decides what receivers do and what dies when. */
+  /** Determines the receivers' behavior and the order of kills. */
   seed: number;
-  /** How often each server and each worker is killed. */
+  /** Number of kills of each server and each worker. */
   kills?: number;
-  /** How long everything may take to be settled after the last fault. */
+  /** Maximum time until everything is settled after the last fault. */
   settleDeadlineMs?: number;
   /** Faults after the kills that take a minute each: code that cannot replay, forgotten commits. */
   hasLongFaults?: boolean;
@@ -42,17 +42,19 @@ export interface ChaosOptions {
 }
 
 export interface ChaosResult {
-  /** Sentences with ids only; none when nothing was lost and no secret leaked. */
+  /** Sentences with ids only; empty when nothing was lost and no secret leaked. */
   problems: string[];
   figures: Figures;
   kills: Record<string, number>;
-  /** Claims in hand when both workers were killed. */
+  /** Claims in progress when both workers were killed. */
   claims: number;
-  /** Workflows replaced because code that cannot replay failed their tasks; null without the fault. */
+  /**
+   * Workflows replaced because code that cannot replay failed their tasks; null without the fault.
+   */
   replaced: number | null;
   /** What PostgreSQL forgot; null without the fault. */
   forgotten: Forgotten | null;
-  /** What the ledger said after every kill and restart, in order. */
+  /** The ledger after every kill and restart, in order. */
   readings: LedgerReading[];
   searched: Searched;
   workflows: number;
@@ -60,18 +62,17 @@ export interface ChaosResult {
 }
 
 /**
- * Twelve attempts in half a minute: more than a receiver that recovers can need with those that are
- * lost to kills, and few enough that one that never does, at about an attempt a second, ends in
- * time.
+ * Twelve attempts in half a minute. This is more than a receiver that recovers can need, including
+ * attempts lost to kills. It is also few enough that a receiver that never recovers ends in time.
  */
 const schedule = '200ms,500ms,1s,2s,3s,3s,4s,4s,5s,5s,5s';
 const reconcileAfterMs = 8_000;
 
 /**
- * Delivers to receivers that answer, fail, hang and reset, while two workers (with the relay in
- * each), Temporal, PostgreSQL and Redis are killed again and again. Then it compares the database
- * with what the receivers saw, and searches everything for secrets. The run is bounded in time, and
- * everything that it started has ended when it resolves.
+ * Delivers to receivers that answer, fail, hang and reset, while two workers (with a relay each),
+ * Temporal, PostgreSQL and Redis are killed repeatedly. Then it compares the database with the
+ * receivers' posts, and searches everything for secrets. The run is bounded in time, and all its
+ * processes have ended when it resolves.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { report } = options;
@@ -205,7 +206,7 @@ async function runOn(
       report,
     });
     await readAfter('PostgreSQL had forgotten its last commits');
-    await makeChanges(0, events, 0); // what is there stays, what was forgotten is made again
+    await makeChanges(0, events, 0); // existing rows stay, forgotten rows are inserted again
     return result;
   }
 }
@@ -231,11 +232,11 @@ async function arrange(owner: Database, { webhooks: count, seed }: ChaosOptions)
   return { organization, webhooks, receivers, apiKey: key };
 }
 
-/** What the next start of a worker reads. */
+/** Settings for the next start of a worker. */
 interface WorkerSettings {
-  /** Worker 1 alone. */
+  /** Worker 1 only. */
   lacksSealingKey: boolean;
-  /** Null: the present workflows. */
+  /** Null: the current workflows. */
   bundle: string | null;
 }
 
@@ -281,8 +282,8 @@ async function answers(app: AppProcess): Promise<boolean> {
 }
 
 /**
- * Reads with the key all the while, so that Redis and the API's log have something to hold; what is
- * answered is other tests' matter.
+ * Reads continuously with the key, so that Redis and the API's log have content. Other tests judge
+ * the answers.
  */
 function readContinuously(url: string, organizationId: string, key: string) {
   let stopped = false;
@@ -304,7 +305,7 @@ function readContinuously(url: string, organizationId: string, key: string) {
   };
 }
 
-/** Waits until no delivery is open. Reports how many are each five seconds. */
+/** Waits until no delivery is open. Reports the number every five seconds. */
 async function settles(owner: Database, deadlineMs: number, report: (line: string) => void): Promise<boolean> {
   const startedAt = performance.now();
   let nextReportAt = startedAt + 5_000;
@@ -327,7 +328,7 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
   );
 }
 
-/** A run in a few lines. */
+/** Summarizes a run in a few lines. */
 export function describeResult(result: ChaosResult): string[] {
   const { figures, kills, claims, replaced, forgotten, readings, searched, workflows, seconds } = result;
   const list = (counts: Record<string, number>) =>

@@ -7,25 +7,25 @@ import { escapeIdentifier, type Pool } from 'pg';
 import { stateOf } from '#test/run-folder.ts';
 import { createSearch, formsOf, type Needle } from './needles.ts';
 
-/** What a run's stores and logs must not hold. */
+/** Values that a run's stores and logs must not contain. */
 export interface Forbidden {
   /** Signing secrets, `whsec_…`. */
   signingSecrets: readonly string[];
   apiKeys: readonly string[];
-  /** A part that every family's name has. */
+  /** A part of every family's name. */
   nameMark: string;
-  /** What stands in bodies alone. */
+  /** Values that only bodies contain. */
   bodyParts: readonly string[];
 }
 
-/** How many bytes were searched, of each kind. */
+/** Number of bytes searched, of each kind. */
 export type Searched = Record<'postgres' | 'redis' | 'logs' | 'histories' | 'temporalStore', number>;
 
 /**
- * Searches everything that a run left: PostgreSQL, Redis, every log, every workflow's history and
- * Temporal's store as it lies on disk. Signing secrets and API keys may be nowhere, names and
- * bodies only in their own columns of PostgreSQL. Returns each find in a sentence that does not
- * repeat it.
+ * Searches everything that a run wrote: PostgreSQL, Redis, every log, every workflow's history and
+ * Temporal's store on disk. Signing secrets and API keys may be nowhere; names and bodies may only
+ * be in their columns of PostgreSQL. Returns each find as a sentence that does not contain the
+ * value.
  */
 export async function findSecrets(options: {
   forbidden: Forbidden;
@@ -74,7 +74,9 @@ function secretNeedles({ signingSecrets, apiKeys }: Forbidden): Needle[] {
   ];
 }
 
-/** Every column that can hold text or bytes, one value per column: all of its rows, as bytes. */
+/**
+ * Returns every column that can hold text or bytes, one value per column: all its rows as bytes.
+ */
 async function* readDatabase(pool: Pool): AsyncGenerator<{ column: string; value: Buffer }> {
   const { rows: columns } = await pool.query<{ schema: string; table: string; column: string; type: string }>(
     `select n.nspname as schema, c.relname as "table", a.attname as "column", t.typname as type
@@ -109,7 +111,7 @@ async function* readRedis(url: string): AsyncGenerator<{ key: string; value: Buf
   }
 }
 
-/** The servers' logs and our apps'. */
+/** The logs of servers and apps. */
 function listLogs(folder: string): string[] {
   return listFiles(folder).filter((file) => /(\.log(\.1)?|\/log(\.1)?)$/.test(file) && !file.includes('/data/'));
 }
@@ -126,7 +128,7 @@ function listFiles(folder: string): string[] {
   });
 }
 
-/** Every workflow's history, as JSON and with its payloads decoded. */
+/** Every workflow's history, as JSON and with decoded payloads. */
 async function* readHistories(options: { address: string; namespace: string }) {
   const connection = await Connection.connect({ address: options.address });
   try {

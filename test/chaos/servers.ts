@@ -13,7 +13,7 @@ import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 
 export type ServerName = 'postgres' | 'redis' | 'temporal';
 
-/** Where everything of a run answers. The addresses stay the same over every restart. */
+/** Addresses of a run's servers. They stay the same over every restart. */
 export interface Addresses {
   ownerUrl: string;
   urls: Record<LoginRole, string>;
@@ -23,21 +23,19 @@ export interface Addresses {
 }
 
 /**
- * PostgreSQL (durable), Redis and Temporal (with a store on file) of a run's own, that may be
- * killed and brought up again.
+ * A run's PostgreSQL (durable), Redis and Temporal (with a store on file), which can be killed and
+ * restarted.
  */
 export interface ChaosServers extends Addresses {
-  /** Holds all data and the servers' logs. */
+  /** Contains all data and the servers' logs. */
   folder: string;
-  /** SIGKILL by pid; resolves when the process is gone. */
+  /** Sends SIGKILL; resolves when the process has ended. */
   kill(name: ServerName): Promise<void>;
-  /**
-   * Brings a killed server up again, at its address and with its data; resolves when it answers.
-   */
+  /** Restarts a killed server at its address and with its data; resolves when it answers. */
   restart(name: ServerName): Promise<void>;
   /** Deletes Temporal's store; the server must have been killed. */
   deleteTemporalStore(): void;
-  /** Stops all and deletes the folder. Safe to call twice. */
+  /** Stops all servers and deletes the folder. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -45,8 +43,8 @@ const namespace = 'org-api-chaos';
 const database = 'org_api_chaos';
 
 /**
- * Brings the servers up in a temporary folder, in memory where 1 GiB of it is free, and migrates a
- * database. @throws ServerUnavailableError
+ * Starts the servers in a temporary folder, in memory where 1 GiB is free, and migrates a database.
+ * @throws ServerUnavailableError
  */
 export async function startServers(report: (line: string) => void): Promise<ChaosServers> {
   const folder = makeRunFolder(findFolder());

@@ -10,10 +10,9 @@ import type { ChaosServers } from './servers.ts';
 /** Faults that need the run in a certain state; the kills of `faults.ts` come at random moments. */
 
 /**
- * Kills both workers at a moment at which a relay holds claims. Tries again until the claims are
- * there after the kill, too.
- *
- * @returns how many deliveries were claimed, not started, and under a lease; 0 after 60 s.
+ * Kills both workers at a moment at which a relay holds claims. Retries until claims remain after
+ * the kill.
+ * @returns the number of deliveries that were claimed, not started, and leased; 0 after 60 s.
  */
 export async function killWithClaims(pool: Pool, workers: readonly AppProcess[]): Promise<number> {
   const giveUpAt = performance.now() + 60_000;
@@ -42,23 +41,22 @@ async function countClaims(pool: Pool): Promise<number> {
   }
 }
 
-/** Bundles workflows that replay no history of the present ones, for `WORKFLOW_BUNDLE`. */
+/** Bundles workflows that cannot replay any current history, for `WORKFLOW_BUNDLE`. */
 export async function writeAlteredBundle(file: string): Promise<void> {
   const workflowsPath = fileURLToPath(new URL('../workflows/altered/index.ts', import.meta.url));
   writeWorkflowBundle(file, await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') }));
 }
 
 /**
- * A workflow task counts as failing after about 25 s; the reconciler looks after deliveries that
- * are late by `RECONCILE_AFTER`.
+ * A workflow task counts as failing after about 25 s. The reconciler checks deliveries that are
+ * late by `RECONCILE_AFTER`.
  */
 const untilFailingMs = 25_000;
 
 /**
- * Runs both workers with code that cannot replay, for longer than it takes to recognize that, and
- * then with the present code again. `useBundle` decides what the next start of a worker runs.
- *
- * @returns how many workflows the workers replaced meanwhile because their tasks failed.
+ * Runs both workers with code that cannot replay, for longer than it takes to detect that, and then
+ * with the current code again. `useBundle` sets the code for the next start of a worker.
+ * @returns the number of workflows that the workers replaced meanwhile because their tasks failed.
  */
 export async function breakReplay(options: {
   workers: readonly AppProcess[];
@@ -83,7 +81,10 @@ export async function breakReplay(options: {
   return replaced;
 }
 
-/** Workflows that the workers which run now have replaced because their tasks failed. */
+/**
+ * Returns the number of workflows that the running workers have replaced because their tasks
+ * failed.
+ */
 export async function countReplaced(workers: readonly AppProcess[]): Promise<number> {
   const counts = await Promise.all(
     workers.map(async ({ metricsUrl }) => {
@@ -100,24 +101,24 @@ export async function countReplaced(workers: readonly AppProcess[]): Promise<num
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** What PostgreSQL forgot, and which posts were made from what it forgot. */
+/** The rows that PostgreSQL forgot, and the posts that were made from them. */
 export interface Forgotten {
   events: number;
   attempts: number;
-  /** Posts that came while a commit could be forgotten: their places in `posts`, from and before. */
+  /** Positions in `posts` of those that came while a commit could be forgotten: from and before. */
   posts: { from: number; before: number };
 }
 
 const postsToForget = 10;
-/** Less than `wal_writer_delay`, after which all is written. */
+/** Less than `wal_writer_delay`, after which everything is written. */
 const patienceMs = 8_000;
 const forgetfulSettings = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB' };
 
 /**
- * Lets PostgreSQL confirm commits that it has not written, kills it with SIGKILL after `makeChanges`
- * and some posts, and brings it up again as it was set before. The last commits are gone, as after a
- * failover to a standby that had not received them. Tries again until it forgot an event and an
- * attempt.
+ * Lets PostgreSQL confirm commits that it has not written, kills it with SIGKILL after
+ * `makeChanges` and some posts, and restarts it with its previous settings. The last commits are
+ * lost, as after a failover to a standby that had not received them. Retries until an event and an
+ * attempt were lost.
  */
 export async function forgetLastCommits(options: {
   pool: Pool;

@@ -4,10 +4,10 @@ import type { Addresses } from './servers.ts';
 
 const sealingKey = `1:${Buffer.from('a sealing key of the chaos, 32 b').toString('base64')}`;
 
-/** What seals signing secrets in a run. */
+/** The keys that seal signing secrets in a run. */
 export const sealingKeys = webhookSecretKeys.parse(sealingKey);
 
-/** What a worker of a run reads from its environment. */
+/** Returns the settings of a worker of a run. */
 export function workerEnvironment(servers: Addresses, settings: Record<string, string>): Record<string, string> {
   return {
     REGION: 'us',
@@ -21,8 +21,8 @@ export function workerEnvironment(servers: Addresses, settings: Record<string, s
   };
 }
 
-/** Another key under another id: a worker with it opens no signing secret of a run. */
+/** Another key with another id: a worker with it cannot open the signing secrets of a run. */
 export const otherSealingKey = `2:${Buffer.from('another sealing key of the chaos').toString('base64')}`;
 
-/** Makes a Node process's clock 10 minutes fast. */
+/** Sets a Node process's clock 10 minutes ahead. */
 export const shiftedClock = { NODE_OPTIONS: `--import=${new URL('shifted-clock.mjs', import.meta.url).href}` };

@@ -1,14 +1,11 @@
-/**
- * What a Prometheus has read of a release that is well: series → values in promtool's notation, a
- * minute apart.
- */
+/** Prometheus data of a healthy release: series → values in promtool's notation, one per minute. */
 export type Series = Record<string, string>;
 
 const minutes = 480;
 const always = (value: number) => `${value}x${minutes}`;
-/** A counter that grows by so much a minute. */
+/** A counter that grows by this amount per minute. */
 export const growing = (perMinute: number) => `0+${perMinute}x${minutes}`;
-/** A moment in seconds that is always now: promtool's clock begins at 0. */
+/** The present in seconds: promtool's clock begins at 0. */
 const now = growing(60);
 
 /** The labels that the ServiceMonitor gives to every series of ci/us-values.yaml. */
@@ -21,7 +18,7 @@ const cluster = 'namespace="org-api-us"';
 const count = 'org_api_request_duration_seconds_count';
 const bucket = 'org_api_request_duration_seconds_bucket';
 
-/** Of another release, and not well: it must neither set off nor silence an alert of this one. */
+/** Data of another, unhealthy release: it must neither trigger nor silence an alert of this one. */
 const other = 'installation="org-api-ca/ca-org-api",region="ca",component="worker",pod="x"';
 export const ofOthers: Series = {
   [`org_api_ledger_difference{${other}}`]: always(7),
@@ -36,8 +33,8 @@ export const ofOthers: Series = {
 };
 
 /**
- * Requests of which `failed` a minute get a 503 and `slow` a minute take longer than 250 ms,
- * besides the probes of the kubelet.
+ * Requests, of which `failed` per minute get a 503 and `slow` per minute take longer than 250 ms,
+ * besides the kubelet's probes.
  */
 export function requests({ perMinute = 600, failed = 0, slow = 0 }): Series {
   const good = `${api},operation="getOrg",status="200"`;
@@ -51,8 +48,8 @@ export function requests({ perMinute = 600, failed = 0, slow = 0 }): Series {
 }
 
 /**
- * Requests to the console of which `failed` a minute get a 500 and `slow` a minute take longer than
- * 2.5 s, besides the probes of the kubelet.
+ * Requests to the console, of which `failed` per minute get a 500 and `slow` per minute take longer
+ * than 2.5 s, besides the kubelet's probes.
  */
 export function visits({ perMinute = 5, failed = 0, slow = 0 }): Series {
   const name = 'org_console_request_duration_seconds';
@@ -68,7 +65,7 @@ export function visits({ perMinute = 5, failed = 0, slow = 0 }): Series {
   };
 }
 
-/** Attempts a minute by outcome. */
+/** Attempts per minute by outcome. */
 export function attempts(perMinute: Record<string, number>): Series {
   const name = 'org_api_delivery_attempt_duration_seconds_count';
   return Object.fromEntries(
@@ -86,7 +83,7 @@ export const healthy: Series = {
   [`org_api_activity_lines_refused_total{${api}}`]: always(0),
   [`org_api_limiter_without_redis{${api}}`]: always(0),
   [`org_api_answers_waiting{${api}}`]: always(2),
-  // One key that does not read meets its own share.
+  // One key that does not read its answers exhausts only its own share.
   [`org_api_answer_waits_total{${api},end="refused",limit="key"}`]: growing(9),
   [`org_api_answer_waits_total{${api},end="refused",limit="pod"}`]: always(3),
   [`org_api_database_connections{${api},state="waiting"}`]: `${'0 3 '.repeat(40)}${always(0)}`,
@@ -102,7 +99,7 @@ export const healthy: Series = {
   [`org_api_ledger_read_timestamp_seconds{${worker}}`]: now,
   [`org_api_maintenance_last_run_timestamp_seconds{${worker}}`]: now,
   [`org_api_maintenance_last_run_timestamp_seconds{${otherWorker}}`]: always(0),
-  // One transient failure each hour is nothing.
+  // One transient failure per hour is normal.
   [`org_api_maintenance_failures_total{${worker},step="end_grants"}`]: `${'0+0x60 '.repeat(4)}1x${minutes}`,
   [`org_api_maintenance_failures_total{${worker},step="purge_deliveries"}`]: always(0),
   [`org_api_activity_default_partition_bytes{${worker}}`]: always(0),
@@ -125,7 +122,7 @@ export const healthy: Series = {
   ...deployments('replicas_updated', 2),
 };
 
-/** A figure of each Deployment, and of one that is not ours. */
+/** A metric of each Deployment, and of an unrelated one. */
 export function deployments(figure: string, value: number): Series {
   const names = ['us-org-api-api', 'us-org-api-worker', 'us-org-api-console'];
   const own = names.map((name) => [`kube_deployment_status_${figure}{${cluster},deployment="${name}"}`, always(value)]);

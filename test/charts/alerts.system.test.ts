@@ -1,6 +1,6 @@
 /**
- * The alerts, evaluated by Prometheus' own engine (promtool): each fires when it should, is quiet
- * when all is well, and fires when it cannot know.
+ * Evaluates the alerts with Prometheus' engine (promtool): each fires when it should, is quiet when
+ * all is well, and fires when its data is missing.
  */
 import { describe, expect, it } from 'vitest';
 import {
@@ -24,188 +24,185 @@ const rules = renderRules();
 const alerts = renderAlerts();
 const names = [...new Set(alerts.map(({ alert }) => alert))].sort();
 
-/**
- * Data that is not healthy → the alerts that fire then, and no others. `at` in minutes: 70 unless
- * told.
- */
+/** Unhealthy data → exactly the alerts that fire then. `at` is in minutes, 70 by default. */
 interface Fault {
-  told: string;
+  when: string;
   changed: Series;
   firing: string[];
   at?: number;
 }
 
 const faults: Fault[] = [
-  { told: '2 % of reads fail', changed: requests({ failed: 12 }), firing: ['OrgApiReadErrors'] },
-  { told: '0.8 % of reads fail, for hours', changed: requests({ failed: 5 }), at: 440, firing: ['OrgApiReadErrors'] },
+  { when: '2 % of reads fail', changed: requests({ failed: 12 }), firing: ['OrgApiReadErrors'] },
+  { when: '0.8 % of reads fail, for hours', changed: requests({ failed: 5 }), at: 440, firing: ['OrgApiReadErrors'] },
   {
-    told: '0.05 % of reads fail, which the promise allows',
+    when: '0.05 % of reads fail, which the promise allows',
     changed: requests({ perMinute: 2_000, failed: 1 }),
     at: 440,
     firing: [],
   },
   {
-    told: 'one of ten reads in an hour fails, which proves nothing',
+    when: 'one of ten reads in an hour fails, which proves nothing',
     changed: {
       ...requests({ perMinute: 0.2 }),
       [`org_api_request_duration_seconds_count{${api},operation="getOrg",status="500"}`]: growing(0.02),
     },
     firing: [],
   },
-  { told: 'there are no reads at all', changed: requests({ perMinute: 0 }), firing: [] },
-  { told: 'a fifth of reads is slow', changed: requests({ slow: 120 }), firing: ['OrgApiReadLatency'] },
-  { told: '7 % of reads are slow, for hours', changed: requests({ slow: 42 }), at: 440, firing: ['OrgApiReadLatency'] },
+  { when: 'there are no reads at all', changed: requests({ perMinute: 0 }), firing: [] },
+  { when: 'a fifth of reads is slow', changed: requests({ slow: 120 }), firing: ['OrgApiReadLatency'] },
+  { when: '7 % of reads are slow, for hours', changed: requests({ slow: 42 }), at: 440, firing: ['OrgApiReadLatency'] },
   {
-    told: 'the activity log refuses lines',
+    when: 'the activity log refuses rows',
     changed: { [`org_api_activity_lines_refused_total{${api}}`]: growing(1) },
     firing: ['OrgApiActivityLogRefused'],
   },
   {
-    told: 'pods have no memory left for answers',
+    when: 'pods have no memory left for answers',
     changed: { [`org_api_answer_waits_total{${api},end="refused",limit="pod"}`]: growing(5) },
     firing: ['OrgApiAnswerMemoryExhausted'],
   },
   {
-    told: 'Redis is away',
+    when: 'Redis is away',
     changed: { [`org_api_limiter_without_redis{${api}}`]: always(1) },
     firing: ['OrgApiLimiterWithoutRedis'],
   },
   {
-    told: 'the database pool is too small',
+    when: 'the database pool is too small',
     changed: { [`org_api_database_connections{${api},state="waiting"}`]: always(4) },
     firing: ['OrgApiDatabasePoolExhausted'],
   },
   {
-    told: 'the ledger lacks a delivery',
+    when: 'the ledger lacks a delivery',
     changed: { [`org_api_ledger_difference{${worker}}`]: always(1) },
     firing: ['OrgApiLedgerDifference'],
   },
   {
-    told: 'the ledger has a delivery too many',
+    when: 'the ledger has a delivery too many',
     changed: { [`org_api_ledger_difference{${worker}}`]: always(-1) },
     firing: ['OrgApiLedgerDifference'],
   },
   {
-    told: 'no one reads the ledger any more',
+    when: 'the ledger is not read any more',
     changed: { [`org_api_ledger_read_timestamp_seconds{${worker}}`]: `0+60x30 ${'1800 '.repeat(60).trim()}` },
     firing: ['OrgApiLedgerStale'],
   },
   {
-    told: 'the ledger lacks a delivery and has another too many, which its difference does not show',
+    when: 'the ledger lacks a delivery and has another too many, which its difference does not show',
     changed: { [`org_api_ledger_missing{${worker}}`]: always(1), [`org_api_ledger_surplus{${worker}}`]: always(1) },
     firing: ['OrgApiLedgerDifference'],
   },
   {
-    told: 'deliveries stay overdue, because a receiver hangs',
+    when: 'deliveries stay overdue, because a receiver hangs',
     changed: { [`org_api_ledger_overdue{${worker}}`]: always(300) },
     firing: ['OrgApiDeliveriesOverdue'],
   },
   {
-    told: 'a receiver hangs for a quarter of an hour',
+    when: 'a receiver hangs for a quarter of an hour',
     changed: { [`org_api_ledger_overdue{${worker}}`]: `0x50 300x15 0x60` },
     firing: [],
   },
   {
-    told: 'deliveries stay overdue, and not because of their receivers',
+    when: 'deliveries stay overdue, and not because of their receivers',
     changed: { [`org_api_ledger_overdue{${worker}}`]: always(3), [`org_api_ledger_stuck{${worker}}`]: always(3) },
     firing: ['OrgApiDeliveriesOverdue', 'OrgApiDeliveriesStuck'],
   },
   {
-    told: 'deliveries have been stuck for ten minutes, which is before anybody hears of their being late',
+    when: 'deliveries have been stuck for ten minutes, which is before the alert about late deliveries',
     changed: { [`org_api_ledger_overdue{${worker}}`]: '0x55 3x60', [`org_api_ledger_stuck{${worker}}`]: '0x55 3x60' },
     firing: ['OrgApiDeliveriesStuck'],
   },
   {
-    told: 'every attempt at many webhooks fails',
+    when: 'every attempt at many webhooks fails',
     changed: { ...attempts({ delivered: 0, failed: 60 }), [`org_api_webhooks{${worker},state="failing"}`]: always(12) },
     firing: ['OrgApiDeliveriesFailing'],
   },
-  { told: 'one busy receiver fails', changed: attempts({ delivered: 1, failed: 200 }), firing: [] },
+  { when: 'one busy receiver fails', changed: attempts({ delivered: 1, failed: 200 }), firing: [] },
   {
-    told: 'the network of the service fails',
+    when: 'the network of the service fails',
     changed: { [`org_api_delivery_internal_errors_total{${worker},cause="dns_unavailable"}`]: growing(4) },
     firing: ['OrgApiInternalErrors'],
   },
   {
-    told: 'Temporal forgot workflows',
+    when: 'Temporal forgot workflows',
     changed: { [`org_api_deliveries_repaired_total{${worker}}`]: growing(2) },
     firing: ['OrgApiDeliveriesRepaired'],
   },
   {
-    told: 'a new version of the workers was stopped',
+    when: 'a new version of the workers was stopped',
     changed: { [`org_api_worker_ramp_is_stopped{${worker}}`]: always(1) },
     firing: ['OrgApiWorkerRampStopped'],
   },
   {
-    told: 'workflows of a rollout cannot be replayed',
+    when: 'workflows of a rollout cannot be replayed',
     changed: { [`org_api_delivery_workflows_replaced_total{${worker},reason="failing"}`]: growing(1) },
     firing: ['OrgApiWorkflowsReplaced'],
   },
   {
-    told: 'many webhooks are parked',
+    when: 'many webhooks are parked',
     changed: { [`org_api_webhooks_suspended_total{${worker}}`]: growing(1) },
     firing: ['OrgApiWebhooksSuspended'],
   },
   {
-    told: 'one worker of two does not reach Temporal',
+    when: 'one worker of two does not reach Temporal',
     changed: { [`org_api_temporal_answered_timestamp_seconds{${worker.replace('worker-1', 'worker-3')}}`]: always(0) },
     firing: ['OrgApiTemporalUnreachable'],
   },
   {
-    told: 'first attempts wait in Temporal',
+    when: 'first attempts wait in Temporal',
     changed: { [`org_api_queue_backlog_age_seconds{${worker},queue="deliver",kind="activity"}`]: always(70) },
     firing: ['OrgApiDeliveryQueueSlow'],
   },
   {
-    told: 'retries wait in Temporal for long',
+    when: 'retries wait in Temporal for long',
     changed: { [`org_api_queue_backlog_age_seconds{${worker},queue="deliver-slow",kind="activity"}`]: always(700) },
     firing: ['OrgApiDeliveryQueueSlow'],
   },
   {
-    told: 'a worker of another version stays',
+    when: 'a worker of another version stays',
     changed: { [`org_api_worker_version_is_current{${worker.replace('worker-1', 'worker-3')}}`]: always(0) },
     firing: ['OrgApiWorkerVersionNotCurrent'],
   },
   {
-    told: 'no pod of the API answers Prometheus',
+    when: 'no pod of the API answers Prometheus',
     changed: { [`up{${api}}`]: always(0) },
     firing: ['OrgApiMetricsMissing'],
   },
   {
-    told: 'a rotated secret cannot be used',
+    when: 'a rotated secret cannot be used',
     changed: { [`org_api_setting_refused{${api},setting="REDIS_URL"}`]: always(1) },
     firing: ['OrgApiSettingRefused'],
   },
   {
-    told: 'no one maintains',
+    when: 'no one maintains',
     changed: { [`org_api_maintenance_last_run_timestamp_seconds{${worker}}`]: always(0) },
     firing: ['OrgApiMaintenanceStalled'],
   },
   {
-    told: 'one step of maintenance fails again and again, and the others go on',
+    when: 'one step of maintenance fails again and again, and the others go on',
     changed: { [`org_api_maintenance_failures_total{${worker},step="end_grants"}`]: growing(6) },
     firing: ['OrgApiMaintenanceFailing'],
   },
   {
-    told: 'a month has no partition',
+    when: 'a month has no partition',
     changed: { [`org_api_activity_default_partition_bytes{${worker}}`]: always(8192) },
     firing: ['OrgApiActivityDefaultPartition'],
   },
   {
-    told: 'the newest migration fails again and again',
+    when: 'the newest migration fails again and again',
     changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(3) },
     firing: ['OrgApiMigrationsFailing'],
   },
-  { told: 'a fifth of the console’s pages fails', changed: visits({ failed: 1 }), firing: ['OrgApiConsoleErrors'] },
+  { when: 'a fifth of the console’s pages fails', changed: visits({ failed: 1 }), firing: ['OrgApiConsoleErrors'] },
   {
-    told: 'one page of the console fails in a quiet hour',
+    when: 'one page of the console fails in a quiet hour',
     changed: visits({ perMinute: 0.1, failed: 0.02 }),
     firing: [],
   },
-  { told: 'a fifth of the console’s pages is slow', changed: visits({ slow: 1 }), firing: ['OrgApiConsoleLatency'] },
-  { told: 'no one visits the console', changed: visits({ perMinute: 0 }), firing: [] },
+  { when: 'a fifth of the console’s pages is slow', changed: visits({ slow: 1 }), firing: ['OrgApiConsoleLatency'] },
+  { when: 'no one visits the console', changed: visits({ perMinute: 0 }), firing: [] },
   {
-    told: 'a migration that may be tried once has failed',
+    when: 'a migration that may be tried once has failed',
     changed: {
       'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': `${'_ '.repeat(60)}${always(1)}`,
       'kube_job_failed{namespace="org-api-us",job_name="us-org-api-migrate-2",condition="true",reason="BackoffLimitExceeded"}': `${'_ '.repeat(60)}${always(1)}`,
@@ -213,33 +210,33 @@ const faults: Fault[] = [
     firing: ['OrgApiMigrationsFailing'],
   },
   {
-    told: 'a migration hangs',
+    when: 'a migration hangs',
     changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(0) },
     firing: ['OrgApiMigrationsFailing'],
   },
   {
-    told: 'a migration has been running for ten minutes, and failed once',
+    when: 'a migration has been running for ten minutes, and failed once',
     changed: {
       'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': `${'_ '.repeat(60)}${always(1)}`,
     },
     firing: [],
   },
   {
-    told: 'a pod does not become ready',
+    when: 'a pod does not become ready',
     changed: deployments('replicas_unavailable', 1),
     firing: ['OrgApiPodsNotReady'],
   },
-  { told: 'a rollout stops half-way', changed: deployments('replicas_updated', 1), firing: ['OrgApiRolloutStuck'] },
+  { when: 'a rollout stops half-way', changed: deployments('replicas_updated', 1), firing: ['OrgApiRolloutStuck'] },
 ];
 
 const evaluate = (tests: object[], everyMinutes = 2) => evaluateRules(rules, tests, everyMinutes);
 
 describe('the rules', () => {
   it('are valid for Prometheus', () => {
-    const { status, told } = promtool(['check', 'rules', '--lint-fatal', '--lint=duplicate-rules', 'rules.json'], {
+    const { status, output } = promtool(['check', 'rules', '--lint-fatal', '--lint=duplicate-rules', 'rules.json'], {
       'rules.json': rules,
     });
-    expect(told).toContain('SUCCESS');
+    expect(output).toContain('SUCCESS');
     expect(status).toBe(0);
   });
 
@@ -269,9 +266,9 @@ describe('alerts', { timeout: buildMs }, () => {
     expect(evaluate(tests, 1)).toMatchObject({ status: 0 });
   });
 
-  it.each(faults)('fire when $told: $firing', ({ told, changed, firing, at }) => {
-    const result = evaluate([evaluation(told, { ...healthy, ...changed }, firing, at)]);
-    expect(result.told).toContain('SUCCESS');
+  it.each(faults)('fire when $when: $firing', ({ when, changed, firing, at }) => {
+    const result = evaluate([evaluation(when, { ...healthy, ...changed }, firing, at)]);
+    expect(result.output).toContain('SUCCESS');
     expect(result.status).toBe(0);
   });
 
@@ -281,7 +278,7 @@ describe('alerts', { timeout: buildMs }, () => {
 
   it('all fire without any data but another release’s', () => {
     const result = evaluate([evaluation('nothing', ofOthers, names)]);
-    expect(result.told).toContain('SUCCESS');
+    expect(result.output).toContain('SUCCESS');
     expect(result.status).toBe(0);
   });
 

@@ -5,7 +5,7 @@ import { chart, type Manifest } from './render.ts';
 
 const helm = getTool('helm');
 const root = path.resolve(chart, '../..');
-/** Verbs of programs that we do not build. `temporal` is checked by its groups alone. */
+/** Verbs of external programs. For `temporal` only groups of commands are checked. */
 const verbs: Record<string, readonly string[]> = {
   kubectl: [
     'apply',
@@ -29,8 +29,8 @@ const plain = ['export', 'url', 'grep', 'base', 'echo'];
 const helps = new Map<string, string>();
 
 /**
- * What is wrong with a command of a page, in a sentence; null when there is nothing. `manifests`
- * are what the release has.
+ * Returns the error in a command of a page, as a sentence; null when there is none. `manifests` are
+ * the release's objects.
  */
 export function problemOf(command: string, manifests: readonly Manifest[]): string | null {
   const [program = '', ...args] = command.split(/\s+/);
@@ -58,7 +58,7 @@ function orgctlProblem([noun = '', ...rest]: string[]): string | null {
     : `orgctl ${noun} ${verb}: unknown ${unknown}, missing ${missing}`;
 }
 
-/** What a program says of itself; asked once, as starting one takes a good part of a second. */
+/** Returns a program's help text; cached, because starting one takes a large part of a second. */
 function askHelp(program: string, args: readonly string[]): string {
   const call = [program, ...args].join(' ');
   const known = helps.get(call);
@@ -75,7 +75,7 @@ function helmProblem([verb = '', ...rest]: string[], manifests: readonly Manifes
   return unknown.length === 0 ? helmTrap(verb, rest, manifests) : `helm ${verb} has no ${unknown}`;
 }
 
-/** What Helm takes and what does harm then. Each was once in a page. */
+/** Arguments that Helm accepts and that then do harm. Each was once in a page. */
 function helmTrap(verb: string, rest: readonly string[], manifests: readonly Manifest[]): string | null {
   const deletesTests = manifests.some((one) =>
     one.metadata.annotations?.['helm.sh/hook-delete-policy']?.includes('hook-succeeded'),

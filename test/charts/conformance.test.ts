@@ -8,16 +8,16 @@ import { chart, regions, renderText } from './render.ts';
 import { getOwnSchemas, getSchemas } from './schemas.ts';
 
 const buildMs = 600_000;
-/** Objects whose kinds exist only where an operator of theirs does. */
+/** Objects whose kinds exist only where their operator is installed. */
 const args = ['--api-versions', 'monitoring.coreos.com/v1', '--api-versions', 'gateway.networking.k8s.io/v1'];
 
-function run(program: string, options: readonly string[], input?: string): { status: number | null; told: string } {
+function run(program: string, options: readonly string[], input?: string): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync(program, options, {
     input,
     encoding: 'utf8',
     maxBuffer: 64 * 1024 * 1024,
   });
-  return { status, told: `${stdout}${stderr}` };
+  return { status, output: `${stdout}${stderr}` };
 }
 
 describe.each(regions)('the chart with %s-values.yaml', (region) => {
@@ -32,8 +32,8 @@ describe.each(regions)('the chart with %s-values.yaml', (region) => {
     const ignored = ['container-image-pull-policy', 'deployment-has-host-podantiaffinity'];
     const ignore = ['--ignore-container-cpu-limit', ...ignored.flatMap((test) => ['--ignore-test', test])];
     const options = ['score', '--output-format', 'ci', ...ignore, '-'];
-    const { status, told } = run(getTool('kube-score'), options, renderText({ region }));
-    expect(told.split('\n').filter((line) => /^\[(CRITICAL|WARNING)\]/.test(line))).toEqual([]);
+    const { status, output } = run(getTool('kube-score'), options, renderText({ region }));
+    expect(output.split('\n').filter((line) => /^\[(CRITICAL|WARNING)\]/.test(line))).toEqual([]);
     expect(status).toBe(0);
   });
 
@@ -43,12 +43,12 @@ describe.each(regions)('the chart with %s-values.yaml', (region) => {
       linter === null,
       'kube-linter is neither on PATH nor to be had from the Go module proxy: install it to run this',
     );
-    const { status, told } = run(
+    const { status, output } = run(
       linter ?? '',
       ['lint', '--config', path.join(chart, '.kube-linter.yaml'), '-'],
       renderText({ region }),
     );
-    expect({ status, told }).toMatchObject({ status: 0 });
+    expect({ status, output }).toMatchObject({ status: 0 });
   });
 });
 
@@ -63,22 +63,22 @@ describe('kubeconform, strict', { timeout: buildMs }, () => {
   }, buildMs);
 
   it.each(regions)('accepts every object of %s', (region) => {
-    const { status, told } = run(program, options, renderText({ region, args }));
-    expect(told).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
+    const { status, output } = run(program, options, renderText({ region, args }));
+    expect(output).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
     expect(status).toBe(0);
   });
 
   it('accepts every object of the operator', () => {
     const objects = renderOperator();
-    const { status, told } = run(program, options, objects.map((one) => JSON.stringify(one)).join('\n---\n'));
-    expect(told).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
+    const { status, output } = run(program, options, objects.map((one) => JSON.stringify(one)).join('\n---\n'));
+    expect(output).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
     expect(status).toBe(0);
   });
 
   it('accepts every object with all options in use', () => {
     const all = fileURLToPath(new URL('./all-options.yaml', import.meta.url));
-    const { status, told } = run(program, options, renderText({ args: [...args, '--values', all] }));
-    expect(told).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
+    const { status, output } = run(program, options, renderText({ args: [...args, '--values', all] }));
+    expect(output).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
     expect(status).toBe(0);
   });
 

@@ -1,4 +1,4 @@
-/** The examples of the guide for Argo CD and Flux, checked with the definitions of their kinds. */
+/** The guide's examples for Argo CD and Flux, checked with the definitions of their kinds. */
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ const page = readPage(path.join(import.meta.dirname, '../../docs/operations/depl
 const examples = blocksOf(page, 'yaml').join('\n---\n');
 
 describe('the examples for Argo CD and Flux', { timeout: buildMs }, () => {
-  let validate: (text: string) => { status: number | null; told: string };
+  let validate: (text: string) => { status: number | null; output: string };
   beforeAll(() => {
     const program = getTool('kubeconform');
     const folders = [getSchemas(), getDeployerSchemas()];
@@ -22,14 +22,14 @@ describe('the examples for Argo CD and Flux', { timeout: buildMs }, () => {
     validate = (input) => {
       const options = ['-strict', '-summary', ...locations];
       const { status, stdout, stderr } = spawnSync(program, options, { input, encoding: 'utf8' });
-      return { status, told: `${stdout}${stderr}` };
+      return { status, output: `${stdout}${stderr}` };
     };
   }, buildMs);
 
   it('are accepted by the definitions of their kinds', () => {
-    const { status, told } = validate(examples);
+    const { status, output } = validate(examples);
 
-    expect(told).toMatch(/4 resources found .* Valid: 4, Invalid: 0, Errors: 0, Skipped: 0/);
+    expect(output).toMatch(/4 resources found .* Valid: 4, Invalid: 0, Errors: 0, Skipped: 0/);
     expect(status).toBe(0);
   });
 

@@ -36,7 +36,7 @@ describe.each(regions)('Deployments of %s', (region) => {
 
 describe('Deployments', () => {
   it('have no number of pods beside an autoscaler, and two without', () => {
-    expect(deployment('api')).not.toHaveProperty('spec.replicas'); // ci values scale the API
+    expect(deployment('api')).not.toHaveProperty('spec.replicas'); // the ci values scale the API
     expect(deployment('api', { api: { autoscaling: { enabled: false } } }).spec.replicas).toBe(2);
     expect(deployment('worker', { worker: { replicas: 0 } }).spec.replicas).toBe(0);
   });

@@ -2,24 +2,21 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { chart } from './render.ts';
 
-/** A page for operators: its path, and its text. */
+/** A page for operators: its path and its text. */
 export interface Page {
   file: string;
   text: string;
 }
 
-/**
- * The fenced blocks of a page in one language, without the indentation of the list that they stand
- * in.
- */
+/** Returns the fenced blocks of a page in one language, without the indentation of their list. */
 export function blocksOf({ text }: Page, language: string): string[] {
   const found = text.matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\``, 'gm'));
   return [...found].map(([, indent = '', body = '']) => body.replace(new RegExp(`^${indent}`, 'gm'), ''));
 }
 
 /**
- * Every command in a page's shell blocks, on one line each, those within `$(…)` and behind a pipe
- * too.
+ * Returns every command in a page's shell blocks, on one line each, including those within `$(…)`
+ * and behind a pipe.
  */
 export function commandsOf(page: Page): string[] {
   const lines = blocksOf(page, 'sh')
@@ -32,14 +29,14 @@ export function commandsOf(page: Page): string[] {
     .filter((one) => /^[a-z]+ [a-z-]/.test(one));
 }
 
-/** The runbooks of a chart by alert. */
+/** Returns the runbooks of a chart by alert. */
 export function readRunbooks(name = 'org-api'): Map<string, Page> {
   const folder = path.join(chart, '..', name, 'runbooks');
   const files = readdirSync(folder).filter((name) => name !== 'README.md');
   return new Map(files.map((name) => [name.replace(/\.md$/, ''), readPage(path.join(folder, name))]));
 }
 
-/** The pages of the operations guide, in the order of their names, after its index. */
+/** Returns the pages of the operations guide: the index, then the others by name. */
 export function readGuide(): Page[] {
   const folder = path.resolve(chart, '../../docs/operations');
   const pages = readdirSync(folder).sort();
@@ -50,7 +47,7 @@ export function readPage(file: string): Page {
   return { file, text: readFileSync(file, 'utf8') };
 }
 
-/** Links of a page that lead nowhere, to a file or to a heading. */
+/** Returns the links of a page whose file or heading does not exist. */
 export function brokenLinks({ file, text }: Page): string[] {
   const links = [...text.matchAll(/\]\(([^)#\s]*)(?:#([^)]*))?\)/g)].filter(
     ([, target = '']) => !/^https?:/.test(target),

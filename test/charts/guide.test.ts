@@ -1,6 +1,6 @@
 /**
- * The operators' guide: its values render, its commands exist, its SQL runs, and a PostgreSQL as
- * it describes takes the migrations.
+ * The operations guide: its values render, its commands exist, its SQL runs, and the migrations run
+ * on the PostgreSQL that it describes.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -116,8 +116,8 @@ describe('the guide', () => {
       expect(applied).toContain(
         `-n ${metadata.namespace === 'temporal' ? 'temporal' : '$NS'} wait --for=condition=Ready cluster.postgresql.cnpg.io/${metadata.name} `,
       );
-    // Of each cluster CloudNativePG makes <name>-rw, <name>-app and <name>-ca; all others that the
-    // page names must be made by a command of it.
+    // CloudNativePG creates <name>-rw, <name>-app and <name>-ca of each cluster. A command of the
+    // page must create all other names.
     const ofClusters = clusters.flatMap(({ metadata: { name } }) => [`${name}-rw`, `${name}-app`, `${name}-ca`]);
     const hosts = [...guide.text.matchAll(/\b([\w-]+-rw)\b/g)].map(([, host]) => host);
     expect(hosts.length).toBeGreaterThan(2);
@@ -159,8 +159,7 @@ describe('the guide', () => {
     for (const name of [metadata.name, source.helm.releaseName, release.releaseName]) expect(name).toBe('us');
     expect(application.destination.namespace).toBe('org-api-us');
     expect(release.chart.spec.sourceRef.name).toBe(of('GitRepository').metadata.name);
-    // Kubernetes waits 10 s after the first failure and twice as long after each, 6 minutes at
-    // most.
+    // Kubernetes waits 10 s after the first failure and doubles the wait up to 6 minutes.
     const { backoffLimit } = pick(renderGuide(), 'Job').spec;
     const waits = Array.from({ length: backoffLimit }, (_, before) => Math.min(10 * 2 ** before, 360));
     expect(release.timeout).toMatch(/^\d+m$/);
@@ -217,8 +216,8 @@ describe('the guide', () => {
     const [oldest = '', pods = ''] = blocksOf(guide, 'promql').filter((one) => one.includes('org_api_setting_read'));
     const metric = (pod: string) =>
       `org_api_setting_read_timestamp_seconds{region="us",setting="KEY_PEPPERS",pod="${pod}"}`;
-    const read = { first: '0x10 1200x60', second: '0x30 1850x60' }; // the Secret is changed at minute 20
-    const { told, status } = promtool(['test', 'rules', 'test.json'], {
+    const read = { first: '0x10 1200x60', second: '0x30 1850x60' }; // the Secret changes at minute 20
+    const { output, status } = promtool(['test', 'rules', 'test.json'], {
       'test.json': {
         tests: [
           {
@@ -237,7 +236,7 @@ describe('the guide', () => {
         ],
       },
     });
-    expect(told).toContain('SUCCESS');
+    expect(output).toContain('SUCCESS');
     expect(status).toBe(0);
   });
 
@@ -246,7 +245,7 @@ describe('the guide', () => {
     expect(tasks.length).toBeGreaterThan(10);
     for (const { file, text } of tasks) {
       expect(index?.text, file).toContain(`](../docs/operations/${path.basename(file)})`);
-      expect(text, file).toMatch(/^# .+\n\n\S/); // a title, then what the page is for
+      expect(text, file).toMatch(/^# .+\n\n\S/); // a title, then the purpose of the page
       expect(text, file).toMatch(/^## What to expect$/m);
       expect(text, file).toMatch(/^## How to undo$/m);
     }
@@ -336,7 +335,7 @@ async function run(url: string, ...statements: string[]): Promise<void> {
   }
 }
 
-/** Values on top of values, as Helm merges files: maps by key, all else replaced. */
+/** Merges values as Helm merges files: maps by key, everything else replaced. */
 function merged(below: unknown, above: unknown): unknown {
   const isMap = (one: unknown): one is Record<string, unknown> =>
     typeof one === 'object' && one !== null && !Array.isArray(one);

@@ -1,6 +1,6 @@
 /**
- * What Argo CD and Flux make of the statuses that the operator writes: the script and the expressions
- * of the guide, run by Argo CD's interpreter and by an interpreter of CEL.
+ * How Argo CD and Flux judge the operator's statuses: the guide's script and expressions, run by
+ * Argo CD's interpreter and by an interpreter of CEL.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import type { CustomResource, JudgedCondition } from '../../apps/operator/contro
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { kinds, type Region } from '../../apps/operator/resources.ts';
 import { regionIn } from '../operator/api-server.ts';
-import { quietDatabase as database } from '../operator/region.ts';
+import { quietRegion } from '../operator/region.ts';
 import { blocksOf, readPage } from './documents.ts';
 import type { Manifest } from './render.ts';
 
@@ -29,7 +29,7 @@ const scriptOf = (kind: string): string =>
 
 const metadata = { uid: '1', generation: 2, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 
-/** An object with a status that the operator completed. */
+/** An object with a complete status. */
 function withStatus(kind: string, conditions: JudgedCondition[], generation = 2): CustomResource {
   const resource = {
     apiVersion: 'orgapi.dev/v1alpha1',
@@ -40,7 +40,7 @@ function withStatus(kind: string, conditions: JudgedCondition[], generation = 2)
   return { ...resource, status: completeStatus(resource, { conditions }, new Date(0)) };
 }
 
-/** Health in Argo CD: the script gets the object as \`obj\` and returns a table. */
+/** Returns the health in Argo CD: the script gets the object as \`obj\` and returns a table. */
 function healthOf(object: CustomResource): { status: string; message: string } {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-health-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -60,12 +60,10 @@ function toLua(value: unknown): string {
   return `{${Object.entries(value).map(([key, one]) => `[${JSON.stringify(key)}] = ${toLua(one)}`)}}`;
 }
 
+const { database, workers } = quietRegion;
 const held = (state: string, isDrained: boolean) => ({
   database: { ...database, admission: { ...database.admission, state, isDrained } },
 });
-const sealing = { newest: 1, counts: [], unused: [], missing: [] };
-const temporal = { retentionSeconds: 86_400, attributes: null, limits: null };
-const workers = { currentBuild: 'b2', ramping: null, builds: [] };
 const region = {
   ...regionIn('us', { release: { version: '0.1.0', buildId: 'b2' } }),
   metadata: { name: 'region', namespace: 'us', ...metadata },
@@ -76,13 +74,8 @@ const rollout = (state: string, counts: { replayed: number | null; failed: numbe
 });
 type Change = Partial<{ database: object; temporal: object | null; workers: object | null; rollout: object }>;
 const observe = (change: Change = {}) =>
-  reportRegion(
-    region,
-    { database, temporal, workers, sealing, rollout: null, contract: null, ...change } as Parameters<
-      typeof reportRegion
-    >[1],
-    null,
-  ).conditions;
+  reportRegion(region, { ...quietRegion, rollout: null, ...change } as Parameters<typeof reportRegion>[1], null)
+    .conditions;
 
 const regions: [what: string, conditions: JudgedCondition[], health: string, release: string][] = [
   [
@@ -189,7 +182,7 @@ describe('Argo CD', () => {
 
 describe('Flux', () => {
   const [{ current, failed }] = objects.find(({ kind }) => kind === 'HelmRelease').spec.healthCheckExprs;
-  /** CEL has whole numbers of their own, which are BigInt here. */
+  /** CEL has a separate type for integers, which is BigInt here. */
   const releaseOf = ({ status, metadata: { generation } }: CustomResource, observedGeneration: number) => {
     const fields = {
       status: { ...status, observedGeneration: BigInt(observedGeneration) },

@@ -1,6 +1,6 @@
 /**
- * What watches a release: where Prometheus reads, what Grafana shows, and that every metric named
- * anywhere is one that the running apps have.
+ * Monitoring of a release: Prometheus' targets, Grafana's dashboards, and that every named metric
+ * exists in the running apps.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -139,7 +139,7 @@ describe('the dashboard', () => {
 });
 
 describe('every metric', () => {
-  /** Prometheus' own, and those of kube-state-metrics. */
+  /** Metrics of Prometheus and of kube-state-metrics. */
   const ofOthers = /^(up|ALERTS|kube_\w+)$/;
 
   it('in alerts, dashboard, runbooks and guide is one that the running API, worker or console exports', async () => {

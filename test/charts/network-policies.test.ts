@@ -5,7 +5,7 @@ import { type Manifest, ofKind, pick, podsOf, regions, render } from './render.t
 
 const policy = (component: string, values: object = {}) =>
   pick(render({ values }), 'NetworkPolicy', `-${component}`).spec;
-/** The worker's rule towards receivers: the one that opens a range of ports. */
+/** The worker's rule for receivers: the only one with a range of ports. */
 const towardsReceivers = (values: object = {}) =>
   policy('worker', values).egress.find((rule: Manifest) => rule.ports[0].endPort !== undefined);
 const portsOf = (rules: Manifest[]) => rules.map((rule) => (rule.ports ?? []).map((one: Manifest) => one.port));
@@ -51,7 +51,7 @@ describe('NetworkPolicies', () => {
       const block = address.includes(':') ? public6 : public4;
       return inBlock(block.cidr, address) && !block.except.some((one: string) => inBlock(one, address));
     };
-    // The first and the last address of each block, and their neighbors: where two lists would
+    // The first and the last address of each block, and their neighbors, where two lists would
     // differ.
     const edges = [...public4.except, ...public6.except, public4.cidr, public6.cidr].flatMap(edgesOf);
     expect(edges.length).toBeGreaterThan(70);
@@ -120,9 +120,7 @@ function inBlock(cidr: string, address: string): boolean {
   return list.check(address, family);
 }
 
-/**
- * First and last address of a block, the one before and the one after, as far as there are such.
- */
+/** Returns the first and last address of a block, and the neighbors that exist. */
 function edgesOf(cidr: string): string[] {
   const [network = '', bits] = cidr.split('/');
   const width = network.includes(':') ? 128n : 32n;

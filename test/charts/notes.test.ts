@@ -5,8 +5,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { chart, pick, render } from './render.ts';
 
 /**
- * What `helm install` prints at its end. It would ask a cluster for its version, so a copy of the
- * chart carries the notes as an object, which `helm template` renders.
+ * Returns the text that `helm install` prints at its end. It would ask a cluster for its version,
+ * so a copy of the chart has the notes as an object, which `helm template` renders.
  */
 const copy = path.join(mkdtempSync(path.join(tmpdir(), 'org-api-notes-')), 'org-api');
 cpSync(chart, copy, { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * The alerts of the operator's chart, evaluated by Prometheus' own engine (promtool): each fires when
- * it should, is quiet when all is well, and fires when it cannot know.
+ * Evaluates the alerts of the operator's chart with Prometheus' engine (promtool): each fires when
+ * it should, is quiet when all is well, and fires when its data is missing.
  */
 import { describe, expect, it } from 'vitest';
 import { createMetrics } from '../../apps/operator/metrics.ts';
@@ -38,7 +38,7 @@ const healthy: Series = {
   ...ofOthers,
   [`org_api_operator_is_leader{${labels('a')}}`]: always(1),
   [`org_api_operator_is_leader{${labels('b')}}`]: always(0),
-  // One transient failure each hour is nothing.
+  // One transient failure per hour is normal.
   [`org_api_operator_failures_total{${labels('a')},kind="Region"}`]: '0+0x60 1x480',
   [`org_api_operator_failures_total{${labels('a')},kind="WebhookSubscription"}`]: always(0),
   ...statusOf(labels('a'), 'Ready', 'True'),
@@ -47,19 +47,19 @@ const healthy: Series = {
   ...statusOf(labels('a'), 'KeysFresh', 'True'),
 };
 
-const faults: { told: string; changed: Series; firing: string[] }[] = [
+const faults: { when: string; changed: Series; firing: string[] }[] = [
   {
-    told: 'no replica leads',
+    when: 'no replica leads',
     changed: { [`org_api_operator_is_leader{${labels('a')}}`]: always(0) },
     firing: ['OrgApiOperatorNotLeading'],
   },
   {
-    told: 'two replicas believe that they lead',
+    when: 'two replicas believe that they lead',
     changed: { [`org_api_operator_is_leader{${labels('b')}}`]: always(1) },
     firing: ['OrgApiOperatorNotLeading'],
   },
   {
-    told: 'the leader changes',
+    when: 'the leader changes',
     changed: {
       [`org_api_operator_is_leader{${labels('a')}}`]: '1x66 0x60',
       [`org_api_operator_is_leader{${labels('b')}}`]: '0x68 1x60',
@@ -67,47 +67,47 @@ const faults: { told: string; changed: Series; firing: string[] }[] = [
     firing: [],
   },
   {
-    told: 'work on one object fails with the longest waits',
+    when: 'work on one object fails with the longest waits',
     changed: { [`org_api_operator_failures_total{${labels('a')},kind="WebhookSubscription"}`]: growing(0.17) },
     firing: ['OrgApiOperatorFailing'],
   },
   {
-    told: 'the Region is not Ready',
+    when: 'the Region is not Ready',
     changed: statusOf(labels('a'), 'Ready', 'False'),
     firing: ['OrgApiRegionNotReady'],
   },
   {
-    told: 'the operator cannot find out whether the Region is Ready',
+    when: 'the operator cannot find out whether the Region is Ready',
     changed: statusOf(labels('a'), 'Ready', 'Unknown'),
     firing: ['OrgApiRegionNotReady'],
   },
   {
-    told: 'the ledger differs',
+    when: 'the ledger differs',
     changed: { ...statusOf(labels('a'), 'Ready', 'False'), ...statusOf(labels('a'), 'LedgerBalanced', 'False') },
     firing: ['OrgApiRegionLedgerDifference', 'OrgApiRegionNotReady'],
   },
   {
-    told: 'deliveries have been held for more than an hour',
+    when: 'deliveries have been held for more than an hour',
     changed: statusOf(labels('a'), 'Delivering', 'False'),
     firing: ['OrgApiRegionDeliveriesHeld'],
   },
   {
-    told: 'an old key has been needed for more than an hour',
+    when: 'an old key has been needed for more than an hour',
     changed: statusOf(labels('a'), 'KeysFresh', 'False'),
     firing: ['OrgApiRegionKeysOld'],
   },
   {
-    told: 'the new build cannot replay histories',
+    when: 'the new build cannot replay histories',
     changed: statusOf(labels('a'), 'ReplayVerified', 'False'),
     firing: ['OrgApiRolloutHeld'],
   },
   {
-    told: 'the new build replays histories now',
+    when: 'the new build replays histories now',
     changed: statusOf(labels('a'), 'ReplayVerified', 'Unknown'),
     firing: [],
   },
   {
-    told: 'the ledger cannot be read',
+    when: 'the ledger cannot be read',
     changed: statusOf(labels('a'), 'LedgerBalanced', 'Unknown'),
     firing: [],
   },
@@ -117,10 +117,10 @@ const evaluate = (tests: object[], everyMinutes = 2) => evaluateRules(rules, tes
 
 describe('the rules of the operator', () => {
   it('are valid for Prometheus', () => {
-    const { status, told } = promtool(['check', 'rules', '--lint-fatal', '--lint=duplicate-rules', 'rules.json'], {
+    const { status, output } = promtool(['check', 'rules', '--lint-fatal', '--lint=duplicate-rules', 'rules.json'], {
       'rules.json': rules,
     });
-    expect(told).toContain('SUCCESS');
+    expect(output).toContain('SUCCESS');
     expect(status).toBe(0);
   });
 
@@ -153,9 +153,9 @@ describe('alerts of the operator', { timeout: buildMs }, () => {
     expect(evaluate(tests, 1)).toMatchObject({ status: 0 });
   });
 
-  it.each(faults)('fire when $told: $firing', ({ told, changed, firing }) => {
-    const result = evaluate([evaluation(told, { ...healthy, ...changed }, firing)]);
-    expect(result.told).toContain('SUCCESS');
+  it.each(faults)('fire when $when: $firing', ({ when, changed, firing }) => {
+    const result = evaluate([evaluation(when, { ...healthy, ...changed }, firing)]);
+    expect(result.output).toContain('SUCCESS');
     expect(result.status).toBe(0);
   });
 
@@ -165,7 +165,7 @@ describe('alerts of the operator', { timeout: buildMs }, () => {
 
   it('all fire without any data but another operator’s', () => {
     const result = evaluate([evaluation('nothing', ofOthers, names)]);
-    expect(result.told).toContain('SUCCESS');
+    expect(result.output).toContain('SUCCESS');
     expect(result.status).toBe(0);
   });
 

@@ -22,7 +22,9 @@ beforeAll(() => {
 }, buildMs);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What Pod Security's "restricted" says of pods, in a line each, and their number. */
+/**
+ * Returns the result of Pod Security's "restricted" for each pod, one line each, and their number.
+ */
 function judge(pods: { name: string; spec: Manifest }[]): string {
   const input = pods.map(({ name, spec }) => JSON.stringify({ metadata: { name }, spec })).join('\n');
   return spawnSync(program, { input, encoding: 'utf8' }).stdout;
@@ -35,9 +37,9 @@ describe('Pod Security "restricted", by the rules of the API server', () => {
 
   it('refuses a pod that may become root, so the rules are in effect', () => {
     const values = { podSecurityContext: { runAsNonRoot: false }, containerSecurityContext: { capabilities: null } };
-    const told = judge(podsOf(render({ values })));
-    expect(told).toMatch(/us-org-api-api: runAsNonRoot != true/);
-    expect(told).toMatch(/unrestricted capabilities/);
+    const result = judge(podsOf(render({ values })));
+    expect(result).toMatch(/us-org-api-api: runAsNonRoot != true/);
+    expect(result).toMatch(/unrestricted capabilities/);
   });
 });
 

@@ -6,7 +6,10 @@ import { getTool } from '#test/chart-tools.ts';
 import type { Series } from './alerts-data.ts';
 import { chart, type Manifest, pick, type RenderOptions, render } from './render.ts';
 
-/** Looked for as the file is loaded: on a new machine it is built first, for longer than a test may take. */
+/**
+ * Found when the file is loaded, because on a new machine it is built first, which takes longer
+ * than a test may.
+ */
 const program = getTool('promtool');
 
 /** One rule of a PrometheusRule: an alert, or a recorded series. */
@@ -18,7 +21,7 @@ export interface Rule {
   annotations?: Record<string, string>;
 }
 
-/** Values that switch everything on that watches. */
+/** Values that switch on all monitoring. */
 export const watched = { monitoring: { enabled: true, rules: { runbookBaseUrl: 'https://git.example.com/runbooks' } } };
 
 /** The objects of the operator's chart, with monitoring unless the values switch it off. */
@@ -29,30 +32,30 @@ export function renderOperator(values: object = {}): Manifest[] {
   return render({ ...options, values: { monitoring, ...values } });
 }
 
-/** What the rules of a release are, as the Prometheus operator hands them on. */
+/** Returns the rules of a release, as the Prometheus operator passes them on. */
 export function renderRules(options: RenderOptions = {}): { groups: { name: string; rules: Rule[] }[] } {
   return pick(render({ ...options, values: { ...watched, ...options.values } }), 'PrometheusRule').spec as Manifest;
 }
 
-/** Every alert of a release, one for each severity it has. */
+/** Returns every alert of a release, one for each of its severities. */
 export function renderAlerts(options: RenderOptions = {}): (Rule & { alert: string })[] {
   return alertsOf(renderRules(options));
 }
 
-/** The alerts among rules. */
+/** Returns the alerts among rules. */
 export function alertsOf({ groups }: { groups: { rules: Rule[] }[] }): (Rule & { alert: string })[] {
   const rules = groups.flatMap((group) => group.rules);
   return rules.filter((rule): rule is Rule & { alert: string } => rule.alert !== undefined);
 }
 
 /**
- * Runs promtool over files that are written for it (JSON is YAML) and lie in one folder. Returns
- * its exit code and all it said.
+ * Runs promtool over files that are written for it (JSON is YAML) into one folder. Returns its exit
+ * code and output.
  */
 export function promtool(
   args: readonly string[],
   files: Record<string, object>,
-): { status: number | null; told: string } {
+): { status: number | null; output: string } {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-promtool-'));
   try {
     for (const [name, content] of Object.entries(files))
@@ -62,15 +65,15 @@ export function promtool(
       encoding: 'utf8',
       maxBuffer: 64 * 1024 * 1024,
     });
-    return { status, told: `${stdout}${stderr}` };
+    return { status, output: `${stdout}${stderr}` };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** One evaluation: all the alerts that fire `at` a minute over these series. */
-export function evaluation(told: string, series: Series, firing: readonly string[], at = 70): object {
-  return evaluationOf('ALERTS{alertstate="firing"}', told, series, firing, at);
+/** One evaluation: all alerts that fire at minute `at` over these series. */
+export function evaluation(name: string, series: Series, firing: readonly string[], at = 70): object {
+  return evaluationOf('ALERTS{alertstate="firing"}', name, series, firing, at);
 }
 
 /** One evaluation: an alert fires over these series without those of a metric. */
@@ -80,9 +83,9 @@ export function withoutMetric(alert: string, metric: string, series: Series, at 
   return evaluationOf(alerts, `${alert} without ${metric}`, Object.fromEntries(left), [alert], at);
 }
 
-function evaluationOf(alerts: string, told: string, series: Series, firing: readonly string[], at: number): object {
+function evaluationOf(alerts: string, name: string, series: Series, firing: readonly string[], at: number): object {
   return {
-    name: told,
+    name,
     interval: '1m',
     input_series: Object.entries(series).map(([one, values]) => ({ series: one, values })),
     promql_expr_test: [
@@ -96,8 +99,8 @@ function evaluationOf(alerts: string, told: string, series: Series, firing: read
 }
 
 /**
- * Every two minutes by default: half the work of every minute, and no fault of the tests comes and
- * goes in between.
+ * Every two minutes by default: half the work of every minute, and no condition of the tests is
+ * shorter.
  */
 export function evaluateRules(rules: object, tests: object[], everyMinutes = 2) {
   return promtool(['test', 'rules', 'test.json'], {
@@ -106,19 +109,19 @@ export function evaluateRules(rules: object, tests: object[], everyMinutes = 2) 
   });
 }
 
-/** What promtool says of expressions that are no PromQL; '' when all are. */
+/** Returns promtool's errors about invalid PromQL; '' when all expressions are valid. */
 export function problemsOf(expressions: readonly string[]): string {
   const rules = expressions.map((expr, index) => ({ record: `expression:${index}`, expr }));
-  const { status, told } = promtool(['check', 'rules', '--lint=none', 'rules.json'], {
+  const { status, output } = promtool(['check', 'rules', '--lint=none', 'rules.json'], {
     'rules.json': { groups: [{ name: 'all', rules }] },
   });
-  return status === 0 ? '' : told;
+  return status === 0 ? '' : output;
 }
 
 const notMetrics =
   /^(?:sum|max|min|abs|rate|increase|by|on|and|or|unless|absent|time|vector|label_replace|min_over_time|histogram_quantile|deriv|count|group|avg|without|ignoring|topk)$/;
 
-/** Names of metrics in an expression; recorded series have colons and are none. */
+/** Returns the names of metrics in an expression, without recorded series, which have colons. */
 export function metricsOf(expression: string): string[] {
   const bare = expression
     .replace(/"[^"]*"/g, '""')

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { refusalOf } from './render.ts';
 
-/** What is wrong, on top of us-values.yaml → what Helm says. */
+/** Invalid values, on top of us-values.yaml → Helm's message. */
 const misuses: [string, object, RegExp][] = [
   ['no image', { image: { repository: '' } }, /image\.repository is empty: name the image/],
   ['a digest that is none', { image: { digest: 'latest' } }, /\/image\/digest/],
@@ -159,8 +159,8 @@ describe('the chart refuses', () => {
     ];
     for (const text of none) {
       expect(addressBlocks.safeParse(text).success, text).toBe(false);
-      const told = refusalOf({ api: { trustedProxies: [text] }, worker: { webhookAllow: [text] } });
-      for (const value of ['/api/trustedProxies/0', '/worker/webhookAllow/0']) expect(told, text).toContain(value);
+      const message = refusalOf({ api: { trustedProxies: [text] }, worker: { webhookAllow: [text] } });
+      for (const value of ['/api/trustedProxies/0', '/worker/webhookAllow/0']) expect(message, text).toContain(value);
     }
   });
 
@@ -169,8 +169,8 @@ describe('the chart refuses', () => {
   });
 
   it('everything that is missing at once', () => {
-    const told = refusalOf({ region: 'us' }, null);
-    expect(told.match(/^- /gm)).toHaveLength(16);
+    const message = refusalOf({ region: 'us' }, null);
+    expect(message.match(/^- /gm)).toHaveLength(16);
   });
 
   it('no reasonable value', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Manifest, ofKind, podsOf, regions, render } from './render.ts';
 
 /**
- * Where the regions' renders may differ, as the path within an object: each is a name of the
+ * Where the regions' objects may differ, as the path within an object: each is a name of the
  * region, or follows from one.
  */
 const allowed = [
@@ -24,7 +24,7 @@ describe('the regions', () => {
       const other = ca[index] ?? new Map();
       return [...new Set([...one.keys(), ...other.keys()])].filter((path) => one.get(path) !== other.get(path));
     });
-    expect(differing.length).toBeGreaterThan(50); // the walk sees something
+    expect(differing.length).toBeGreaterThan(50); // the walk finds objects
     expect([...new Set(differing)].filter((path) => !allowed.some((one) => one.test(path)))).toEqual([]);
   });
 
@@ -82,7 +82,7 @@ describe('names and labels', () => {
   });
 });
 
-/** Every leaf of an object with its path; environment variables by their names. */
+/** Returns every leaf of an object with its path; environment variables by their names. */
 function flatten(value: unknown, below = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [[below, value]];
   const entries = Array.isArray(value)

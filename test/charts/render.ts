@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { getTool } from '#test/chart-tools.ts';
 
 /**
- * Looked for as the file is loaded, which no limit of a test's time counts: on a new machine it is
+ * Found when the file is loaded, outside the time limit of a test, because on a new machine it is
  * built first.
  */
 const helm = getTool('helm');
@@ -15,7 +15,7 @@ export const chart = path.resolve(path.dirname(fileURLToPath(import.meta.url)), 
 /** The regions that CI renders and installs. */
 export const regions = ['us', 'ca'] as const;
 
-/** A Kubernetes object as rendered; `spec` and the like are looked into by the tests. */
+/** A rendered Kubernetes object; tests read `spec` and the like. */
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, whose form kubeconform checks
 export type Manifest = any;
 
@@ -27,14 +27,14 @@ export interface RenderOptions {
   namespace?: string;
   /** More arguments of `helm template`. */
   args?: readonly string[];
-  /** Another chart than ours. */
+  /** Path of another chart. */
   from?: string;
 }
 
-/** Rendering takes a fifth of a second, and tests of one file often want the same. */
+/** Rendering takes a fifth of a second, and tests of one file often need the same objects. */
 const rendered = new Map<string, string>();
 
-/** What `helm template` prints. @throws with Helm's own words when it refuses. */
+/** Returns the output of `helm template`. @throws Helm's error when it refuses. */
 export function renderText(options: RenderOptions = {}): string {
   const known = rendered.get(JSON.stringify(options));
   if (known !== undefined) return known;
@@ -44,7 +44,7 @@ export function renderText(options: RenderOptions = {}): string {
   return stdout;
 }
 
-/** All objects of a release, also those of `helm test`. */
+/** Returns all objects of a release, including those of `helm test`. */
 export function render(options: RenderOptions = {}): Manifest[] {
   return parseAllDocuments(renderText(options))
     .map((document) => {
@@ -55,24 +55,27 @@ export function render(options: RenderOptions = {}): Manifest[] {
     .filter((manifest) => manifest !== null);
 }
 
-/** Why values are refused, or '' when they are not. */
+/** Returns Helm's reason for refusing values, or ''. */
 export function refusalOf(values: object, region: RenderOptions['region'] = 'us'): string {
   return template({ values, region }).stderr;
 }
 
-/** The one object of a kind whose name ends so. @throws when there is none or more. */
+/**
+ * Returns the only object of a kind with this suffix of its name. @throws when there is none or
+ * more.
+ */
 export function pick(manifests: readonly Manifest[], kind: string, suffix = ''): Manifest {
   const found = manifests.filter((one) => one.kind === kind && one.metadata.name.endsWith(suffix));
   if (found.length !== 1) throw new Error(`${found.length} objects are a ${kind} …${suffix}`);
   return found[0];
 }
 
-/** All objects of a kind. */
+/** Returns all objects of a kind. */
 export function ofKind(manifests: readonly Manifest[], kind: string): Manifest[] {
   return manifests.filter((one) => one.kind === kind);
 }
 
-/** Specs of all pods, by the name of what makes them. */
+/** Returns the specs of all pods, by the name of the object that creates them. */
 export function podsOf(
   manifests: readonly Manifest[],
 ): { name: string; labels: Record<string, string>; spec: Manifest }[] {

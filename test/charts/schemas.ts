@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { getModule, getTool } from '#test/chart-tools.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 
-/** The Kubernetes whose API the chart is checked against, and the CRDs that it makes objects of. */
+/** The Kubernetes version whose API the chart is checked against, and the CRDs of its objects. */
 const kubernetes = 'k8s.io/kubernetes@v1.36.3';
 const crds = [
   ['sigs.k8s.io/gateway-api@v1.4.1', 'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
@@ -28,9 +28,9 @@ interface Kind {
 }
 
 /**
- * A folder of strict JSON schemas for kubeconform, one a kind: `<kind>-<group>-<version>.json`.
- * kubeconform's own are on GitHub; these are made from the very OpenAPI document and CRDs that the
- * API server and the operators have, out of their Go modules, once, and kept.
+ * Returns a folder of strict JSON schemas for kubeconform, one per kind:
+ * `<kind>-<group>-<version>.json`. They are created once, from the OpenAPI document and CRDs in the
+ * Go modules of the API server and the operators.
  */
 export function getSchemas(): string {
   return keepSchemas(kubernetes.split('@')[1] ?? '', (write) => {
@@ -39,7 +39,7 @@ export function getSchemas(): string {
   });
 }
 
-/** The same of the definitions in charts/org-api-crds. */
+/** The same for the definitions in charts/org-api-crds. */
 export function getOwnSchemas(): string {
   const folder = path.join(import.meta.dirname, '../../charts/org-api-crds/templates');
   const texts = readdirSync(folder).map((name) => readFileSync(path.join(folder, name), 'utf8'));
@@ -50,8 +50,8 @@ export function getOwnSchemas(): string {
 }
 
 /**
- * The same of the kinds by which Argo CD and Flux deploy. The module of Flux that declares HelmRelease
- * has its Go types alone, so its definition is generated from them as Flux does.
+ * The same for the kinds with which Argo CD and Flux deploy. The module of Flux that declares
+ * HelmRelease has only Go types, so its definition is generated from them, as Flux does.
  */
 export function getDeployerSchemas(): string {
   return keepSchemas('deployers-1', (write) => {
@@ -102,10 +102,10 @@ function writeBuiltIn(write: WriteSchema): void {
       });
 }
 
-/** Names of all definitions that one refers to, itself included. */
+/** Returns the names of all definitions that one refers to, including itself. */
 function reach(from: string, definitions: Record<string, Schema | undefined>): Set<string> {
   const reached = new Set([from]);
-  for (const name of reached) // a set grows while it is walked
+  for (const name of reached) // the set grows during the iteration
     for (const [, other = ''] of JSON.stringify(definitions[name]).matchAll(/"#\/definitions\/([^"]+)"/g))
       reached.add(other);
   return reached;
@@ -123,8 +123,8 @@ function writeCrd(text: string, write: WriteSchema): void {
 }
 
 /**
- * Refuses unknown fields wherever the fields are listed, and lets numbers stand where Kubernetes
- * takes them for text.
+ * Refuses unknown fields wherever the fields are listed, and permits numbers where Kubernetes
+ * accepts them for text.
  */
 function strictOf(schema: unknown): Schema {
   if (Array.isArray(schema)) return schema.map(strictOf) as unknown as Schema;

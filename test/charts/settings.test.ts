@@ -15,9 +15,9 @@ const folder = mkdtempSync(path.join(tmpdir(), 'org-api-chart-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const ours = makeCertificate({ subject: 'us' });
-/** As a setting has it: without the end of its last line. */
+/** A file's content as a setting: without the last line break. */
 const pem = { cert: ours.cert.trimEnd(), key: ours.key.trimEnd() };
-/** What a Secret holds by the name of its key: well-formed and random to no one. */
+/** Returns a well-formed, fixed value for a key of a Secret. */
 const contents: Record<string, string> = {
   DATABASE_URL: 'postgres://owner:p@db/org?sslmode=verify-full',
   API_DATABASE_URL: 'postgres://api:p@db/org?sslmode=verify-full',
@@ -36,10 +36,7 @@ const contents: Record<string, string> = {
   PROBE_WEBHOOK_ID: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3e',
   PROBE_WEBHOOK_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
 };
-/**
- * Everything that Temporal can ask for; the certificate and its key as cert-manager's Secrets have
- * them.
- */
+/** Everything that Temporal can require; certificate and key as in cert-manager's Secrets. */
 const throughTls = {
   temporal: { tls: { enabled: true, serverName: 'us.temporal.example.com' } },
   secrets: {
@@ -49,7 +46,7 @@ const throughTls = {
     temporalApiKey: { key: 'TEMPORAL_API_KEY' },
   },
 };
-/** What each image carries, or what the container's port is and so no value. */
+/** Settings that the image contains, or that are the container's port and so not a value. */
 const ofTheImage = [
   'HOST',
   'METRICS_PORT',
@@ -63,7 +60,7 @@ const ofTheImage = [
 ];
 const apps = { api: readApi, worker: readWorker, migrate: readMigrate, probe: readProbe };
 
-/** The environment that a container has, its secrets mounted below `folder`. */
+/** Returns the environment of a container, its secrets mounted below `folder`. */
 function environmentOf(pod: Manifest): Record<string, string> {
   const [container] = pod.containers;
   const mount = container.volumeMounts.find((one: Manifest) => one.name === 'secrets').mountPath;
@@ -82,7 +79,7 @@ describe.each(regions)('settings of %s', (region) => {
   };
 
   it.each(Object.keys(apps) as (keyof typeof apps)[])('are accepted by the %s itself', (app) => {
-    const build = app === 'worker' ? { ORG_API_BUILD_ID: '0.1.0-abc' } : {}; // the image's own
+    const build = app === 'worker' ? { ORG_API_BUILD_ID: '0.1.0-abc' } : {}; // from the image
     const config = apps[app]({ ...environmentOf(podOf(app)), ...build });
     if (app !== 'migrate') expect(config).toMatchObject({ region });
     else

@@ -14,7 +14,7 @@ const templates = readdirSync(path.join(chart, 'templates'), { recursive: true, 
   .filter((name) => /\.(yaml|tpl|txt)$/.test(name))
   .map((name) => read(path.join('templates', name)))
   .join('\n')
-  .replace(/\{\{-? ?\/\*[\s\S]*?\*\//g, ''); // comments use nothing
+  .replace(/\{\{-? ?\/\*[\s\S]*?\*\//g, ''); // comments use no values
 /** `{{ $policy := .Values.networkPolicy }}`: what follows `$policy.` is a value of that section. */
 const aliases = [...templates.matchAll(/(\$\w+) := \.(?:root\.)?Values\.([\w.]+) -?\}\}/g)].map(
   ([, variable = '', section]): [RegExp, string[]] => [

@@ -1,6 +1,6 @@
 /**
- * How the cluster test finds its cluster; kubectl is a stand-in here, as everything else of the
- * test needs a real one.
+ * How the cluster test finds its cluster. kubectl is a stand-in here, because the rest of the test
+ * needs a real cluster.
  */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { findFreeAddresses, getCluster } from './cluster.ts';
 
 /**
- * A folder as `up` makes it, or with another server that of anybody: kubeconfig, tools and
- * settings. Each call of a tool is answered by the server's address, the range or the version.
+ * Creates a folder as `up` does, or with `server` a folder of another cluster: kubeconfig, tools
+ * and settings. A tool answers with the server's address, the range or the version.
  */
 function arrange({
   server,
@@ -65,8 +65,11 @@ describe('with KUBECONFIG set', () => {
       server: 'https://kube.example.com:6443',
       ranges: 'fd00::/108 10.96.0.0/12',
     });
-    const told = { CLUSTER_HOST_ADDRESS: '172.18.0.1', CLUSTER_LOAD_IMAGE: `false || ${folder}/bin/kube-load archive` };
-    const cluster = await getCluster(silent, { ...environment, ...told });
+    const settings = {
+      CLUSTER_HOST_ADDRESS: '172.18.0.1',
+      CLUSTER_LOAD_IMAGE: `false || ${folder}/bin/kube-load archive`,
+    };
+    const cluster = await getCluster(silent, { ...environment, ...settings });
     expect(cluster).toMatchObject({ hostAddress: '172.18.0.1', serviceRange: '10.96.0.0/12' });
     await cluster.loadImages(['/tmp/a.tar']);
   });

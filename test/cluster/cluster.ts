@@ -4,24 +4,24 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type CommandOptions, runCommand } from './command.ts';
 
-/** There is no cluster to test on; the message says why and what to do. */
+/** There is no cluster to test on; the message contains the reason and the remedy. */
 export class ClusterUnavailable extends Error {}
 
 /** A Kubernetes that answers, and its tools. */
 export interface Cluster {
-  /** Address of this machine as pods reach it. */
+  /** Address of this machine for pods. */
   hostAddress: string;
   /** Addresses of Services, as a block (IPv4). */
   serviceRange: string;
-  /** The node, when this machine is it: the cluster that `up` brings up. */
+  /** The node, when it is this machine: the cluster that `up` starts. */
   localNode: { name: string; env: NodeJS.ProcessEnv } | null;
   kubectl(args: readonly string[], options?: Partial<CommandOptions>): Promise<string>;
   helm(args: readonly string[], options?: Partial<CommandOptions>): Promise<string>;
   /** Creates or changes objects; `manifests` as JSON. */
   apply(namespace: string, manifests: readonly object[]): Promise<void>;
-  /** Puts image archives where pods can start from them. */
+  /** Makes image archives available to pods. */
   loadImages(archives: readonly string[]): Promise<void>;
-  /** Takes the cluster down when this call brought it up; leaves it when it was there before. */
+  /** Stops the cluster when this call started it; leaves it when it was there before. */
   stop(): Promise<void>;
 }
 
@@ -32,16 +32,16 @@ const downScript = fileURLToPath(new URL('../../../shared/kubernetes/down', impo
 interface Access {
   env: NodeJS.ProcessEnv;
   hostAddress: string;
-  /** A command of the shell that is given archives. */
+  /** A shell command that gets archives. */
   loadImage: string;
   isOurs: boolean;
 }
 
 /**
- * The cluster of `KUBECONFIG`, else a single-node one of this machine's own that
- * `../shared/kubernetes/up` brings up (about 4 minutes the first time, seconds after). That of `up`
- * is known also when `KUBECONFIG` names it. What another one needs is in README.md.
- *
+ * Returns the cluster of `KUBECONFIG`, or else a single-node cluster on this machine that
+ * `../shared/kubernetes/up` starts (about 4 minutes the first time, seconds afterwards). The
+ * cluster of `up` is recognized when `KUBECONFIG` names it. README.md lists what another cluster
+ * needs.
  * @throws ClusterUnavailable
  */
 export async function getCluster(
@@ -98,11 +98,11 @@ async function getGiven(kubeconfig: string, environment: NodeJS.ProcessEnv): Pro
   return { env, hostAddress, loadImage, isOurs: false };
 }
 
-/** The IPv4 block of Service addresses, as the cluster itself tells it from Kubernetes 1.33 on. */
+/** The IPv4 block of Service addresses, as the cluster reports it from Kubernetes 1.33 on. */
 async function findServiceRange(run: (program: string, args: readonly string[]) => Promise<string>): Promise<string> {
   const asked = ['get', 'servicecidr', 'kubernetes', '-o', 'jsonpath={.spec.cidrs[*]}'];
-  const told = await run('kubectl', asked).catch(() => '');
-  const range = told.split(/\s+/).find((one) => /^[\d.]+\/\d+$/.test(one));
+  const output = await run('kubectl', asked).catch(() => '');
+  const range = output.split(/\s+/).find((one) => /^[\d.]+\/\d+$/.test(one));
   if (range !== undefined) return range;
   throw new ClusterUnavailable(
     'The cluster does not tell its range of Service addresses (IPv4): set CLUSTER_SERVICE_RANGE, ' +
@@ -111,9 +111,9 @@ async function findServiceRange(run: (program: string, args: readonly string[]) 
 }
 
 /**
- * Addresses that Services may ask for by name and no Service has, the last first: of the range's
- * first sixteenth (16 to 256 addresses), as Kubernetes gives the others out at random.
- *
+ * Returns addresses that no Service has and that Services may request, the last first. They are in
+ * the first sixteenth of the range (16 to 256 addresses), because Kubernetes assigns the others at
+ * random.
  * @throws ClusterUnavailable when there are fewer than `count`.
  */
 export async function findFreeAddresses(
@@ -140,7 +140,7 @@ function listReservedAddresses(range: string): string[] {
   });
 }
 
-/** What `up` gives the machine on the pods' bridge. */
+/** The name that `up` gives the machine on the pods' bridge. */
 const nodeAddress = '10.211.0.1';
 const nodeName = 'node1';
 
@@ -172,7 +172,7 @@ async function bringUp(report: (line: string) => void): Promise<Access> {
   return { env, hostAddress: nodeAddress, loadImage: 'kube-load', isOurs };
 }
 
-/** An environment after a file of settings for the shell. */
+/** Reads an environment from a file of shell settings. */
 async function source(file: string, env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
   const printed = await runCommand('bash', ['-c', '. "$1" && env -0', 'bash', file], { env });
   return Object.fromEntries(

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * A program of the cluster's tools (kubectl, helm, buildah) refused or could not be run; the
- * message ends with what it said.
+ * A program of the cluster's tools (kubectl, helm, buildah) failed or could not be run; the message
+ * ends with its output.
  */
 export class CommandFailed extends Error {
   readonly stderr: string;
@@ -18,14 +18,14 @@ export interface CommandOptions {
   /** Written to its standard input. */
   input?: string;
   timeoutMs?: number;
-  /** Whether what it says on standard error is part of the output, after the rest. */
+  /** Whether standard error is part of the output, after the rest. */
   withStderr?: boolean;
   cwd?: string;
 }
 
 /**
- * Runs a program to its end and returns its standard output. @throws CommandFailed when it ends
- * with another code than 0, or takes longer than `timeoutMs` (2 minutes).
+ * Runs a program to its end and returns its standard output. @throws CommandFailed when its exit
+ * code is not 0, or it takes longer than `timeoutMs` (2 minutes).
  */
 export function runCommand(program: string, args: readonly string[], options: CommandOptions): Promise<string> {
   const { env, input, timeoutMs = 120_000, withStderr = false, cwd } = options;
@@ -45,12 +45,12 @@ export function runCommand(program: string, args: readonly string[], options: Co
       if (code === 0) resolve(withStderr ? stdout + stderr : stdout);
       else reject(new CommandFailed(what, stderr || stdout || `it ended with ${code ?? signal}`));
     });
-    child.stdin.on('error', () => {}); // a program that reads nothing closes it early
+    child.stdin.on('error', () => {}); // a program that does not read closes it early
     child.stdin.end(input);
   });
 }
 
-/** Ends a program that was started and is not waited for. */
+/** Ends a program without waiting for it. */
 export async function endProgram(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once('exit', resolve));

@@ -9,11 +9,10 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 const password = 'violet-harbour-tractor-mango';
 
 /**
- * Enrols an owner in the console of a release and signs in, as a person does by the link that an
- * operator prints. `address` is where the console is reached, `origin` what people open. Returns
- * the browser that is signed in.
- *
- * @throws Error with what the console answered instead.
+ * Enrols an owner in the console of a release and signs in, as a person does with the link that an
+ * operator creates. `address` is where the console is reached, `origin` what people open. Returns
+ * the signed-in browser.
+ * @throws Error with the console's answer.
  */
 export async function signInToConsole(
   { servers, organizations, pool }: Pick<Installation, 'servers' | 'organizations' | 'pool'>,
@@ -37,7 +36,7 @@ export async function signInToConsole(
 
   const visitor = createHttpVisitor(origin, undefined, address);
   await visitor.submit('/sign-in', '/sign-in', { email, password });
-  // A code is accepted once, and never before its time: a recovery code instead of waiting for the
+  // A code is accepted once, and never before its time. A recovery code avoids the wait for the
   // app's next one.
   const [factorRecovery = ''] = /(?:[A-Z2-9]{4}-){5}[A-Z2-9]{4}/.exec(done.text) ?? [];
   await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorRecovery });

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 
 /**
- * Causes events at a steady rate until stopped: each is a grant of a family of its own that starts,
- * committed by the platform's side of the database. Resolves with how many were committed; what was
- * not committed caused none.
+ * Creates events at a steady rate until stopped. Each is the start of a new family's grant,
+ * committed with the platform's login. Resolves with the number of commits.
  */
 export function startEvents(options: {
   ownerUrl: string;
@@ -43,7 +42,7 @@ export function startEvents(options: {
   };
 }
 
-/** A new family's grant starts: one `client.started`. */
+/** Starts a new family's grant: one `client.started`. */
 export async function startGrant(pool: pg.Pool, organization: { id: string; ownerUserId: string }): Promise<string> {
   const family = randomUUID();
   const grant = randomUUID();

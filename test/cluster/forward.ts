@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * Passes connections from an address that pods reach on to a server of this machine, which listens
- * on loopback alone (PostgreSQL's rules and Redis's protected mode ask for that). Resolves with its
- * port.
+ * Forwards connections from an address that pods reach to a server of this machine that listens on
+ * loopback only (as PostgreSQL's rules and Redis's protected mode require). Resolves with its port.
  */
 export async function startForward(
   host: string,

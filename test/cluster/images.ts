@@ -11,7 +11,7 @@ import type { Image } from './release.ts';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const name = 'localhost/org-api';
 
-/** What `npm run image` prints. */
+/** The output of `npm run image`. */
 interface Built {
   image: string;
   archive: string;
@@ -19,15 +19,15 @@ interface Built {
 }
 
 /**
- * Builds the image of this checkout under each tag, which is its build id too, and loads them. Two
- * tags differ in that alone, as two versions without a change of the schema do.
+ * Builds the image of this checkout under each tag, which is also its build id, and loads them. Two
+ * tags differ only in that, like two versions without a change of the schema.
  */
 export async function buildImages(
   cluster: Cluster,
   tags: readonly string[],
   report: (line: string) => void,
 ): Promise<Image[]> {
-  const built = await Promise.all(tags.map(build)); // one keeps one core busy
+  const built = await Promise.all(tags.map(build)); // one build keeps one core busy
   await cluster.loadImages(built.map(({ archive }) => archive));
   for (const { image, bytes } of built) report(`${image}: ${Math.round(bytes / 1e6)} MB, built and loaded`);
   return tags.map((tag) => ({ repository: name, tag }));
@@ -39,14 +39,14 @@ async function build(tag: string): Promise<Built> {
   return JSON.parse(printed) as Built;
 }
 
-/** The same image with one more migration, which fails: what a bad release looks like. */
+/** The same image with one more migration, which fails: a bad release. */
 export function buildBrokenImage(cluster: Cluster, from: Image, tag: string): Promise<Image> {
   return buildChangedImage(cluster, { from, tag, files: [migrationsWith(failing)] });
 }
 
 /**
- * Columns that the migration of a release adds: to tables that reads, deliveries and the platform
- * use all the time, whose statements PostgreSQL has prepared for pods of both versions.
+ * Columns that the migration of a release adds to tables that reads, deliveries and the platform
+ * use continuously, whose statements PostgreSQL has prepared for pods of both versions.
  */
 export const addedColumns = ['activity', 'client_grant', 'delivery', 'webhook'].map((table) => ({
   table,
@@ -81,7 +81,7 @@ interface ChangedFile {
   write(file: string): void;
 }
 
-/** An image with some files replaced and its tag as the build id; loads it. */
+/** Creates an image with some files replaced and its tag as the build id; loads it. */
 async function buildChangedImage(
   cluster: Cluster,
   { from, tag, files }: { from: Image; tag: string; files: readonly ChangedFile[] },
@@ -114,7 +114,7 @@ interface AddedMigration {
   statements: readonly string[];
 }
 
-/** Writes first and then fails, so that what it wrote must be undone. */
+/** Writes first and then fails, so that its writes must be undone. */
 const failing: AddedMigration = {
   name: '9999-failing',
   statements: ['create table half_done (id int)', 'select 1 / 0'],

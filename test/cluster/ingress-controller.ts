@@ -14,22 +14,22 @@ const className = 'skipper';
 const tlsSecretName = 'ingress-certificate';
 const ports = { https: 9443, metrics: 9911 };
 
-/** Base URLs that lead through the Ingresses of a release. */
+/** Base URLs that go through the Ingresses of a release. */
 export interface Routes {
   api: string;
   console: string;
 }
 
-/** An Ingress controller in a namespace of its own. */
+/** An Ingress controller in a separate namespace. */
 export interface IngressController {
-  /** Values with which a release is reached through the controller, and by no other pod. */
+  /** Values with which only the controller can reach a release. */
   values: Record<string, unknown>;
   /**
    * Returns the base URL of a proxy on this machine that sends requests to the controller by TLS,
-   * under the host name of `origin`. It stands in for DNS.
+   * under the host name of `origin`. It replaces DNS.
    */
   open(origin: string): Promise<string>;
-  /** Closes what `open` opened, and deletes the controller. Can be called twice. */
+  /** Closes what `open` opened, and deletes the controller. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export async function startIngressController(
   }
 }
 
-/** Builds an image that contains skipper alone, and loads it. Returns its name. */
+/** Builds an image that contains only skipper, and loads it. Returns its name. */
 async function buildControllerImage(cluster: Cluster): Promise<string> {
   const image = 'localhost/skipper:test';
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-skipper-'));
@@ -105,7 +105,7 @@ const secretOf = ({ cert, key }: { cert: string; key: string }) => ({
   stringData: { 'tls.crt': cert, 'tls.key': key },
 });
 
-/** What the controller may read in the namespace of the releases. */
+/** The controller's rights in the namespace of the releases. */
 function rightsOf(own: string): object[] {
   const read = (apiGroup: string, ...resources: string[]) => ({
     apiGroups: [apiGroup],
@@ -185,8 +185,8 @@ function objectsOf({ own, image, watched }: { own: string; image: string; watche
 }
 
 /**
- * Passes each request on by TLS, on a connection of its own: a kept one that the controller closes
- * at that moment would fail a read. Answers 502 with the reason when the controller gives none.
+ * Forwards each request by TLS on a new connection, because a kept one that the controller is
+ * closing would fail a read. Answers 502 with the reason when the controller gives no answer.
  */
 async function startProxy(target: {
   host: string;

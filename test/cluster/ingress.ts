@@ -11,8 +11,8 @@ const routeDeadlineMs = 60_000;
 const messageDeadlineMs = 30_000;
 
 /**
- * Checks the client's address and a page of the console that changes. Returns what is not as
- * expected; nothing is checked where no Ingress controller runs.
+ * Checks the client's address and a page of the console that changes. Returns the problems; nothing
+ * is checked where no Ingress controller runs.
  */
 export async function checkIngress(
   { hostAddress }: Pick<Cluster, 'hostAddress'>,
@@ -32,7 +32,9 @@ export async function checkIngress(
   return problems;
 }
 
-/** Opens the way to a release's Ingresses, and resolves when the controller has both routes. */
+/**
+ * Opens the connection to a release's Ingresses, and resolves when the controller has both routes.
+ */
 export async function openRoutes(controller: IngressController, region: Region): Promise<Routes> {
   const routes = {
     api: await controller.open(apiOrigin(region)),
@@ -55,7 +57,7 @@ async function waitForRoute(url: string, status: number): Promise<void> {
   throw new Error(`the Ingress controller has no route to ${url}: ${last}`);
 }
 
-/** Reads with an address that the client claims. Returns the one that the activity log has. */
+/** Reads with an address that the client claims. Returns the address in the activity log. */
 async function readRecordedAddress({ organizations, pool }: Installation, api: string): Promise<string | null> {
   const [organization] = organizations;
   const answer = await fetch(`${api}/v1/orgs/${organization?.id}/seats`, {
@@ -70,8 +72,8 @@ async function readRecordedAddress({ organizations, pool }: Installation, api: s
 }
 
 /**
- * Opens the stream of a webhook's deliveries, causes one, and returns the message of it, or null.
- * The stream stays open meanwhile, so a controller that buffers passes no message.
+ * Opens the stream of a webhook's deliveries, creates one, and returns its message, or null. The
+ * stream stays open meanwhile, so a controller that buffers passes no message.
  */
 async function followPage(
   { organizations, webhookIds, pool, visitor }: Installation & { visitor: HttpVisitor },

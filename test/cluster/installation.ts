@@ -20,13 +20,13 @@ export interface RegionSecrets {
   webhookSecretKeys: string;
 }
 
-/** What is installed of a region: its release, its data, and what reads and receives. */
+/** An installed region: its release, its data, its clients and receivers. */
 export interface Installation {
   servers: RegionServers;
   secrets: RegionSecrets;
   /** Base URL of its API's Service. */
   api: string;
-  /** Through its Ingresses; null where no Ingress controller runs. */
+  /** Base URLs through its Ingresses; null where no Ingress controller runs. */
   routes: Routes | null;
   organizations: (ReadOrganization & { ownerUserId: string })[];
   /** Ids of webhooks, by the name of the endpoint. */
@@ -38,8 +38,8 @@ export interface Installation {
 }
 
 /**
- * Keys an organization gets for the load; a key may read 120 times a minute and an organization has
- * at most 25.
+ * Number of keys of an organization for the load; a key may read 120 times a minute and an
+ * organization has at most 25.
  */
 const keysPerOrganization = 20;
 
@@ -51,15 +51,15 @@ export function makeSecrets(): RegionSecrets {
   };
 }
 
-/** What `fillRegion` made; the secrets are by endpoint. */
+/** The result of `fillRegion`; the secrets are by endpoint. */
 type FilledRegion = Pick<Installation, 'organizations' | 'webhookIds' | 'shiftedDays'> & {
   webhookSecrets: Record<string, string[]>;
 };
 
 /**
- * Fills a region that has been migrated: imports its organizations, gives each keys and one webhook
- * at the receiver in the cluster. Returns the organizations and the webhooks' secrets by endpoint,
- * which is the organization's id.
+ * Fills a migrated region: imports its organizations, and gives each keys and one webhook at the
+ * receiver in the cluster. Returns the organizations and the webhooks' secrets by endpoint, which
+ * is the organization's id.
  */
 export async function fillRegion(options: {
   servers: RegionServers;
@@ -115,7 +115,7 @@ export async function fillRegion(options: {
   return { organizations, webhookIds, shiftedDays, webhookSecrets };
 }
 
-/** Makes one more key of an organization with the newest pepper. */
+/** Creates another key of an organization with the newest pepper. */
 export async function addKey(
   { servers, secrets }: Pick<Installation, 'servers' | 'secrets'>,
   { id, ownerUserId }: Installation['organizations'][number],

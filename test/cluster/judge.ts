@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 
-/** One arrival at the receiver in the cluster, as its log tells. */
+/** One arrival in the log of the receiver in the cluster. */
 export interface Arrival {
   endpoint: string;
   eventId: string;
@@ -10,7 +10,7 @@ export interface Arrival {
   answer: number | string;
 }
 
-/** What a region's events came to, counted on both sides. */
+/** A region's events, counted on both sides. */
 export interface EventFigures {
   events: number;
   delivered: number;
@@ -19,7 +19,7 @@ export interface EventFigures {
   arrivals: number;
   /** Arrivals of an event that had been accepted before. */
   duplicates: number;
-  /** Arrivals that no recorded attempt explains. */
+  /** Arrivals without a recorded attempt. */
   unexplained: number;
   attempts: number;
   lostAttempts: number;
@@ -28,8 +28,8 @@ export interface EventFigures {
 }
 
 /**
- * Compares what a region's database says was sent with what its receiver saw. Endpoints are named
- * by webhook id.
+ * Compares the attempts in a region's database with the arrivals at its receiver. Endpoints are
+ * named by webhook id.
  */
 export async function judgeEvents(pool: Pool, arrivals: readonly Arrival[]): Promise<EventFigures> {
   const { rows: deliveries } = await pool.query<{ webhookId: string; eventId: string; state: string }>(
@@ -50,8 +50,7 @@ export async function judgeEvents(pool: Pool, arrivals: readonly Arrival[]): Pro
     const name = `${endpoint}/${eventId}`;
     if (accepted.has(name)) duplicates += 1;
     if (answer === 204) accepted.add(name);
-    // An attempt is posted once: the same number twice is as unexplained as a number that was never
-    // recorded.
+    // An attempt is posted once: a repeated number is as wrong as a number that was never recorded.
     if (seen.has(`${name}/${attempt}`) || !recorded.has(`${name}/${attempt}`)) unexplained += 1;
     seen.add(`${name}/${attempt}`);
   }

@@ -1,4 +1,4 @@
-/** The JSON lines of a log; lines that are none are left out. */
+/** Parses the JSON lines of a log and skips other lines. */
 export function readLines<T>(log: string): T[] {
   return log.split('\n').flatMap((line) => {
     try {

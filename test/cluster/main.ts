@@ -9,10 +9,11 @@ import { CommandFailed } from './command.ts';
 import { runClusterTest } from './run.ts';
 
 /**
- * `npm run test:cluster`: installs both regions on a real Kubernetes and counts, at the client and
- * at the receiver, what is lost while they are upgraded, scaled, drained, broken and repaired.
- * `-- --quick` stops after install, reads, a delivery and one rolling upgrade: what every change
- * must pass. `-- --keep` leaves up a cluster that it brought up. Exit code 1 with what is wrong.
+ * `npm run test:cluster`: installs both regions on a real Kubernetes. It counts, at the client and
+ * at the receiver, losses while the regions are upgraded, scaled, drained, broken and repaired.
+ * With `-- --quick` it stops after install, reads, a delivery and one rolling upgrade, which every
+ * change must pass. With `-- --keep` it leaves a cluster running that it started. The exit code is
+ * 1 when a problem is found.
  */
 const { values } = parseArgs({ options: { quick: { type: 'boolean' }, keep: { type: 'boolean' } } });
 const startedAt = performance.now();
@@ -32,8 +33,8 @@ try {
   console.log(problems.length === 0 ? 'No read failed, no event was lost.' : `${problems.length} things are wrong.`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 } catch (error) {
-  const told = [ClusterUnavailable, CommandFailed, ServerUnavailableError].some((kind) => error instanceof kind);
-  console.error(told ? (error as Error).message : error);
+  const isExpected = [ClusterUnavailable, CommandFailed, ServerUnavailableError].some((kind) => error instanceof kind);
+  console.error(isExpected ? (error as Error).message : error);
   process.exitCode = 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -6,10 +6,10 @@ import type { Image, Release } from './release.ts';
 import { assertSecondLogins, type Rotated, rotateSecrets } from './rotation.ts';
 import { acrossRollout } from './waiting.ts';
 
-/** A region while it is being worked on. */
+/** A region during an operation. */
 export type Operated = Rotated;
 
-/** Something an SRE does, or that happens to them, while partners read and events flow. */
+/** An operation of an SRE, or a fault, while partners read and events flow. */
 export interface Operation {
   name: string;
   run(): Promise<void>;
@@ -25,12 +25,12 @@ export interface OperationsOptions {
   operated: readonly Operated[];
   /** Base URL of the receiver. */
   receiver: string;
-  /** What pods are chosen by. */
+  /** Chooses pods. */
   seed: number;
   report: (line: string) => void;
 }
 
-/** Everything that the issue "Helm per region" asks for under load, in order. */
+/** Every operation of a release under load, in order. */
 export function listOperations(
   cluster: Cluster,
   regions: readonly Operated[],
@@ -101,7 +101,7 @@ const mostPods = 4;
 
 /**
  * Lets the autoscaler choose the number of API pods, with a target that the load exceeds. Resolves
- * when it has started as many as it may and the release is at its fixed number again.
+ * when it has started the maximum and the release is back at its fixed number.
  */
 async function autoscale(cluster: Cluster, release: Release, image: Image): Promise<void> {
   const autoscaling = { enabled: true, minReplicas: 2, maxReplicas: mostPods, targetCPUUtilizationPercentage: 10 };
@@ -114,8 +114,8 @@ async function autoscale(cluster: Cluster, release: Release, image: Image): Prom
 }
 
 /**
- * A release whose migration fails must not be taken for a good one; the migration was tried, and
- * left nothing of what it had written. The old pods go on serving, as the reads tell.
+ * A release whose migration fails must be refused; the migration ran and left none of its writes.
+ * The old pods continue to serve, as the reads prove.
  */
 async function failMigration(cluster: Cluster, { release, pool }: Operated, broken: Image): Promise<void> {
   let refused = false;
@@ -132,7 +132,7 @@ async function failMigration(cluster: Cluster, { release, pool }: Operated, brok
   if (rows[0]?.found !== null) throw new Error('a migration that failed left the table half_done behind');
 }
 
-/** Pods of the migrations of an image that have failed. */
+/** Failed pods of the migrations of an image. */
 async function countFailures(
   cluster: Cluster,
   { name, namespace }: Release,

@@ -13,7 +13,7 @@ const operator = 'operator';
 const subscription = 'declared';
 const secretName = 'declared-webhook';
 const replay = 'declared-again';
-/** Events that are sent twice: first by themselves, then by the replay. */
+/** Number of events that are sent twice: first normally, then by the replay. */
 const eventCount = 20;
 const settleDeadlineMs = 60_000;
 const waitDeadlineMs = 120_000;
@@ -102,8 +102,8 @@ interface Replayed {
 }
 
 /**
- * Sends the events of the declared webhook again by a DeliveryReplay, and kills the pod that leads
- * meanwhile. Returns what is wrong: the counts in the status must be those of the receiver.
+ * Redelivers the events of the declared webhook with a DeliveryReplay, and kills the leading pod
+ * meanwhile. Returns the problems: the counts in the status must be those of the receiver.
  */
 export async function replayEvents(
   cluster: Cluster,
@@ -160,10 +160,9 @@ export async function replayEvents(
 
 /**
  * Releases an image that adds columns and whose workflows cannot replay. The operator must hold it
- * while pods of `current` deliver with the new schema. Then releases the repaired image, and at last
- * `current` again, which goes on with the new schema. Uninstalls the operator at the end: the
- * declared webhook stays, and the events that follow reach it without one.
- *
+ * while pods of `current` deliver with the new schema. Then it releases the repaired image, and
+ * finally `current` again, which works with the new schema. Uninstalls the operator at the end: the
+ * declared webhook stays, and later events reach it without an operator.
  * @throws Error when a release ends otherwise.
  */
 export async function releaseByOperator(
@@ -242,14 +241,16 @@ async function countDelivered(pool: Installation['pool']): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Deletes what was declared, which needs the operator, and then the operator. */
+/** Deletes the declared objects, which needs the operator, and then the operator. */
 async function uninstallOperator(cluster: Cluster, namespace: string): Promise<void> {
   const objects = [`webhooksubscription/${subscription}`, `deliveryreplay/${replay}`];
   await cluster.kubectl(['delete', ...objects, '-n', namespace, '--timeout=60s']);
   await cluster.helm(['uninstall', operator, '-n', namespace, '--wait', '--timeout', '60s']);
 }
 
-/** How often each event reached the declared endpoint, once `isComplete` or after a while. */
+/**
+ * Counts how often each event reached the declared endpoint, once `isComplete` or after a while.
+ */
 function countArrivals(
   cluster: Cluster,
   namespace: string,

@@ -17,7 +17,7 @@ async function listPods(cluster: Cluster, { name, namespace }: Release, componen
   return (JSON.parse(list) as { items: Pod[] }).items;
 }
 
-/** Pods of all components that are not on their way out. */
+/** Pods of all components that are not terminating. */
 export async function listStaying(cluster: Cluster, release: Release): Promise<Pod[]> {
   return (await Promise.all(components.map((component) => stayingOf(cluster, release, component)))).flat();
 }
@@ -30,8 +30,8 @@ async function stayingOf(cluster: Cluster, release: Release, component: string):
 const isStaying = ({ metadata }: Pod) => metadata.deletionTimestamp === undefined;
 
 /**
- * `helm upgrade --wait` has returned, so every ready pod must be of the new image: nothing is
- * waited for here.
+ * `helm upgrade --wait` has returned, so every ready pod must have the new image; nothing is waited
+ * for here.
  */
 export async function assertServes(cluster: Cluster, release: Release, image: Image): Promise<void> {
   for (const component of components) {
@@ -54,7 +54,7 @@ async function waitUntilRolledOut(cluster: Cluster, { name, namespace }: Release
     });
 }
 
-/** Numbers from 0 to 1 that follow from a seed (mulberry32): enough to choose pods by. */
+/** Repeatable numbers from 0 to 1 from a seed (mulberry32), to choose pods. */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -65,10 +65,7 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/**
- * Deletes a pod of each kind, in any order and whichever it is, and the next when the first is
- * replaced.
- */
+/** Deletes a random pod of each kind in random order, and the next when the first is replaced. */
 export async function deletePods(cluster: Cluster, release: Release, random: () => number): Promise<void> {
   const left: string[] = [...components];
   while (left.length > 0) {
@@ -82,8 +79,8 @@ export async function deletePods(cluster: Cluster, release: Release, random: () 
 }
 
 /**
- * Evicts every pod through the API that `kubectl drain` uses, so that the disruption budget rules.
- * The node itself is not cordoned: it is the only one, and nothing could be scheduled again.
+ * Evicts every pod with the API that `kubectl drain` uses, so that the disruption budget applies.
+ * The node is not cordoned, because it is the only one.
  */
 export async function evictPods(cluster: Cluster, release: Release): Promise<void> {
   for (const component of components)
@@ -92,8 +89,8 @@ export async function evictPods(cluster: Cluster, release: Release): Promise<voi
 }
 
 /**
- * Asks until the budget allows it; 429 is its answer meanwhile. A pod that went by itself since it
- * was listed is out too, as `kubectl drain` sees it.
+ * Repeats until the budget permits it; the answer is 429 meanwhile. A pod that ended by itself
+ * counts as evicted, as for `kubectl drain`.
  */
 async function evict(cluster: Cluster, { namespace }: Release, pod: string): Promise<void> {
   const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace } };

@@ -4,7 +4,7 @@ import { startPolicyEngine } from './policy-engine.ts';
 import type { Release } from './release.ts';
 import type { RegionServers } from './servers.ts';
 
-/** One connection that a policy allows, or refuses. */
+/** A connection that a policy allows or refuses. */
 interface Connection {
   from: string;
   to: string;
@@ -13,22 +13,22 @@ interface Connection {
   isAllowed: boolean;
 }
 
-/** What is checked of a region. */
+/** The checked parts of a region. */
 interface Checked {
   release: Release;
   servers: RegionServers;
-  /** Not null when the Ingress controller alone may connect to the API. */
+  /** Not null when only the Ingress controller may connect to the API. */
   routes: Routes | null;
 }
 
-/** The check of NetworkPolicies, and what enforces them while the test runs. */
+/** The check of NetworkPolicies, and their enforcement during the test. */
 export interface Policies {
-  /** Returns every connection of the releases that is not as their NetworkPolicies say. */
+  /** Returns every connection of the releases that contradicts their NetworkPolicies. */
   check(regions: readonly Checked[]): Promise<string[]>;
   stop(): Promise<void>;
 }
 
-/** Has NetworkPolicies enforced from now on, if that is wanted and the cluster is `up`'s. */
+/** Starts enforcing NetworkPolicies, if that is wanted and the cluster is `up`'s. */
 export async function startPolicies(
   cluster: Cluster,
   { isWanted, report }: { isWanted: boolean; report: (line: string) => void },
@@ -46,9 +46,9 @@ export async function startPolicies(
 }
 
 /**
- * Connects from pods to what their NetworkPolicy allows and to what it refuses. What it refuses is
- * connected to from a pod without a policy as well, so that the server is known to answer. The API
- * is known to answer by its reads.
+ * Connects from pods to addresses that their NetworkPolicy allows and refuses. A refused address is
+ * also tried from a pod without a policy, to prove that the server answers. Reads prove that the
+ * API answers.
  */
 async function checkConnections(
   cluster: Cluster,
@@ -88,7 +88,7 @@ function hostOf(url: string): string {
   return `${hostname}:${port}`;
 }
 
-/** The address of one pod that is ready, with the number of a port of its container. */
+/** The address of a ready pod, with a port of its container. */
 async function addressOf(cluster: Cluster, { name, namespace }: Release, component: string, port: string) {
   const selector = `app.kubernetes.io/instance=${name},app.kubernetes.io/component=${component}`;
   const list = ['get', 'pods', '-n', namespace, '-l', selector, '--field-selector=status.phase=Running'];

@@ -7,14 +7,14 @@ import { endProgram, runCommand } from './command.ts';
 const startDeadlineMs = 30_000;
 const chain = 'KUBE-ROUTER-FORWARD';
 
-/** What enforces NetworkPolicies while the test runs. */
+/** Enforces NetworkPolicies during the test. */
 export interface PolicyEngine {
-  /** Ends it and removes its rules of the firewall. Can be called twice. */
+  /** Ends it and removes its firewall rules. Safe to call twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts the firewall of kube-router beside the node that `up` made: its network plugin enforces no
+ * Starts the firewall of kube-router beside the node of `up`, whose network plugin enforces no
  * NetworkPolicy. Returns null, and reports why, on another cluster or without the tools.
  */
 export async function startPolicyEngine(
@@ -49,7 +49,7 @@ export async function startPolicyEngine(
   return { stop };
 }
 
-/** @throws Error when it ends, or writes none. */
+/** @throws Error when it ends, or writes no rules. */
 async function waitForRules(child: ChildProcess): Promise<void> {
   for (const giveUpAt = performance.now() + startDeadlineMs; performance.now() < giveUpAt; await wait(250)) {
     if (child.exitCode !== null) throw new Error(`kube-router ended with ${child.exitCode}`);

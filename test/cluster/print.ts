@@ -1,14 +1,14 @@
 import type { EventFigures } from './judge.ts';
 import type { ReadFigures } from './reads.ts';
 
-/** What one region came to under load. */
+/** The results of one region under load. */
 export interface RegionFigures {
   region: string;
   reads: ReadFigures;
   events: EventFigures;
 }
 
-/** The figures of a run as lines, and everything in them that is not as it should be. */
+/** Formats the figures of a run as lines, and lists all problems in them. */
 export function describeFigures(figures: readonly RegionFigures[]): { lines: string[]; problems: string[] } {
   const lines: string[] = [];
   const problems: string[] = [];

@@ -8,8 +8,8 @@ import type { RegionServers } from './servers.ts';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Does what NOTES.txt says about `helm test`: makes the operator's own organization, keeps its
- * secrets in a Secret, tells the release its webhook, and runs the test. Returns the test's lines.
+ * Follows NOTES.txt about `helm test`: creates the operator's organization, stores its secrets in a
+ * Secret, sets its webhook in the release, and runs the test. Returns the test's output.
  */
 export async function testRelease(
   cluster: Cluster,

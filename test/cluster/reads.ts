@@ -3,9 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
 import { endpoints } from '../../apps/api/endpoints/index.ts';
 
-/**
- * An organization that is read, with keys enough for the load: a key may read 120 times a minute.
- */
+/** An organization with enough keys for the load: a key may read 120 times a minute. */
 export interface ReadOrganization {
   id: string;
   keys: string[];
@@ -21,8 +19,8 @@ async function read(api: string, orgId: string, resource: string, key: string): 
 }
 
 /**
- * Reads all nine of every organization and compares them with what was worked out independently.
- * Returns how many were right, and every difference.
+ * Reads all nine endpoints of every organization and compares them with independently computed
+ * answers. Returns the number of correct answers, and every difference.
  */
 export async function compareAnswers(options: {
   api: string;
@@ -46,8 +44,7 @@ export async function compareAnswers(options: {
 }
 
 /**
- * What a load of reads came to. `failures`: each with when it happened, so that it can be laid
- * beside what was being done.
+ * Results of a load of reads. `failures` contains the time of each, to compare with the operations.
  */
 export interface ReadFigures {
   reads: number;
@@ -61,14 +58,14 @@ export interface ReadFigures {
 const shownFailures = 20;
 
 /**
- * Reads at a steady rate over kept-alive connections, one organization, operation and key after the
- * other, until stopped. Any answer but 200 is a failure, and so is none: nothing is asked again.
+ * Reads at a steady rate over kept connections until stopped, with organizations, operations and
+ * keys in turn. An answer other than 200 or a missing answer is a failure; no read is repeated.
  */
 export function startReads(options: {
   api: string;
   organizations: readonly ReadOrganization[];
   perSecond: number;
-  /** What is being done now, named beside a failure. */
+  /** The current operation, which failures name. */
   doing: () => string;
 }) {
   const { api, organizations, perSecond, doing } = options;

@@ -7,8 +7,8 @@ const port = 8090;
 const name = 'receiver';
 
 /**
- * The Service of the sample receiver in the cluster, made before its webhooks so that they can name
- * its address. Returns its base URL.
+ * Creates the Service of the sample receiver in the cluster, before its webhooks, which contain its
+ * address. Returns its base URL.
  */
 export async function createReceiverService(cluster: Cluster, namespace: string): Promise<string> {
   await cluster.apply(namespace, [
@@ -25,7 +25,7 @@ export async function createReceiverService(cluster: Cluster, namespace: string)
 
 /**
  * Starts the sample receiver of the image, which verifies each post and logs a line for it;
- * resolves when it is ready. `secrets` by endpoint.
+ * resolves when it is ready. `secrets` are by endpoint.
  */
 export async function startReceiver(
   cluster: Cluster,
@@ -50,7 +50,7 @@ export async function startReceiver(
           metadata: { labels: { app: name } },
           spec: {
             automountServiceAccountToken: false,
-            enableServiceLinks: false, // else RECEIVER_PORT is the Service's address
+            enableServiceLinks: false, // otherwise RECEIVER_PORT is the Service's address
             securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
             containers: [
               {
@@ -81,16 +81,15 @@ export async function startReceiver(
   await cluster.kubectl(['rollout', 'status', `deployment/${name}`, '-n', namespace, '--timeout=90s']);
 }
 
-/** Every post that reached the receiver, in order, from its log. */
+/** Returns every post that reached the receiver, in order, from its log. */
 async function listArrivals(cluster: Cluster, namespace: string): Promise<Arrival[]> {
   const log = await cluster.kubectl(['logs', `deployment/${name}`, '-n', namespace, '--tail=-1']);
   return readLines<Arrival & { msg: string }>(log).filter(({ msg }) => msg === 'received');
 }
 
 /**
- * Reads what arrived from the receiver's log. The log is written in batches, so the arrival of a
- * delivery that was settled a moment ago may not be in it yet: what is incomplete is read again for
- * ten seconds before it counts.
+ * Reads arrivals from the receiver's log. The log is written in batches and may lack the last
+ * arrivals, so an incomplete log is read again for ten seconds.
  */
 export async function readArrivals<T>(
   cluster: Cluster,

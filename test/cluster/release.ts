@@ -6,7 +6,10 @@ import type { Cluster } from './cluster.ts';
 import type { RegionSecrets } from './installation.ts';
 import type { RegionServers } from './servers.ts';
 
-/** More revisions than the test makes: Helm keeps 10, and the last rollback is to one of the first. */
+/**
+ * More revisions than the test creates: Helm keeps 10, and the last rollback is to one of the
+ * first.
+ */
 const history = ['--history-max', '30'];
 
 const chart = fileURLToPath(new URL('../../charts/org-api', import.meta.url));
@@ -20,7 +23,7 @@ export interface Image {
 export interface Release {
   name: string;
   namespace: string;
-  /** Adds values that every later upgrade has. */
+  /** Adds values to every later upgrade. */
   set(values: Record<string, unknown>): void;
   /**
    * Installs or upgrades to an image and waits until the new version serves. `values` are added to
@@ -28,7 +31,7 @@ export interface Release {
    */
   upgrade(image: Image, options?: { values?: Record<string, unknown>; timeout?: string }): Promise<void>;
   rollback(revision: number): Promise<void>;
-  /** The revision that is deployed now. */
+  /** The deployed revision. */
   currentRevision(): Promise<number>;
   uninstall(): Promise<void>;
 }
@@ -48,7 +51,7 @@ export function secretOf({ servers, secrets }: { servers: RegionServers; secrets
   };
 }
 
-/** Makes the Secret of a region, as an SRE would beforehand. */
+/** Creates the Secret of a region, as an SRE would beforehand. */
 export async function applySecrets(
   cluster: Cluster,
   namespace: string,
@@ -60,7 +63,7 @@ export async function applySecrets(
   ]);
 }
 
-/** The release of a region; both live in one namespace, which is a guarantee of the chart. */
+/** The release of a region; both regions are in one namespace, which the chart supports. */
 export function releaseOf(
   cluster: Cluster,
   options: { namespace: string; servers: RegionServers; folder: string },
@@ -84,8 +87,8 @@ export function releaseOf(
     async upgrade(image, { values = {}, timeout = '180s' } = {}) {
       const merged = mergeValues(mergeValues(valuesOf(cluster, servers, image), kept), values);
       writeFileSync(valuesFile, JSON.stringify(merged));
-      // As the guide has it: not --wait-for-jobs, as new pods are unready until the migrations are
-      // through.
+      // As in the guide: without --wait-for-jobs, because new pods are unready until the migrations
+      // have ended.
       const args = ['upgrade', '--install', name, chart, '-n', namespace, '-f', valuesFile, '--wait'];
       await cluster.helm([...args, '--timeout', timeout, ...history], { timeoutMs: 300_000 });
     },
@@ -100,14 +103,14 @@ export function releaseOf(
   };
 }
 
-/** What partners of a region call. */
+/** Public URLs of a region's API. */
 export const apiOrigin = (region: Region) => `https://api.${region}.example.com`;
 
-/** What people of a region open. */
+/** Public URLs of a region's console. */
 export const consoleOrigin = (region: Region) => `https://console.${region}.example.com`;
 
 /**
- * Requests as small as a machine of two cores needs for two regions, their surge and the receiver.
+ * Small requests, as a machine of two cores needs for two regions, their surge and the receiver.
  */
 const resources = { requests: { cpu: '50m', memory: '128Mi' } };
 
@@ -120,7 +123,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
     baseUrls: { us: apiOrigin('us'), ca: apiOrigin('ca') },
     image: { ...image, pullPolicy: 'IfNotPresent' },
     secrets: { existingSecret: `org-api-${servers.region}` },
-    allowPlaintext: ['postgresql', 'redis', 'temporal'], // the test's servers stand beside the cluster
+    allowPlaintext: ['postgresql', 'redis', 'temporal'], // the test's servers run outside the cluster
     temporal: { address: servers.temporalAddress, namespace: servers.temporalNamespace },
     api: { resources },
     console: { enabled: true, url: consoleOrigin(servers.region), resources },
@@ -129,22 +132,23 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
       webhookAllow: [serviceRange], // the receiver is in the cluster
       deliverySchedule: '1s,2s,3s,5s,10s,20s,30s,60s,60s,60s,60s,60s', // longer than a rollout of both regions
       reconcileAfter: '60s',
-      rampStep: '5s', // the steps themselves, not their default length, are what a rollout here shows
+      rampStep: '5s', // this tests the steps, not their default length
     },
     migrations: { resources, backoffLimit: 1 },
     networkPolicy: {
-      webhooks: { ipv6: false }, // kube-router 1 has IPv4 only, and fails at IPv6 blocks
+      webhooks: { ipv6: false }, // kube-router 1 supports only IPv4, and fails at IPv6 blocks
       dns: { to: host }, // the name server of `up` listens on the node
       database: { to: host, port: portOf(servers.podOwnerUrl) },
       redis: { to: host, port: portOf(servers.redisUrl) },
       temporal: { to: host, port: Number(rest[0]) },
-      // An engine judges a connection to a Service by the pod's address, which `webhookAllow` lacks.
+      // An engine judges a connection to a Service by the pod's address, which `webhookAllow`
+      // lacks.
       extraEgress: [{ to: [{ podSelector: { matchLabels: { app: 'receiver' } } }] }],
     },
   };
 }
 
-/** Maps are merged, everything else is replaced: as Helm merges values. */
+/** Merges values as Helm does: maps are merged, everything else is replaced. */
 function mergeValues(base: Record<string, unknown>, over: Record<string, unknown>): Record<string, unknown> {
   const merged = { ...base };
   for (const [name, value] of Object.entries(over))

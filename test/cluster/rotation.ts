@@ -11,9 +11,9 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 const apps = ['api', 'worker', 'console'] as const;
 const logins = ['API_DATABASE_URL', 'WORKER_DATABASE_URL', 'CONSOLE_DATABASE_URL'];
 const secrets = ['KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS'];
-/** The kubelet looks at Secrets about once a minute. */
+/** The kubelet checks Secrets about once a minute. */
 const readDeadlineMs = 240_000;
-/** More than a stopping worker may take. */
+/** Longer than a stopping worker may take. */
 const goneDeadlineMs = 90_000;
 
 /** A region whose secrets are rotated. */
@@ -22,10 +22,10 @@ export type Rotated = Pick<Installation, 'servers' | 'secrets' | 'pool' | 'organ
 };
 
 /**
- * Rotates logins, peppers, tag secrets and sealing keys as docs/operations/rotate-secrets.md has it: the same Secret
- * is patched, and no pod is restarted. The second logins are made first; a new pepper comes last
- * and goes first once every pod has it; what is sealed is sealed again, and a key is made with the
- * new pepper and read with.
+ * Rotates logins, peppers, tag secrets and sealing keys as in docs/operations/rotate-secrets.md: it
+ * patches the same Secret and restarts no pod. It creates the second logins first. A new pepper is
+ * added last and moves to the front once every pod has it. Sealed values are sealed again, and a
+ * key is created with the new pepper and used.
  */
 export async function rotateSecrets(cluster: Cluster, region: Rotated): Promise<void> {
   const { release, servers, secrets: own } = region;
@@ -41,7 +41,7 @@ export async function rotateSecrets(cluster: Cluster, region: Rotated): Promise<
     API_DATABASE_URL: servers.podUrls.api,
     WORKER_DATABASE_URL: servers.podUrls.worker,
     CONSOLE_DATABASE_URL: servers.podUrls.console,
-    ALLOW_PLAINTEXT: 'postgresql', // the apps' URLs are what pods reach it by
+    ALLOW_PLAINTEXT: 'postgresql', // pods reach it with the apps' URLs
   });
 
   const random = () => randomBytes(32).toString('base64');
@@ -63,7 +63,7 @@ export async function rotateSecrets(cluster: Cluster, region: Rotated): Promise<
   if (after !== before) throw new Error('pods were restarted or replaced by a rotation of secrets');
 }
 
-/** Which pods there are and how often each was restarted. */
+/** The pods, and how often each was restarted. */
 const identify = (pods: readonly Pod[]) =>
   pods
     .map(({ metadata, status }) => `${metadata.uid} ${status.containerStatuses?.map((one) => one.restartCount)}`)
@@ -71,7 +71,7 @@ const identify = (pods: readonly Pod[]) =>
     .join('\n');
 
 /**
- * Changes the Secret of a region and waits until every pod has read what it reads of `settings`.
+ * Changes the Secret of a region and waits until every pod has read its part of `settings`.
  * @throws Error when some have not in time.
  */
 async function patchSecret(cluster: Cluster, region: Rotated, settings: readonly string[]): Promise<void> {
@@ -83,7 +83,7 @@ async function patchSecret(cluster: Cluster, region: Rotated, settings: readonly
   for (;;) {
     const readings: Reading[] = [];
     for (const pod of await listStaying(cluster, release))
-      readings.push(...(await listReadings(cluster, release, pod))); // one after the other: each starts a program
+      readings.push(...(await listReadings(cluster, release, pod))); // one by one, because each starts a program
     const ofInterest = readings.filter(({ setting }) => settings.includes(setting));
     const unseen = settings.filter((setting) => !ofInterest.some((one) => one.setting === setting));
     const late = ofInterest.filter(({ readAt }) => readAt < changedAt);
@@ -104,8 +104,8 @@ interface Reading {
 }
 
 /**
- * Since when a pod has had the value of each setting from a file, as its metrics tell. They are
- * asked for in the pod: no other network is needed.
+ * Returns since when a pod has had the value of each setting from a file, from its metrics. The
+ * request is made in the pod, so it needs no other network.
  */
 export async function listReadings(
   cluster: Cluster,
@@ -118,7 +118,7 @@ export async function listReadings(
   return [...lines].map(([, setting = '', readAt]) => ({ pod, setting, readAt: Number(readAt) }));
 }
 
-/** A key that is made now has the new pepper and tag secret, and the pods know it. */
+/** Creates a key, which has the new pepper and tag secret, and checks that pods accept it. */
 async function assertReads(region: Rotated): Promise<void> {
   const [organization] = region.organizations;
   if (organization === undefined) throw new Error('there is no organization to read');
@@ -130,9 +130,9 @@ async function assertReads(region: Rotated): Promise<void> {
 }
 
 /**
- * Once all pods have started again, and those before them are gone, the first logins are out of
- * use.
- * @throws Error when one is not.
+ * Checks that the first logins are unused once all pods have restarted and the earlier ones have
+ * ended.
+ * @throws Error when one is used.
  */
 export async function assertSecondLogins({ pool, servers }: Rotated): Promise<void> {
   const expected = apps.map((app) => new URL(servers.podUrls[app]).username);

@@ -42,7 +42,7 @@ export interface ClusterTestOptions {
   report: (line: string) => void;
 }
 
-/** Runs the whole test. Returns its figures as lines, and everything that is wrong. */
+/** Runs the whole test. Returns its figures as lines, and every problem. */
 export async function runClusterTest(options: ClusterTestOptions): Promise<{ lines: string[]; problems: string[] }> {
   const { quick, keep, seed, report } = options;
   // One release creates the Region, of which a namespace has one.
@@ -163,7 +163,7 @@ async function installRegion(
   return { ...filled, servers, secrets, release, pool, api, routes };
 }
 
-/** Has the operator create one more webhook at the receiver. */
+/** Has the operator create another webhook at the receiver. */
 async function declareOne(
   cluster: Cluster,
   region: Installation & Operated,
@@ -182,8 +182,8 @@ async function declareOne(
 }
 
 /**
- * A fresh namespace in which Pod Security "restricted" is enforced, so that a pod which asks for
- * more is not even made.
+ * A new namespace that enforces Pod Security "restricted", so that a pod with more rights is not
+ * created.
  */
 async function makeNamespace(cluster: Cluster): Promise<void> {
   await cluster.kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=120s'], {
@@ -195,7 +195,10 @@ async function makeNamespace(cluster: Cluster): Promise<void> {
   await cluster.apply('default', [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }]);
 }
 
-/** A component's Service, by its cluster address: this machine resolves no names of the cluster. */
+/**
+ * A component's Service, by its cluster address, because this machine cannot resolve the cluster's
+ * names.
+ */
 async function serviceOf(cluster: Cluster, { name }: Release, component: string): Promise<string> {
   const path = '{.spec.clusterIP}:{.spec.ports[0].port}';
   const service = ['get', 'service', `${name}-${component}`, '-n', namespace];
@@ -216,7 +219,7 @@ async function checkAnswers(installed: readonly Installation[], report: (line: s
   return problems;
 }
 
-/** `helm test` of each release, with Service addresses that no one else has. */
+/** Runs `helm test` for each release, with unused Service addresses. */
 async function probe(
   cluster: Cluster,
   installed: readonly Operated[],
@@ -229,12 +232,12 @@ async function probe(
     const lines = await testRelease(cluster, { ...region, image, clusterIP: addresses[index] ?? '' });
     for (const line of lines) report(`${region.servers.region}: helm test: ${line}`);
     problems.push(...lines.filter((line) => line.startsWith('FAILED')));
-    if (lines.length === 0) problems.push(`${region.servers.region}: helm test told nothing`);
+    if (lines.length === 0) problems.push(`${region.servers.region}: helm test printed nothing`);
   }
   return problems;
 }
 
-/** One event of each region, seen to arrive before any load. */
+/** Creates one event per region and waits for its arrival, before any load. */
 async function deliverOne(
   cluster: Cluster,
   installed: readonly Installation[],
@@ -305,7 +308,7 @@ async function judge(cluster: Cluster, { pool, webhookIds }: Installation) {
   });
 }
 
-/** What a release leaves behind is what its notes say: nothing of its own in the namespace. */
+/** Uninstalls a release and checks that the namespace contains only what its notes list. */
 async function uninstall(
   cluster: Cluster,
   installed: readonly Operated[],
@@ -328,7 +331,7 @@ async function uninstall(
         '--ignore-not-found',
       ]);
     let left = await list();
-    // Helm waits for its own objects; their pods have their grace period.
+    // Helm waits for its objects; their pods have their grace period.
     for (
       const giveUpAt = performance.now() + graceMs;
       left.trim() !== '' && performance.now() < giveUpAt;

@@ -12,12 +12,12 @@ import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { startForward } from './forward.ts';
 
-/** What one region needs from outside its release, as pods reach it. */
+/** The servers of one region, as pods reach them. */
 export interface RegionServers {
   region: Region;
   /** The owner's URL from this machine. */
   ownerUrl: string;
-  /** URLs for pods: the owner's and the apps' own logins, which the migration makes. */
+  /** URLs for pods: the owner's and the apps' logins, which the migration creates. */
   podOwnerUrl: string;
   podUrls: Record<LoginRole, string>;
   redisUrl: string;
@@ -28,8 +28,8 @@ export interface RegionServers {
 const roles = ['api', 'worker', 'console', 'platform', 'operator'] as const;
 
 /**
- * PostgreSQL, Redis and Temporal on this machine, with a database and a namespace for each region;
- * nothing else is shared. A pod reaches them at `hostAddress`. @throws ServerUnavailableError
+ * Starts PostgreSQL, Redis and Temporal on this machine, with a separate database and namespace for
+ * each region. A pod reaches them at `hostAddress`. @throws ServerUnavailableError
  */
 export async function startServers(
   regions: readonly Region[],

@@ -1,5 +1,5 @@
 /**
- * Parts of the cluster test that need no Kubernetes, tried on a worker of this process and the
+ * Parts of the cluster test that need no Kubernetes, run with a worker in this process and the
  * sample receiver.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -44,7 +44,7 @@ it('deliveries that the receiver refuses wait during a rollout, are counted, and
     await first.stop();
   });
 
-  // It goes on once five have failed: a webhook that fails is posted to one at a time.
+  // It continues once five have failed: a failing webhook gets one post at a time.
   expect(lines).toEqual([
     expect.stringMatching(/^us: [56] deliveries waited across the rollout and were delivered after it$/),
   ]);

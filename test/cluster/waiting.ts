@@ -6,18 +6,17 @@ import type { Installation } from './installation.ts';
 const fewest = 5;
 const deadlineMs = 60_000;
 /**
- * The longest wait of the schedule (release.ts) with its jitter, the wait for a place, and the way
- * through the places of a webhook.
+ * The longest wait of the schedule (release.ts) with its jitter, the wait for a concurrency slot,
+ * and the time for the queue of a webhook.
  */
 const deliveredDeadlineMs = 240_000;
 
 type Region = Pick<Installation, 'pool' | 'servers'>;
 
 /**
- * Does `rollout` while the receiver refuses everything, so that deliveries wait in Temporal across
- * it: they begin with workers of the one version and end with those of the other. Returns how many
- * did, and that each was delivered after.
- *
+ * Runs `rollout` while the receiver refuses everything, so that deliveries wait in Temporal across
+ * it: they start with workers of one version and end with those of the other. Returns their number
+ * after each was delivered.
  * @throws Error when too few waited, or one did not arrive.
  */
 export async function acrossRollout(
@@ -52,7 +51,7 @@ async function ask(receiver: string, query: string): Promise<void> {
   if (answer.status !== 200) throw new Error(`the receiver answered ${answer.status} when it was asked to fail`);
 }
 
-/** Names of the deliveries that wait after a first attempt, once there are enough. */
+/** Returns the names of the deliveries that wait after a first attempt, once there are enough. */
 async function untilFailed({ pool, servers }: Region): Promise<string[]> {
   for (const giveUpAt = performance.now() + deadlineMs; ; await wait(1_000)) {
     const { rows } = await pool.query<{ name: string }>(

@@ -6,19 +6,24 @@ import { brokenLinks } from '../charts/documents.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
-/** Without SECURITY.md, whose paths are below `test`, and which has a test of its own. */
+/** Documents except SECURITY.md, whose paths are below `test`, and which has a separate test. */
 const pages = tracked.filter(
   (file) => /^(docs\/.*|[A-Z]+)\.md$/.test(file) && !['docs/guarantees.md', 'SECURITY.md'].includes(file),
 );
 const folders = 'apps|charts|docs|lint|test|workflows';
 
-/** Paths in backticks that begin with a top-level folder, without patterns and placeholders. */
+/**
+ * Returns paths in backticks that begin with a top-level folder, without patterns and placeholders.
+ */
 function pathsOf(text: string): string[] {
   const found = text.matchAll(new RegExp(`\`((?:${folders})/[\\w./-]+)\``, 'g'));
   return [...found].map(([, file = '']) => file);
 }
 
-/** Files in backticks of a table row; one without a top-level folder is in the folder before it. */
+/**
+ * Returns files in backticks of a table row; a file without a top-level folder is in the folder of
+ * the one before.
+ */
 function filesOfRow(row: string): string[] {
   let folder = '';
   return [...row.matchAll(/`([\w./-]+\.(?:ts|lua))`/g)].map(([, name = '']) => {

@@ -6,7 +6,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { createStable, goldenText } from './stable.ts';
 
-/** Values of these differ from post to post; that they are right is what the signature check says. */
+/** Values that differ from post to post; the signature check proves that they are right. */
 const signed: Record<string, RegExp> = {
   'service-signature': /^t=\d{10},v1=[0-9a-f]{64}$/,
   'webhook-signature': /^v1,[0-9A-Za-z+/]{43}=$/,

@@ -1,11 +1,14 @@
-/** The JSON of `orgctl`, on which operators' scripts rely: one installation, every command that prints a document. */
+/**
+ * The JSON of `orgctl`, on which operators' scripts rely: the output of every command that prints a
+ * document.
+ */
 import { expect, it, vi } from 'vitest';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { setupOrgctl } from '../orgctl/orgctl.ts';
 import { createStable, goldenText } from './stable.ts';
 
-/** Measured values differ from run to run; that they are numbers is what a script relies on. */
+/** Measured values differ from run to run; scripts rely on their being numbers. */
 function withoutMeasures(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutMeasures(item));
   if (typeof value === 'object' && value !== null)

@@ -1,4 +1,4 @@
-/** Every read and every refusal as a caller sees it on the wire: status, headers and body. */
+/** Every read and every refusal as a caller sees it: status, headers and body. */
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { expect, it } from 'vitest';
@@ -14,7 +14,7 @@ import { endpoints } from '../../apps/api/endpoints/index.ts';
 import { importFile } from '../../apps/import/document/import-file.ts';
 import { createStable, goldenText } from './stable.ts';
 
-/** Values of these differ from call to call; their form is what a caller relies on. */
+/** Values that differ from call to call; callers rely on their format. */
 const headerForms: Record<string, [form: RegExp, shown: string]> = {
   date: [/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/, '<HTTP date>'],
   etag: [/^"[\w-]{22}"$/, '<entity tag>'],

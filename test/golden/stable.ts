@@ -1,6 +1,6 @@
 /**
- * Replaces what differs between two runs by a name, in order of appearance: `<id 1>`, `<time>`,
- * `<key>`. Equal values get equal names, so a golden still shows which ids are the same.
+ * Replaces values that differ between two runs by a name, in order of appearance: `<id 1>`,
+ * `<time>`, `<key>`. Equal values get equal names, so a golden still shows which ids are the same.
  */
 export function createStable() {
   const ids = new Map<string, string>();
@@ -30,5 +30,5 @@ export function createStable() {
   };
 }
 
-/** The text of a golden file. */
+/** Returns the text of a golden file. */
 export const goldenText = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;

@@ -1,7 +1,4 @@
-/**
- * What goes into the image of all apps, and what stays out. The whole build is proved on a
- * cluster.
- */
+/** Which files the image of all apps contains. The cluster test proves the whole build. */
 import { globSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import path from 'node:path';
@@ -122,7 +119,7 @@ describe('the Dockerfile', () => {
   const [, lastStage = ''] = read('charts/image/Dockerfile').split('COPY --from=build /rootfs /');
 
   it('builds with the Node version of package.json', () => {
-    // By digest, which decides: a tag can be given to another image at any time.
+    // The digest is pinned, because a tag can move to another image.
     const [, version] =
       /^ARG BUILD_IMAGE=docker\.io\/library\/node:(\S+)-bookworm@sha256:[0-9a-f]{64}$/m.exec(
         read('charts/image/Dockerfile'),
@@ -147,7 +144,7 @@ describe('the Dockerfile', () => {
   });
 });
 
-/** Packages that a source imports while it runs: of `import type` nothing is left. */
+/** Returns the packages that a source imports at run time, without `import type`. */
 function importsOf(source: string): string[] {
   const found = source.matchAll(/^(?:import|export) (?!type )[^;]*?from '([^'#.][^']*)'|import\('([^'#.][^']*)'\)/gm);
   return [...found]

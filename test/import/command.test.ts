@@ -94,7 +94,7 @@ describe('npm run import', () => {
     args: string[],
     environment: () => Record<string, string>,
     code: number,
-    told: RegExp,
+    message: RegExp,
   ][] = [
     ['a file that is not there', ['nothing.json'], stack, 1, /^nothing\.json: there is no such file/m],
     ['a folder', ['.'], stack, 1, /is a folder/],
@@ -114,10 +114,10 @@ describe('npm run import', () => {
   ];
   it.each(failures)(
     'explains in one sentence what is wrong and what to do: %s',
-    async (_what, args, environment, code, told) => {
+    async (_what, args, environment, code, message) => {
       const ran = await run('main', args, environment());
       expect(ran.code).toBe(code);
-      expect(ran.stderr).toMatch(told);
+      expect(ran.stderr).toMatch(message);
       expect(ran.stderr).not.toMatch(/^\s+at |topsecret/m);
       expect(ran.stdout).toBe('');
     },

@@ -3,12 +3,14 @@ import pg from 'pg';
 import { type ImportOptions, type ImportResult, importFile } from '../../apps/import/document/import-file.ts';
 import { ImportRefused, type Problem } from '../../apps/import/document/problems.ts';
 
-/** Anything of a document may be made wrong by a test. */
+/** A document in which a test can make any part invalid. */
 // biome-ignore lint/suspicious/noExplicitAny: a document is what a stranger's file may hold
 export type Loose = any;
 
 const hex = (n: number) => n.toString(16).padStart(12, '0');
-/** A UUID that a test can read: the kind in the first digits, the number in the last. */
+/**
+ * Returns a UUID that is readable in a test: the kind in the first digits, the number in the last.
+ */
 export const uuid = (kind: string, n: number) => `${kind.padEnd(8, '0')}-0000-4000-8000-${hex(n)}`;
 
 export const ids = {
@@ -25,8 +27,8 @@ export const ids = {
 } as const;
 
 /**
- * A small document with a row of every kind: grant 0 is active and holds the one seat of two
- * places, 1 has moved, 2 has an end ahead.
+ * A small document with a row of every kind: grant 0 is active and holds the only assigned seat of
+ * two, 1 has moved, 2 has an end in the future.
  */
 export function smallDocument(): Loose {
   return {
@@ -144,7 +146,7 @@ export function familyDay(n: number, day: string): Loose {
   return { familyId: ids.families[n], day, ...counts };
 }
 
-/** An organization with nothing in it, beside that of the small document. */
+/** An organization without rows, beside the one of the small document. */
 export function otherOrganization(): Loose {
   const { id, ...head } = smallDocument().organizations[0];
   const { name, kind, status, createdAt } = head;
@@ -167,7 +169,7 @@ export function importText(
   return importFile({ databaseUrl, source: Readable.from([text]), fileName: 'test.json', region: 'us', ...options });
 }
 
-/** The problems of a document that must be refused. */
+/** Returns the problems of a document that must be refused. */
 export async function refusal(importing: Promise<unknown>): Promise<{ problems: readonly Problem[]; total: number }> {
   const error = await importing.then(
     () => new Error('was imported'),
@@ -195,7 +197,7 @@ export const tables = [
   'activity',
 ];
 
-/** One text per table that changes with any row, and with any new version of a row. */
+/** Returns a text per table that changes with any row, and with any new version of a row. */
 export async function rowVersions(databaseUrl: string): Promise<Record<string, string>> {
   const versions: Record<string, string> = {};
   for (const table of tables) {

@@ -32,7 +32,7 @@ const seatRow = async (n: number) =>
 const changed = (counts: Record<string, { inserted: number; updated: number; removed: number }>) =>
   Object.entries(counts).flatMap(([kind, c]) => (c.inserted + c.updated + c.removed > 0 ? [kind] : []));
 
-/** The same value with the keys of every object in the opposite order. */
+/** Returns the value with the keys of every object in the opposite order. */
 function reversed(value: Loose): Loose {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== 'object' || value === null) return value;
@@ -162,7 +162,7 @@ describe('importing a document', () => {
     organization.seats = [
       { id: uuid('e', 3), grantId: ids.grants[2], givenAt: '2026-11-02T00:00:00.000Z', endedAt: null, reason: null },
     ];
-    // the seat of the ended grant is not in the file: the database ends it with the access
+    // the file does not have the seat of the ended grant: the database ends it with the access
     const { counts } = await importDocument(url, document);
     expect(counts).toMatchObject({ grants: { updated: 1 }, seats: { inserted: 1 } });
     expect(await seatRow(0)).toMatchObject({
@@ -213,7 +213,7 @@ describe('access that time has ended', () => {
     document.organizations[0].grants[0] = grant(0, { endsAt: soon.toISOString() });
     await importDocument(url, document);
     await expect.poll(() => Date.now(), { timeout: 5_000 }).toBeGreaterThan(soon.getTime());
-    // what the maintenance loop does
+    // as maintenance does
     await query(url, `update client_grant set status = 'ended', end_reason = 'ended' where id = $1`, [ids.grants[0]]);
     const before = await rowVersions(url);
     await importDocument(url, document);

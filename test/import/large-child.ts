@@ -1,6 +1,6 @@
 /**
- * Imports one large organization in a process of its own, in the most awkward order, and prints how
- * much memory that took.
+ * Imports a large organization in a separate process, with its sections in the worst order, and
+ * prints how much memory that took.
  */
 
 import { importFile } from '../../apps/import/document/import-file.ts';
@@ -21,8 +21,8 @@ const sample = sampleOrganization(
 );
 
 /**
- * Days before seats, seats before grants, grants before families, and what the document is at its
- * very end.
+ * Days before seats, seats before grants, grants before families, and the organization at the very
+ * end.
  */
 function* lines(): Generator<string> {
   yield '{"organizations":[{';

@@ -14,7 +14,10 @@ import {
   uuid,
 } from './document.ts';
 
-/** What is invalid, where it must be reported, and how. `o` is the small document's organization. */
+/**
+ * Invalid documents, the place of the problem, and its message. `o` is the small document's
+ * organization.
+ */
 type Case = [what: string, change: (o: Loose, document: Loose) => void, path: string, problem: string | RegExp];
 
 const o = '$.organizations[0]';
@@ -295,7 +298,7 @@ const acrossObjects: Case[] = [
   ],
 ];
 
-/** These meet a database that holds the small document and another organization. */
+/** These are imported into a database that contains the small document and another organization. */
 const againstDatabase: Case[] = [
   ['a slug of the database', (x) => Object.assign(x, { slug: 'other' }), `${o}.slug`, /in the database/],
   [

@@ -42,7 +42,7 @@ describe('a generated sample', () => {
         }),
         fc.boolean(),
         async (options, today) => {
-          seed += 1; // another seed each time: one database takes them all
+          seed += 1; // a different seed each time, because one database receives all
           const { region } = options;
           const document = await written({ ...options, seed });
           const result = await importText(database.ownerUrl, document, { region, today });

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { type Definitions, prepareSpin, type Verification, verify } from './spin.ts';
 
 /**
- * Each bounds another part of the protocol, so that all states of each are seen; README.md says why
- * these.
+ * Each size bounds another part of the protocol, so that its states can all be searched. README.md
+ * gives the reasons.
  */
 const safety: Record<string, Definitions> = {
   'any two faults': { FAULTS: 2, RELAYS: 1 },
@@ -21,7 +21,7 @@ const liveness: Record<string, Definitions> = {
 
 const twoAtOnce = /posting==1/;
 const lost = /requested==dl\[0\]\.settled/;
-/** What each guard of the protocol is for: without it, this fails. */
+/** The purpose of each guard of the protocol: without the guard, this property fails. */
 const mutants: Record<string, { definitions: Definitions; fails: RegExp }> = {
   'a workflow that cannot make progress counts as busy': {
     definitions: { STUCK_IS_BUSY: 1, FAULTS: 1, RELAYS: 1 },
@@ -96,5 +96,5 @@ describe('the delivery protocol, in every state of its model', () => {
   }
 });
 
-/** Processes that never end do not reach their ends. */
+/** Processes without an end do not reach their last statement. */
 const isStatement = (unreached: string) => !unreached.endsWith('"-end-"');

@@ -19,10 +19,10 @@ import type { AttemptInput, DeliveryKey, LostAttemptInput } from '#workflows/del
 import type { ClaimedDelivery } from '../../apps/worker/relay/claimed-delivery.ts';
 import { reconcile } from '../../apps/worker/relay/reconciler.ts';
 
-/** A round of a delivery, which is also what a workflow is started for. */
+/** A round of a delivery, for which a workflow is started. */
 export type Round = DeliveryKey & { round: number };
 
-/** A delivery as it stands, with what proves the bounds. */
+/** The state of a delivery, with the values that prove the bounds. */
 export interface DeliveryState extends Round {
   state: 'waiting' | 'delivered' | 'exhausted' | 'cancelled';
   started: boolean;
@@ -34,9 +34,8 @@ export interface DeliveryState extends Round {
 }
 
 /**
- * Every action of the protocol against a database of its own, each named once: the product's
- * statements as its apps send them, over its apps' logins. Temporal and the receivers are the
- * caller's.
+ * Every action of the protocol against a new database: the statements that the apps send, over the
+ * apps' logins. The caller plays Temporal and the receivers.
  */
 export async function openProtocol(
   post: (request: { headers: Record<string, string>; webhookId: string }) => Promise<PostOutcome>,
@@ -50,10 +49,10 @@ export async function openProtocol(
   const organizationId = professional.orgId;
   const { em } = owner.orm;
   let passedSeconds = 0;
-  /** How much time had passed when the attempt with this start was admitted. */
+  /** Time that had passed when the attempt with this start was admitted. */
   const admittedAt = new Map<string, number>();
 
-  /** The worker's pool, which names an attempt by the start that `pass` gave it since. */
+  /** The worker's pool. It identifies an attempt by its start as `pass` has moved it. */
   const attemptPool = Object.create(worker, {
     query: {
       value: async (query: { name: string; text: string; values: unknown[] }) => {
@@ -115,7 +114,7 @@ export async function openProtocol(
       unlessRefused(redeliverOne(em, { ...of(webhookId), eventId }, { canRetryNow: true })),
     cancel: ({ webhookId, eventId }: DeliveryKey) => unlessRefused(cancelDelivery(em, { ...of(webhookId), eventId })),
 
-    /** Lets time pass: whatever the protocol compares with the clock becomes older. */
+    /** Lets time pass: makes everything older that the protocol compares with the clock. */
     async pass(seconds: number): Promise<void> {
       passedSeconds += seconds;
       await owner.pool.query(`
@@ -161,7 +160,7 @@ export async function openProtocol(
       };
     },
 
-    /** What happened: causes of attempts, states of deliveries and webhooks. */
+    /** Counts of causes of attempts and states of deliveries and webhooks. */
     async listKinds(): Promise<string[]> {
       const { rows } = await owner.pool.query<{ kind: string }>(
         `select 'attempt ' || coalesce(cause, 'open') as kind from delivery_attempt
@@ -182,7 +181,7 @@ export async function openProtocol(
 
 export type Protocol = Awaited<ReturnType<typeof openProtocol>>;
 
-/** Null when the state of the delivery or webhook does not allow it, which is an answer. */
+/** Null when the state of the delivery or webhook does not allow it. */
 async function unlessRefused<Result>(asked: Promise<Result>): Promise<Result | null> {
   try {
     return await asked;

@@ -8,28 +8,28 @@ import { installPackages } from '../../apps/dev/servers/apt.ts';
 
 const run = promisify(execFile);
 const model = fileURLToPath(new URL('delivery.pml', import.meta.url));
-/** Longer than any path of the model; the verifier says when it was not enough. */
+/** Longer than any path of the model; the verifier reports when it was not enough. */
 const depth = 20_000;
 const memoryMb = 2_000;
 
 /** Sizes and switches of the model: `{ FAULTS: 2 }` becomes `-DFAULTS=2`. */
 export type Definitions = Record<string, number>;
 
-/** What an exhaustive verification found. */
+/** The result of an exhaustive verification. */
 export interface Verification {
   errors: number;
-  /** The first violated assertion or property, as Spin words it; null when there is none. */
+  /** The first violated assertion or property, in Spin's words; null when there is none. */
   violation: string | null;
   states: number;
-  /** Whether the search saw every state: neither its depth nor its memory was used up. */
+  /** Whether the search covered every state: neither depth nor memory was exhausted. */
   isComplete: boolean;
   /** Statements that no execution reached, as `proctype:line text`. */
   unreached: string[];
 }
 
 /**
- * Finds Spin and a C compiler, or installs Debian's packages. @throws Error with the remedy when
- * that fails.
+ * Finds Spin and a C compiler, or installs Debian's packages.
+ * @throws Error with the remedy when that fails.
  */
 export async function prepareSpin(): Promise<void> {
   const isThere = async () => {
@@ -48,8 +48,8 @@ export async function prepareSpin(): Promise<void> {
 
 /**
  * Verifies the model in every state: assertions and forgotten deliveries, or with `LIVENESS` the
- * property `settles` under weak fairness. A mutant is expected to fail soon, so it is compiled
- * without optimization.
+ * property `settles` under weak fairness. A mutant usually fails soon, so it is compiled without
+ * optimization.
  */
 export async function verify(definitions: Definitions, { isMutant = false } = {}): Promise<Verification> {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-model-'));

@@ -6,8 +6,8 @@ import { type DeliveryState, openProtocol, type Protocol, type Round } from './p
 
 /**
  * Random commands through the real statements, in the same protocol as delivery.pml. A command is
- * one step of a relay, a worker, the reconciler, the maintenance loop or a person, a period of time,
- * or the loss of Temporal's store. After each command, the database is compared with the
+ * one step of a relay, a worker, the reconciler, the maintenance loop or a person, a period of
+ * time, or the loss of Temporal's store. After each command, the database is compared with the
  * guarantees. After the last one, every fault ends and every delivery must be settled. `MODEL_RUNS`
  * sets the number of sequences, and `MODEL_SEED` repeats them.
  */
@@ -20,18 +20,18 @@ const attemptsOfSchedule = 3;
 
 type Answer = (outcome: PostOutcome) => void;
 
-/** A post that a receiver has and that is not answered yet. */
+/** A post that a receiver has and has not answered yet. */
 interface Post extends Round {
   ageSeconds: number;
-  /** Its worker died: nothing will record its outcome. */
+  /** Its worker was killed, so nothing records its outcome. */
   isAbandoned: boolean;
   answer: Answer;
   recorded: Promise<unknown>;
 }
 
 /**
- * What Temporal knows of a running round: how many attempts of its schedule have failed, and the
- * one under way.
+ * Temporal's state of a running round: the number of failed attempts in its schedule, and the
+ * attempt in progress.
  */
 type Workflow = Round & { failed: number; hasBegun: boolean; attempt: AttemptInput | null };
 type Workflows = Map<string, Workflow>;
@@ -43,7 +43,7 @@ class World {
   readonly claimed: Round[] = [];
   webhookIds: string[] = [];
   before = new Map<string, DeliveryState>();
-  /** Deliveries that a person sent again since the last look. */
+  /** Deliveries that a person has redelivered since the last check. */
   readonly sentAgain = new Set<string>();
 
   private constructor(protocol: Protocol) {
@@ -59,13 +59,13 @@ class World {
     return world;
   }
 
-  /** Steps come one after the other, so what arrives is of the attempt under way. */
+  /** Steps run one by one, so a post that arrives belongs to the attempt in progress. */
   private onArrival: (answer: Answer) => void = () => {};
 
   /**
-   * Attempts one; resolves when its post has arrived, or when it came to none. While an attempt is
-   * under way only a first one is asked for again, as Temporal does when it hears no more of the
-   * worker.
+   * Makes an attempt; resolves when its post has arrived, or when it made none. While an attempt is
+   * in progress, only a first one is requested again, as Temporal does when the worker stops
+   * answering.
    */
   async attempt(workflow: Workflow): Promise<void> {
     if (workflow.attempt !== null && workflow.failed > 0) return;
@@ -120,7 +120,7 @@ class World {
     for (const post of this.posts) post.ageSeconds += seconds;
   }
 
-  /** Compares what there is with what was promised and with what there was before. */
+  /** Compares the rows with the guarantees and with the state before. */
   async check(): Promise<void> {
     const deliveries = await this.protocol.listDeliveries();
     const { difference, slots, mostSlots } = await this.protocol.readFigures();
@@ -140,8 +140,7 @@ class World {
   }
 
   /**
-   * What is settled stays as it is, unless a person sends it again, or a late 2xx says that it
-   * arrived after all.
+   * Checks that settled rows do not change, unless a person redelivers them or a late 2xx arrives.
    */
   private checkSettled(then: DeliveryState, now: DeliveryState): void {
     if (this.sentAgain.has(keyOf(now))) return;
@@ -196,7 +195,7 @@ async function serve(world: World): Promise<void> {
   await world.protocol.recordStarted(claimed);
 }
 
-/** An attempt expires, and its workflow goes on. What its receiver answers may still come. */
+/** An attempt expires, and its workflow continues. The receiver's answer may still arrive. */
 async function loseAttempt(world: World, which: number): Promise<void> {
   const post = one(world.posts, which);
   if (post === undefined) return;
@@ -257,7 +256,7 @@ const outcomes: Record<'accepted' | 'refused' | 'internal', PostOutcome> = {
   },
 };
 
-/** One step, which does nothing where it cannot be taken. */
+/** One step; it does nothing in a state that does not allow it. */
 class Step implements fc.AsyncCommand<object, World> {
   private readonly name: string;
   private readonly which: number;
@@ -281,7 +280,7 @@ class Step implements fc.AsyncCommand<object, World> {
 
 const one = <Item>(items: readonly Item[], which: number): Item | undefined => items[which % Math.max(1, items.length)];
 
-/** One of what there is, if there is any. */
+/** Returns one of the items at random, if there is any. */
 const withOne =
   <Item>(list: (world: World) => Iterable<Item>, take: (world: World, item: Item) => Promise<unknown>) =>
   async (world: World, which: number) => {
@@ -303,7 +302,7 @@ const answered = (kind: 'accepted' | 'refused' | 'internal') =>
     await answerWith(post, kind);
   });
 
-/** The weight of each step: what a day of the service consists of comes more often. */
+/** The weight of each step: steps of a normal day are more frequent. */
 const steps: Record<string, [weight: number, take: (world: World, which: number) => Promise<void>]> = {
   event: [
     2,
@@ -313,11 +312,11 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
         if (!world.before.has(keyOf(made))) world.before.set(keyOf(made), made);
     },
   ],
-  // What a relay does when nothing comes between, so that runs get far; the steps apart are for
-  // what does.
+  // A relay's steps without interruption, so that runs make progress. The separate steps cover
+  // interruptions.
   serve: [8, (world) => serve(world)],
   claim: [4, async (world) => void world.claimed.push(...(await world.protocol.claim()))],
-  // A relay may start what another claimed again meanwhile: its claim stays in hand.
+  // A relay may start a delivery that another relay has claimed since: its claim remains.
   start: [
     6,
     withOne(
@@ -374,7 +373,7 @@ const commands = fc.commands(
   { maxCommands: 120, size: 'max' },
 );
 
-/** What came of all runs, or they proved little. */
+/** Totals of all runs; without enough of each kind they prove little. */
 const seen = new Set<string>();
 
 it(

@@ -12,29 +12,29 @@ const execute = promisify(execFile);
 const bin = path.join(process.env.KUBE_CACHE ?? path.join(homedir(), '.cache/kube-single-node'), 'bin');
 const definitions = path.join(import.meta.dirname, '../../charts/org-api-crds/templates');
 
-/** A Kubernetes API server and its etcd, without nodes and controllers. */
+/** A Kubernetes API server with etcd, without nodes and controllers. */
 export interface ApiServer {
-  /** Of an administrator, whose requests the audit log leaves out. */
+  /** Kubeconfig of an administrator, whose requests the audit log leaves out. */
   kubeConfig: KubeConfig;
-  /** With every right too, for operators whose requests are counted. */
+  /** Kubeconfig with all rights, for operators whose requests are counted. */
   operatorConfig: KubeConfig;
-  /** The requests in a namespace that the audit log has, oldest first. */
+  /** Returns the audited requests in a namespace, oldest first. */
   readAuditLog(namespace: string): AuditedRequest[];
-  /** On this machine. */
+  /** A file on this machine. */
   port: number;
   /** Creates or changes an object as a person would. */
   apply(object: object): Promise<void>;
   /** Creates the operator's definitions, and waits until their kinds are served. */
   applyDefinitions(): Promise<void>;
-  /** Runs kubectl as an administrator, and returns what it prints. */
+  /** Runs kubectl as an administrator, and returns its output. */
   kubectl(args: readonly string[]): Promise<string>;
-  /** Stops the API server's process as if its machine froze, and lets it go on. */
+  /** Pauses the API server's process as if its machine froze, and continues it. */
   freeze(): void;
   thaw(): void;
   stop(): Promise<void>;
 }
 
-/** A request that the API server answered, or a watch that it began. */
+/** A request that the API server answered, or a watch that started. */
 export interface AuditedRequest {
   user: string;
   /** Such as `list`, `watch`, `patch`. */
@@ -45,7 +45,7 @@ export interface AuditedRequest {
   code: number;
 }
 
-/** Logs each request of everyone but the tests and the API server itself, without bodies. */
+/** Logs each request, except those of the tests and of the API server, without bodies. */
 const auditPolicy = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
@@ -54,8 +54,8 @@ const auditPolicy = {
 };
 
 /**
- * Starts an API server with the operator's definitions from the programs that
- * `../shared/kubernetes/up` built. @throws Error when there are none, or it does not start.
+ * Starts an API server with the operator's definitions, from the programs that
+ * `../shared/kubernetes/up` built. @throws Error when they are missing or it does not start.
  */
 export async function startApiServer(): Promise<ApiServer> {
   if (!existsSync(path.join(bin, 'kube-apiserver')))
@@ -110,7 +110,8 @@ export async function startApiServer(): Promise<ApiServer> {
   const kubectl = async (args: readonly string[]): Promise<string> =>
     (await execute(path.join(bin, 'kubectl'), ['--kubeconfig', configFile, ...args])).stdout;
   const applyDefinitions = async (): Promise<void> => {
-    // By kubectl: the library's serializer drops the keywords of a schema that are words of JavaScript.
+    // With kubectl, because the library's serializer drops schema keywords that are reserved words
+    // of JavaScript.
     await retry(async () => void (await kubectl(['apply', '--server-side', '-f', definitions])), server, folder);
     await retry(() => waitForKinds(objects), server, folder);
   };
@@ -138,7 +139,7 @@ export async function startApiServer(): Promise<ApiServer> {
   };
 }
 
-/** How a user reaches an API server on this machine. */
+/** Returns a user's kubeconfig for an API server on this machine. */
 export function configOf(port: number, name: string, token: string): KubeConfig {
   const kubeConfig = new KubeConfig();
   const server = `https://127.0.0.1:${port}`;
@@ -154,7 +155,7 @@ interface AuditEvent {
   responseStatus?: { code: number };
 }
 
-/** A watch is counted when it begins, anything else when it has ended. */
+/** A watch is counted when it starts, other requests when they have ended. */
 function readRequests(file: string, namespace: string): AuditedRequest[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
@@ -225,7 +226,7 @@ function findFreePort(): Promise<number> {
 
 let next = 0;
 
-/** Creates a namespace of its own for a test. */
+/** Creates a namespace for one test. */
 export async function createNamespace(server: Pick<ApiServer, 'apply'>): Promise<string> {
   next += 1;
   const name = `test-${process.pid}-${next}`;
@@ -233,7 +234,7 @@ export async function createNamespace(server: Pick<ApiServer, 'apply'>): Promise
   return name;
 }
 
-/** A Region that the API server accepts. */
+/** Returns a valid Region. */
 export function regionIn(namespace: string, spec: Record<string, unknown> = {}) {
   return {
     apiVersion: `${group}/${kinds.Region.version}`,

@@ -1,9 +1,9 @@
-/** When the operator runs contract migrations, and what the status says of them. */
+/** When the operator runs contract migrations, and how the status reports them. */
 import { describe, expect, it } from 'vitest';
 import { judgeContract, planContract } from '../../apps/operator/region/contract.ts';
 import type { ObservedContract } from '../../apps/operator/region/contract-job.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
-import { quietDatabase, regionWith } from './region.ts';
+import { quietDatabase, quietRegion, regionWith } from './region.ts';
 
 const gate = { mode: 'Gate' as const, cronJob: 'org-api-contract' };
 const job = (state: ObservedContract['job']['state']) => ({
@@ -17,14 +17,7 @@ const builds = (...states: ('Current' | 'Ramping' | 'Draining' | 'Drained' | 'In
     builds: states.map((state, index) => ({ buildId: `b${2 - index}`, state })),
   },
 });
-const ready: ObservedRegion = {
-  database,
-  temporal: { retentionSeconds: 86_400, attributes: null, limits: null },
-  ...builds('Current', 'Drained'),
-  sealing: { newest: 1, counts: [], unused: [], missing: [] },
-  rollout: { isOpen: true, newest: null },
-  ...job('absent'),
-};
+const ready: ObservedRegion = { ...quietRegion, database, ...builds('Current', 'Drained'), ...job('absent') };
 const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer.' };
 const blocked = { reason: 'ContractBlocked' as const, message: 'There is no CronJob org-api-contract.' };
 const ramping = { workers: { currentBuild: 'b2', ramping: { buildId: 'b3', percent: 5 }, builds: [] } };

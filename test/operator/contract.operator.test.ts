@@ -72,7 +72,7 @@ it('a contract migration waits for the pods of the version before, and then runs
   expect(container).toMatchObject({ image: expected.image, command: expected.command, args: ['--contract'] });
   expect(job?.metadata?.ownerReferences).toMatchObject([{ kind: 'CronJob', name, controller: true }]);
 
-  // No cluster runs the Job here; this is what its container runs.
+  // No cluster runs the Job here; this does what its container does.
   expect(await run(true)).toMatchObject({ applied: ['9999-drop-table'], pendingContract: [] });
   await vi.waitFor(async () => expect((await readSchema())?.status).toBe('True'), waiting);
   await vi.waitFor(async () => expect((await t.read()).status?.schema).not.toHaveProperty('pending'), waiting);

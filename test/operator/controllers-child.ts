@@ -1,5 +1,5 @@
 /**
- * A process that runs the controllers and kills itself with SIGKILL, as a machine that fails does. Its
+ * A process that runs the controllers and kills itself with SIGKILL, as a failing machine does. Its
  * settings are JSON in the variable `CHILD`.
  */
 import { Socket } from 'node:net';
@@ -28,14 +28,16 @@ await startControllers({
   },
 });
 
-/** Ends the process when it has sent that many pieces to any server, before it reads the answer. */
+/**
+ * Ends the process after it has sent that many writes to any server, before it reads the answer.
+ */
 function endAfterWrites(count: number): void {
   let left = count;
   const write = Socket.prototype.write as (...args: unknown[]) => boolean;
   Socket.prototype.write = function (this: Socket, ...args: unknown[]): boolean {
     const isFlushed = write.apply(this, args);
     left -= 1;
-    if (left === 0) setImmediate(end); // by then the kernel has the piece
+    if (left === 0) setImmediate(end); // by then the kernel has the bytes
     return isFlushed;
   };
 }

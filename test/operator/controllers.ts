@@ -8,7 +8,7 @@ import { testAllowList, testSealingKeys } from '../support/secrets.ts';
 export interface ControllersOptions {
   kubeConfig: KubeConfig;
   namespace: string;
-  /** Of the operator's own login. */
+  /** The operator's login. */
   databaseUrl: string;
   allowedOrganizations: readonly string[];
   onAction?: (kind: string) => void;
@@ -17,7 +17,7 @@ export interface ControllersOptions {
   onPass?: () => void;
 }
 
-/** Runs the controllers of webhooks as the leader does, and keeps their requests. */
+/** Runs the controllers of webhooks as the leader does, and records their requests. */
 export async function startControllers(options: ControllersOptions) {
   const { kubeConfig, namespace, databaseUrl, allowedOrganizations, onAction = () => {} } = options;
   const { onListed = () => {}, onPass = () => {} } = options;

@@ -13,10 +13,10 @@ import { startControllers } from './controllers.ts';
 
 export const waiting = { timeout: 60_000, interval: 100 };
 
-/** When an operator is killed: after an action, or after it sent so many pieces to any server. */
+/** When an operator is killed: after an action, or after this many writes to any server. */
 export type Kill = { afterAction: string } | { afterWrites: number };
 
-/** Sets up a namespace and an organization, in a database of its own unless one is given. */
+/** Sets up a namespace and an organization, in a new database unless one is given. */
 export async function setupDeclared(server: ApiServer, installation?: Awaited<ReturnType<typeof setupDatabase>>) {
   const namespace = await createNamespace(server);
   const { database, owner, make } = installation ?? (await setupDatabase());
@@ -68,7 +68,7 @@ export async function setupDeclared(server: ApiServer, installation?: Awaited<Re
       onTestFinished(() => controllers.stop());
       return controllers;
     },
-    /** Runs the controllers until a condition holds, and once over every object that is left. */
+    /** Runs the controllers until a condition holds, and then once for every remaining object. */
     async runUntil(isReached: () => Promise<boolean>): Promise<void> {
       let passes = 0;
       const onPass = () => {
@@ -106,7 +106,7 @@ export async function setupDeclared(server: ApiServer, installation?: Awaited<Re
       }
       return false;
     },
-    /** What the organization's activity log has. */
+    /** Returns the organization's activity rows. */
     actions: async () => {
       const text = 'select action from activity where organization_id = $1 order by at, id';
       return (await t.rows<{ action: string }>(text, [orgId])).map(({ action }) => action);

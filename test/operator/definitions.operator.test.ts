@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** What the API server says to an object; null: it accepts it. */
+/** Returns the API server's error for an object; null when it accepts it. */
 const refusalOf = (object: object): Promise<string | null> =>
   server.apply(object).then(
     () => null,

@@ -1,4 +1,4 @@
-/** What the operator's chart installs, but its pods: who the operator is, and what it may do. */
+/** What the operator's chart installs except its pods: its identity and rights. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -41,12 +41,12 @@ export async function installOperator(server: ApiServer, namespace: string, valu
   return {
     /** A file. */
     kubeconfig,
-    /** What the Role allows, sorted. */
+    /** The rights of the Role, sorted. */
     allowed: [...new Set(allowed)].toSorted(),
     listRequests,
     /** Each kind of request that it made, sorted. */
     listUsed: () => [...new Set(listRequests().map(({ request }) => request))].toSorted(),
-    /** What the Role did not allow. */
+    /** Requests that the Role did not allow. */
     listForbidden: () => listRequests().filter(({ code }) => code === 403),
   };
 }

@@ -1,4 +1,4 @@
-/** Operators that are killed with SIGKILL after an action, before they have noted anything of it. */
+/** Operators that are killed with SIGKILL after an action, before they have recorded it. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Processes that want to lead, and a list of who began and ended. */
+/** Processes that compete for the Lease, and a list of when each began and stopped to lead. */
 async function setup(identities: readonly string[]) {
   const namespace = await createNamespace(server);
   const api = createApis({ kubeConfig: server.kubeConfig, deadlineMs: 1_000, onRequest: () => {} })(CoordinationV1Api);

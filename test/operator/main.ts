@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { poolSize } from '#test/pools.ts';
 
 /**
- * `npm run test:operator`: tests the operator against a real API server and etcd. `-- --quick`, which
- * every change must pass, leaves out `test/operator/slow`. Other arguments are those of Vitest.
- *
- * These tests wait for leases, steps of rollouts and pods more than they compute, so one file more
- * runs at once: on two busy cores `--quick` took 121 s instead of 179 s.
+ * `npm run test:operator`: tests the operator against a real API server and etcd. `-- --quick`,
+ * which every change must pass, leaves out `test/operator/slow`. Other arguments are those of
+ * Vitest.
+ * These tests mostly wait for leases, steps of rollouts and pods, so one more file runs at once: on
+ * two busy cores `--quick` took 121 s instead of 179 s.
  */
 const given = process.argv.slice(2);
 const projects = given.includes('--quick') ? ['operator'] : ['operator', 'operator-slow'];

@@ -8,13 +8,15 @@ import { createLog } from '#runtime/log.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 
-/** Where an operator dies. */
+/** The point at which an operator is killed. */
 export interface RegionKill {
-  /** After this action, before anything of it is noted. */
+  /** After this action, before it is recorded. */
   afterAction?: string;
-  /** When PostgreSQL has been sent the statement with this text so many times, before the answer. */
+  /**
+   * When PostgreSQL has been sent the statement with this text so many times, before the answer.
+   */
   atStatement?: { text: string; count: number };
-  /** When Temporal has carried out this request, before the answer is read. */
+  /** When Temporal has executed this request, before the answer is read. */
   atRequest?: 'requestCancelWorkflowExecution';
 }
 

@@ -139,7 +139,7 @@ describe('the status of a Region', () => {
     expect(rollout).toMatchObject({ percent: 5 });
   });
 
-  it('says Unknown of what could not be read, and still shows the rest', () => {
+  it('reports Unknown for what could not be read, and still shows the rest', () => {
     const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
     const observed = { ...healthy, temporal: away, workers: away, rollout: null };
 
@@ -169,11 +169,11 @@ describe('the deliveries of a Region', () => {
     ['paused', { state: 'paused' }, 'False Paused'],
     ['draining with an attempt under way', { state: 'draining', underWay: 1 }, 'False Draining'],
     ['drained', { state: 'draining', isDrained: true }, 'False Drained'],
-  ] as const)('are shown as %s, and the Region stays Ready', (_, admission, told) => {
+  ] as const)('are shown as %s, and the Region stays Ready', (_, admission, expected) => {
     const { conditions, deliveries } = reportRegion(region, observe(admission), null);
     const find = (name: string) => conditions.find(({ type }) => type === name);
 
-    expect(`${find('Delivering')?.status} ${find('Delivering')?.reason}`).toBe(told);
+    expect(`${find('Delivering')?.status} ${find('Delivering')?.reason}`).toBe(expected);
     expect(find('Ready')?.status).toBe('True');
     expect(deliveries?.state?.toLowerCase()).toBe(admission.state);
   });
@@ -212,11 +212,11 @@ describe('the sealing keys of a Region', () => {
     ['an older key seals something', old, 'False OldKeySeals'],
     ['something cannot be read in any form', { ...sealing, counts: [{ ...apps, version: null }] }, 'False OldKeySeals'],
     ['a key that is needed is gone', { ...old, missing: [1] }, 'False SealingKeyMissing'],
-  ])('are judged when %s, and the Region stays Ready', (_, found, told) => {
+  ])('are judged when %s, and the Region stays Ready', (_, found, expected) => {
     const { conditions } = reportRegion(region, { ...healthy, sealing: found }, null);
     const find = (name: string) => conditions.find(({ type }) => type === name);
 
-    expect(`${find('KeysFresh')?.status} ${find('KeysFresh')?.reason}`).toBe(told);
+    expect(`${find('KeysFresh')?.status} ${find('KeysFresh')?.reason}`).toBe(expected);
     expect(find('Ready')?.status).toBe('True');
   });
 
@@ -251,12 +251,12 @@ describe('the sealing keys of a Region', () => {
       'Unknown NoSecretKeys',
     ],
     ['the database cannot be read', { database: away }, 'Unknown DatabaseUnreachable'],
-  ])('are judged with the peppers that the spec declares when %s', (_, change, told) => {
+  ])('are judged with the peppers that the spec declares when %s', (_, change, expected) => {
     const declared = { ...region, spec: { ...region.spec, peppers: { newest: 2 } } };
     const { conditions } = reportRegion(declared, { ...healthy, ...change }, null);
     const fresh = conditions.filter(({ type }) => type === 'KeysFresh');
 
-    expect(fresh.map(({ status, reason }) => `${status} ${reason}`)).toEqual([told]);
+    expect(fresh.map(({ status, reason }) => `${status} ${reason}`)).toEqual([expected]);
   });
 
   it('name the versions of the peppers that active API keys still need', () => {

@@ -29,7 +29,10 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** A region's servers, its Secret, and one operator, whose clock and way to the API server may be given. */
+/**
+ * A region's servers, its Secret, and an operator; its clock and its connection to the API server
+ * can be replaced.
+ */
 async function setup({ kubeConfig = server.kubeConfig, now = () => performance.now() } = {}) {
   const namespace = await createNamespace(server);
   const { database, make } = await setupDatabase();
@@ -101,7 +104,7 @@ class Failing extends Migration {
 const waiting = { timeout: 60_000, interval: 100 };
 
 describe('the operator', () => {
-  it('shows what PostgreSQL and Temporal say of a Region, with the rights of its own login', async () => {
+  it('shows the state in PostgreSQL and Temporal of a Region, with the rights of its login', async () => {
     const { applySecret, applyRegion, readStatus } = await setup();
     await applySecret();
     await applyRegion();
@@ -115,8 +118,8 @@ describe('the operator', () => {
       overdue: 0,
       ledgerDifference: 0,
     });
-    const told = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason}`);
-    expect(told).toEqual([
+    const statuses = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason}`);
+    expect(statuses).toEqual([
       'Ready Unknown NoDeployment',
       'SchemaCurrent True MigrationsApplied',
       'TemporalReady True NamespaceAnswers',
@@ -127,7 +130,7 @@ describe('the operator', () => {
     ]);
   });
 
-  it('tells in the one line of `kubectl get region` what is true', async () => {
+  it('shows the status in the one line of `kubectl get region`', async () => {
     const { applySecret, applyRegion, readStatus, namespace } = await setup();
     await applySecret();
     await applyRegion();
@@ -136,12 +139,12 @@ describe('the operator', () => {
     const [head = '', line = ''] = (await server.kubectl(['get', 'region', '-n', namespace])).split('\n');
     const columns = head.match(/\S+\s*/g) ?? [];
     let from = 0;
-    const told = columns.map((column) => {
+    const cells = columns.map((column) => {
       const [name, value] = [column.trim(), line.slice(from, from + column.length).trim()];
       from += column.length;
       return [name, value];
     });
-    expect(told.slice(0, -1)).toEqual([
+    expect(cells.slice(0, -1)).toEqual([
       ['NAME', 'region'],
       ['REGION', 'us'],
       ['READY', 'Unknown'],
@@ -154,7 +157,7 @@ describe('the operator', () => {
       ['OVERDUE', '0'],
       ['DIFFERENCE', '0'],
     ]);
-    expect(told.at(-1)?.[0]).toBe('AGE');
+    expect(cells.at(-1)?.[0]).toBe('AGE');
   });
 
   it('creates the webhook of a WebhookSubscription from what the Region names', async () => {
@@ -264,12 +267,12 @@ describe('the operator', () => {
     await vi.waitFor(async () => expect(await readLimits()).toEqual({ all: 20, each: undefined }), waiting);
   });
 
-  it('says what Temporal refused, and that the region is not Ready', async () => {
+  it('shows what Temporal refused, and that the region is not Ready', async () => {
     const { applySecret, applyRegion, readStatus, temporal } = await setup();
     const namespace = `org-api-test-${crypto.randomUUID()}`;
     const workflowExecutionRetentionPeriod = msToTs('1 day');
     await temporal.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
-    // A server keeps ten of a type, so it refuses the attributes of deliveries.
+    // A server has at most ten attributes of a type, so it refuses those of deliveries.
     const searchAttributes = Object.fromEntries(
       Array.from({ length: 10 }, (_, index) => [`Taken${index}`, keywordType]),
     );
@@ -281,9 +284,9 @@ describe('the operator', () => {
 
     await vi.waitFor(async () => {
       const conditions = (await readStatus())?.conditions ?? [];
-      const told = conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
-      expect(told).toContain('TemporalReady False TemporalRefused');
-      expect(told).toContain('Ready False TemporalRefused');
+      const statuses = conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+      expect(statuses).toContain('TemporalReady False TemporalRefused');
+      expect(statuses).toContain('Ready False TemporalRefused');
       expect(conditions.find(({ type }) => type === 'TemporalReady')?.message).toContain('AddSearchAttributes');
     }, waiting);
   });
@@ -339,7 +342,7 @@ describe('the operator', () => {
     expect(warnings.filter((reason) => reason === 'MigrationFailed')).toHaveLength(1);
   });
 
-  it('names the Secret that is missing, and shows what Temporal says meanwhile', async () => {
+  it('names the Secret that is missing, and shows Temporal’s answers meanwhile', async () => {
     const { applyRegion, readStatus } = await setup();
     await applyRegion();
 

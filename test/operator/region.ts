@@ -4,7 +4,7 @@ import { kinds, type Region, type RegionSpec } from '../../apps/operator/resourc
 
 const { group, version } = kinds.Region;
 
-/** A database whose schema is current and in which nothing waits. */
+/** A database with the current schema and without pending work. */
 export const quietDatabase = {
   migrations: [currentMigration],
   pendingContract: [] as string[],
@@ -17,6 +17,16 @@ export const quietDatabase = {
   ledgerDifference: 0,
   admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 } as const satisfies ObservedRegion['database'];
+
+/** A region of that database whose workers run the build `b2`, without pending work. */
+export const quietRegion = {
+  database: quietDatabase,
+  temporal: { retentionSeconds: 86_400, attributes: null, limits: null },
+  workers: { currentBuild: 'b2', ramping: null, builds: [] },
+  sealing: { newest: 1, counts: [], unused: [], missing: [] },
+  rollout: { isOpen: true, newest: null },
+  contract: null,
+} satisfies ObservedRegion;
 
 /** Returns a Region as a controller reads it, with the fields of `spec` replaced. */
 export const regionWith = (spec: Partial<RegionSpec> = {}): Region => ({

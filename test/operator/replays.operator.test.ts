@@ -37,7 +37,7 @@ async function setup() {
           ...spec,
         },
       }),
-    /** Declares the webhook of a receiver, and makes deliveries that it did not accept. */
+    /** Declares the webhook of a receiver, and creates deliveries that it did not accept. */
     async declareFailed(count: number) {
       const receiver = await startReceiver();
       await t.declare('orders', { url: receiver.url });
@@ -75,7 +75,7 @@ describe('a DeliveryReplay', () => {
     await expect(t.replay({ ...spec, rate: 5 })).rejects.toThrow(/cannot change/);
   });
 
-  it('sends what failed once, although the operator dies, and counts what the receiver counts', {
+  it('sends what failed once, although the operator is killed, and its counts equal the receiver’s', {
     timeout: 120_000,
   }, async () => {
     const t = await setup();

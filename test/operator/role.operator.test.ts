@@ -67,7 +67,10 @@ async function setup(webhooks: boolean) {
   };
 }
 
-/** An Event needs an action, and to apply an object that does not exist also takes the verb `create`. */
+/**
+ * An Event needs an action, and applying an object that does not exist also needs the verb
+ * `create`.
+ */
 const optional = ['create events', 'create secrets'];
 const without = (requests: string[]): string[] => requests.filter((one) => !optional.includes(one));
 

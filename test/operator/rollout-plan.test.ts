@@ -3,7 +3,7 @@ import type { RolloutProgress } from '#workflows/rollout/types.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { planRollout } from '../../apps/operator/region/rollout-plan.ts';
 import type { RegionSpec } from '../../apps/operator/resources.ts';
-import { quietDatabase, regionWith } from './region.ts';
+import { quietRegion, regionWith } from './region.ts';
 
 const rollout = { mode: 'Operator' as const, step: '1m30s', sampleSize: 20 };
 const progressOf = (change: Partial<RolloutProgress>): RolloutProgress => ({
@@ -16,14 +16,7 @@ const progressOf = (change: Partial<RolloutProgress>): RolloutProgress => ({
   failed: 0,
   ...change,
 });
-const before: ObservedRegion = {
-  database: quietDatabase,
-  temporal: { retentionSeconds: 86_400, attributes: null, limits: null },
-  workers: { currentBuild: 'b1', ramping: null, builds: [] },
-  sealing: { newest: 1, counts: [], unused: [], missing: [] },
-  rollout: { isOpen: true, newest: null },
-  contract: null,
-};
+const before: ObservedRegion = { ...quietRegion, workers: { currentBuild: 'b1', ramping: null, builds: [] } };
 const pending = { ...before.database, migrations: ['0001'] } as ObservedRegion['database'];
 const failed = { ...before.database, failedMigration: { names: ['9999'], code: null } } as ObservedRegion['database'];
 const away = { reason: 'TemporalUnreachable' as const, message: '' };

@@ -57,7 +57,7 @@ it('a build that cannot replay takes no traffic, and the repaired one goes throu
   await t.makeEvents(1);
   await vi.waitFor(async () => expect(await t.count(`state = 'delivered'`)).toBe(7), waiting);
 
-  // Under the Role of the chart, of which this used every right and needed no other.
+  // Under the Role of the chart: this used each of its rights and needed no other.
   expect(t.installed.listForbidden()).toEqual([]);
   expect(t.installed.listUsed()).toEqual(t.installed.allowed);
 });

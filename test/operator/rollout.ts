@@ -100,7 +100,7 @@ export async function arrangeRollout(server: ApiServer, values: object = {}) {
       const share = ramping ? `, ${ramping} ${Math.round(routing?.rampingVersionPercentage ?? 0)} %` : '';
       return `${routing?.currentDeploymentVersion?.buildId ?? ''}${share}`;
     },
-    /** Every routing that was seen, in order. */
+    /** Every observed routing, in order. */
     watchRouting(): string[] {
       const seen: string[] = [];
       let isWatching = true;

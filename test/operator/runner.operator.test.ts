@@ -134,7 +134,7 @@ describe('a controller', () => {
     await vi.waitFor(async () => expect((await readStatus())?.schema?.applied).toBe('2'), waiting);
   });
 
-  it('shows a failure in a condition and one Event, and goes on when the spec changes', async () => {
+  it('shows a failure in a condition and one Event, and continues when the spec changes', async () => {
     const { apply, readStatus, listEvents } = await setup({ forbidden: '2' });
     await apply('2');
     const ready = async () => (await readStatus())?.conditions?.[0];

@@ -89,7 +89,7 @@ const cases: Case[] = [
   ['resumes', {}, { webhook: { ...webhook, ...paused } }, ['resumeWebhook']],
   ['leaves a suspension of a failing receiver', {}, { webhook: { ...webhook, ...suspended } }, []],
   [
-    'pauses a suspended webhook when told to',
+    'pauses a suspended webhook when requested',
     { spec: { suspend: true } },
     { webhook: { ...webhook, ...suspended } },
     ['pauseWebhook'],

@@ -79,12 +79,12 @@ describe('the namespace of Temporal', () => {
     ],
     ['keeps the limits of its queue', { queueLimits: limits }, { ...found, limits }, [], 'True NamespaceAnswers'],
     ['is not touched while Temporal is away', { retention: '48h' }, away, [], 'Unknown TemporalUnreachable'],
-  ])('%s', (_, declared, temporal, actions, told) => {
+  ])('%s', (_, declared, temporal, actions, expected) => {
     const region = declare(declared);
     const { status, reason } = judgeTemporal(region, observe(temporal), null);
 
     expect(planTemporal(region, observe(temporal))).toEqual(actions);
-    expect(`${status} ${reason}`).toBe(told);
+    expect(`${status} ${reason}`).toBe(expected);
   });
 
   it('names the request that Temporal refused', () => {

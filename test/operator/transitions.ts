@@ -1,4 +1,4 @@
-/** What the operator brings objects from and to, for tests that interrupt it on the way. */
+/** Transitions of objects by the operator, for tests that interrupt it on the way. */
 import { group, kinds } from '../../apps/operator/resources.ts';
 import type { setupDeclared } from './declared.ts';
 
@@ -8,13 +8,17 @@ export interface Transition {
   name: string;
   /** The actions of its plan, in order. */
   actions: string[];
-  /** Declares what the transition begins with, and then its change; no operator runs afterwards. */
+  /**
+   * Declares the initial state of the transition, and then the change; no operator runs afterwards.
+   */
   prepare(t: Declared): Promise<void>;
-  /** Whether the last effect of the transition is there. */
+  /** Whether the last effect of the transition has happened. */
   isReached(t: Declared): Promise<boolean>;
-  /** The actions that the activity log then has, each once; rows of one moment have no order. */
+  /**
+   * The actions that the activity log has afterwards, each once; rows of one moment have no order.
+   */
   recorded: string[];
-  /** What the database then has. */
+  /** The rows that the database has afterwards. */
   counts?: { webhooks: number; secrets: number; redeliveries: number };
 }
 
@@ -30,7 +34,7 @@ const declareReplay = ({ namespace, server }: Declared, spec: object = {}) =>
     spec: { subscription: 'orders', from: hoursAgo(9), to: hoursAgo(1), ...spec },
   });
 
-/** Whether the status says so of the newest generation. */
+/** Whether the status for the newest generation satisfies the condition. */
 async function hasConditions(t: Declared, ...expected: string[]): Promise<boolean> {
   const { metadata, status } = await t.read();
   const found = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason}`) ?? [];
@@ -130,7 +134,10 @@ export const transitions: Transition[] = [
   },
 ];
 
-/** Kills an operator on the way, and has another end the transition. Returns whether it had ended. */
+/**
+ * Kills an operator during a transition, and lets another complete it. Returns whether it had
+ * completed.
+ */
 export async function interrupt(
   t: Declared,
   transition: Transition,

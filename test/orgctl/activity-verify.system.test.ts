@@ -7,7 +7,7 @@ import { createMaintenance } from '../../apps/worker/maintenance.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { emptyFolder, setupOrgctl } from './orgctl.ts';
 
-it('finds no fault in a whole log, and names a changed line and a chain that left its anchor', async () => {
+it('finds no error in a complete log, and names a changed line and a chain that left its anchor', async () => {
   const { database, owner, make, orgctl } = await setupOrgctl();
   const orgId = await make.organization();
   const [first] = await writeLines(owner, [{ orgId }, { orgId }, { orgId }]);

@@ -1,4 +1,4 @@
-/** Giving up a delivery at the command line, with its workflow. */
+/** `orgctl delivery cancel`, with its workflow. */
 import { describe, expect, it, vi } from 'vitest';
 import { startReceiver } from '#test/receiver.ts';
 import { openTestTemporal } from '#test/temporal.ts';

@@ -1,6 +1,4 @@
-/**
- * The operators' command line: what it answers, what it refuses and how, and what it never tells.
- */
+/** The operators' command line: its answers, its refusals, and the values that it never prints. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -120,7 +118,7 @@ describe('orgctl', () => {
     });
     const shown = await t.orgctl('org', 'list');
     expect(shown.stdout).toContain('Brook Mediation');
-    expect(shown.stdout).not.toContain('\u001b'); // a terminal would obey it
+    expect(shown.stdout).not.toContain('\u001b'); // a terminal would execute it
     expect(await t.orgctl('org', 'show', '--org', unknownId)).toMatchObject({
       code: 1,
       stdout: '',

@@ -13,7 +13,7 @@ import { testNamespace } from '#test/worker.ts';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const execute = promisify(execFile);
 
-/** What a call came to; `json` parses its standard output. */
+/** The result of a call; `json` parses its standard output. */
 export interface Called {
   code: number;
   stdout: string;
@@ -22,8 +22,8 @@ export interface Called {
 }
 
 /**
- * Runs the program with this environment and nothing else of org-api. Never rejects: the exit code
- * is part of the result.
+ * Runs the program with this environment and no other settings. Never rejects: the exit code is
+ * part of the result.
  */
 export async function callOrgctl(env: Record<string, string>, args: string[]): Promise<Called> {
   const called = (code: number, stdout: string, stderr: string): Called => ({
@@ -42,14 +42,14 @@ export async function callOrgctl(env: Record<string, string>, args: string[]): P
   }
 }
 
-/** A folder of no stack, gone when the test ends. */
+/** A folder without a stack, deleted when the test ends. */
 export function emptyFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-orgctl-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-/** A test's own installation, and `orgctl` on it with settings from the environment. */
+/** An installation for one test, and `orgctl` on it with settings from the environment. */
 export async function setupOrgctl() {
   const installation = await setupDatabase();
   const env: Record<string, string> = {

@@ -1,7 +1,4 @@
-/**
- * `orgctl person …`: what operators do about a person's sign-in. Source: OWASP ASVS 5.0, 7.4.5; the
- * console's review, squatted addresses.
- */
+/** `orgctl person …`: operators' commands for a person's sign-in. Source: OWASP ASVS 5.0, 7.4.5. */
 import { expect, it } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
@@ -80,7 +77,7 @@ it('release-address frees an address that another person enrolled with (regressi
   const invite = () => t.orgctl('person', 'invite', '--org', firm, '--email', 'victim@firm.example', '--json');
   expect((await invite()).stderr).toContain('orgctl person release-address');
 
-  // A login of an app cannot do it.
+  // An app's login has no right to do this.
   const asConsole = { ...t.env, DATABASE_URL: t.database.urls.console };
   const refused = await callOrgctl(asConsole, ['person', 'release-address', '--email', 'victim@firm.example']);
   expect(refused).toMatchObject({ code: 1, stdout: '' });

@@ -1,4 +1,4 @@
-/** Redelivering many at the command line: asked for, watched, left running, shown, cancelled. */
+/** `orgctl redelivery`: requested, watched, left running, shown, cancelled. */
 
 import { spawn } from 'node:child_process';
 import { describe, expect, it, vi } from 'vitest';
@@ -95,7 +95,7 @@ describe('delivery redeliver of many', () => {
   });
 });
 
-/** A webhook with this many deliveries that are exhausted, and a receiver that accepts. */
+/** A webhook with a number of exhausted deliveries, and a receiver that accepts. */
 async function setupRedelivery(count: number) {
   const t = await setupOrgctl();
   const receiver = await startReceiver();
@@ -110,7 +110,7 @@ async function setupRedelivery(count: number) {
     redeliver: ['delivery', 'redeliver', '--webhook', webhook.id],
     stateOf: async (id: string) => (await states()).find((one) => one.id === id)?.state,
     states: async () => (await states()).map(({ state }) => state),
-    /** Starts a call that the test does something to before it ends. */
+    /** Starts a call, so that the test can act before it ends. */
     spawn(...args: string[]) {
       const env = { ...childEnvironment, ...t.env };
       const child = spawn(process.execPath, ['apps/orgctl/main.ts', ...args], { env });

@@ -1,6 +1,4 @@
-/**
- * Moving everything that is sealed to a newer key. The steps are in docs/operations/rotate-secrets.md.
- */
+/** Resealing everything with a newer key. The steps are in docs/operations/rotate-secrets.md. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
@@ -65,10 +63,10 @@ describe('resealing', () => {
       { table: 'webhook_secret', version: 1, rows: 1_101 },
       { table: 'webhook_secret', version: 2, rows: 1_000 },
     ]);
-    const told: number[] = [];
-    const [done] = await resealAll(t.pool, rotatedSealingKeys, (_, rows) => void told.push(rows));
+    const progress: number[] = [];
+    const [done] = await resealAll(t.pool, rotatedSealingKeys, (_, rows) => void progress.push(rows));
     expect(done).toEqual({ ...none, table: 'webhook_secret', resealed: 1_101, current: 1_000 });
-    expect(told).toEqual([1_000, 2_000]);
+    expect(progress).toEqual([1_000, 2_000]);
     expect((await t.open(webhook, newerSealingKeys)).sort()).toEqual(secrets.sort());
   });
 
@@ -81,8 +79,8 @@ describe('resealing', () => {
       MadeWebhook,
       MadeWebhook,
     ];
-    // What another operator's reseal writes; the row's lock keeps ours waiting, when all have been
-    // read.
+    // The write of another operator's reseal. Its row lock makes this one wait after it has read
+    // everything.
     const [was = Buffer.alloc(0)] = await t.sealed(first);
     const theirs = resealSecret(was, { organizationId: orgId, webhookId: first.id }, rotatedSealingKeys);
     const other = await t.pool.connect();
@@ -187,12 +185,12 @@ async function setupSealed() {
     sealed,
     em: owner.orm.em,
     reseal: () => resealAll(pool, rotatedSealingKeys),
-    /** The values of a webhook's secrets. */
+    /** Returns the values of a webhook's secrets. */
     open: async (webhook: MadeWebhook, keys: SealingKeys) =>
       (await sealed(webhook)).map((one) =>
         unsealSecret(one, { organizationId: webhook.orgId, webhookId: webhook.id }, keys),
       ),
-    /** Everything sealed, as it is stored. */
+    /** Returns every sealed value as stored. */
     async dump(): Promise<string[]> {
       const { rows } = await pool.query<{ bytes: string }>(
         [...sealedKinds]
@@ -203,7 +201,7 @@ async function setupSealed() {
       );
       return rows.map(({ bytes }) => bytes).sort();
     },
-    /** How many statements wait for a lock in this database. */
+    /** Returns how many statements wait for a lock in this database. */
     async waiting(): Promise<number> {
       const { rows } = await pool.query<{ count: number }>(
         `select count(*)::integer as count from pg_stat_activity where datname = current_database()

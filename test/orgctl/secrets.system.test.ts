@@ -1,6 +1,6 @@
 /**
- * Resealing at the command line: what it answers, how it is interrupted, and what it never tells.
- * The steps are in docs/operations/rotate-secrets.md.
+ * `orgctl secrets`: its answers, interruptions, and the values that it never prints. The steps are
+ * in docs/operations/rotate-secrets.md.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -110,7 +110,7 @@ describe('orgctl secrets', () => {
     const secrets = [webhook.secret, ...(await insertOldSecrets(t.owner.pool, webhook, 1_500))];
     const holder = await t.owner.pool.connect();
     await holder.query('begin');
-    // The last row of the second page: the reseal waits there.
+    // The last row of the second page, where the reseal waits.
     await holder.query(
       'select from webhook_secret where id = (select id from webhook_secret order by id desc limit 1) for update',
     );
@@ -118,9 +118,9 @@ describe('orgctl secrets', () => {
       env: { PATH: process.env.PATH ?? '', ...t.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let told = '';
+    let progress = '';
     child.stderr.on('data', (chunk: Buffer) => {
-      told += chunk;
+      progress += chunk;
     });
     const ended = new Promise((resolve) => child.once('close', resolve));
     await vi.waitFor(async () => expect(await t.countNewer()).toBe(1_500), { timeout: 60_000, interval: 50 });
@@ -128,11 +128,11 @@ describe('orgctl secrets', () => {
     await ended;
     await holder.query('rollback');
     holder.release();
-    expect(told).toBe('signing secrets of webhooks: 1000 checked so far\n');
+    expect(progress).toBe('signing secrets of webhooks: 1000 checked so far\n');
 
     const again = await t.reseal('--json');
 
-    expect(again).toMatchObject({ code: 0, stderr: told });
+    expect(again).toMatchObject({ code: 0, stderr: progress });
     expect(await t.countNewer()).toBe(1_501);
     expect((await t.open()).sort()).toEqual(secrets.sort());
     expect((await t.status()).json()).toMatchObject({ unused: [1], counts: [{ version: 2, rows: 1_501 }] });
@@ -181,7 +181,7 @@ describe('orgctl secrets', () => {
   });
 });
 
-/** What `kinds` of the answer says when every table has the same. */
+/** The value of `kinds` in the answer when every table has the same count. */
 const kinds = (counts: { resealed: number; current: number }) =>
   ['webhook_secret', 'second_factor', 'factor_challenge', 'enrolment'].map((kind) => ({
     kind,
@@ -189,7 +189,7 @@ const kinds = (counts: { resealed: number; current: number }) =>
     unopened: 0,
   }));
 
-/** An installation whose keys have got a newer one. */
+/** An installation with a newer key added. */
 async function setupSecrets() {
   const t = await setupOrgctl();
   const env = { ...t.env, WEBHOOK_SECRET_KEYS: rotatedWebhookSecretKeys };
@@ -202,7 +202,7 @@ async function setupSecrets() {
     orgctlWith: (settings: Record<string, string>) => callOrgctl({ ...env, ...settings }, ['secrets', 'reseal']),
     reseal: (...args: string[]) => orgctl('secrets', 'reseal', ...args),
     status: () => orgctl('secrets', 'status', '--json'),
-    /** The values of all signing secrets, opened with the newer key alone. */
+    /** Returns the values of all signing secrets, opened with the newer key only. */
     async open() {
       const { rows } = await t.owner.pool.query<{ organizationId: string; webhookId: string; sealed: Buffer }>(
         'select organization_id as "organizationId", webhook_id as "webhookId", sealed from webhook_secret',

@@ -1,4 +1,4 @@
-/** `orgctl webhook verify`: whether a receiver verifies what it gets. */
+/** `orgctl webhook verify`: whether a receiver verifies signatures. */
 import type { DestinationStream } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
@@ -24,8 +24,8 @@ const timeout = 90_000;
 const silence = { write: () => {} } as DestinationStream;
 
 /**
- * An installation with a worker; `check` calls the command for a webhook, and `stored` is what the
- * webhook keeps of it.
+ * An installation with a worker; `check` runs the command for a webhook, and `stored` is the stored
+ * result.
  */
 async function setupCheck() {
   const t = await setupOrgctl();
@@ -52,7 +52,7 @@ async function setupCheck() {
   };
 }
 
-/** Which of the two signature forms of a post an off-the-shelf library accepts. */
+/** Returns which of the two signature forms of a post a public library accepts. */
 function formsAccepted({ headers, body }: Received, secret: string): string[] {
   const libraries: [string, () => unknown][] = [
     ['service', () => Stripe.webhooks.constructEvent(body, String(headers['service-signature']), secret)],
@@ -106,7 +106,7 @@ describe('the signature check of a receiver', () => {
     });
     expect(shapes[1]).toEqual(shapes[0]);
     expect(shapes[0]?.names).not.toContain('webhook-sequence');
-    expect(String(bad.headers['webhook-signature']).split(' ')).toHaveLength(2); // as many as secrets sign
+    expect(String(bad.headers['webhook-signature']).split(' ')).toHaveLength(2); // one per signing secret
     expect(bad.headers['webhook-id']).not.toBe(good.headers['webhook-id']);
 
     expect(await stored(webhook)).toEqual({ result: 'verified', fresh: true });
@@ -127,7 +127,7 @@ describe('the signature check of a receiver', () => {
     timeout,
   }, async () => {
     const { webhookAt, check, call, stored } = await setupCheck();
-    // its URL comes with the receiver, which has to know the secret
+    // its URL comes with the receiver, which needs the secret first
     const webhook = await webhookAt('http://127.0.0.1:9/');
     const config = readReceiverConfig({
       RECEIVER_PORT: '0',
@@ -149,7 +149,7 @@ describe('the signature check of a receiver', () => {
     expect(await stored(webhook)).toMatchObject({ result: 'verified' });
     await call('rotate', webhook, '--overlap', '1h');
     expect(await stored(webhook)).toEqual({ result: null, fresh: null });
-    expect(await check(webhook)).toMatchObject({ result: 'verified' }); // by the older secret, which signs too
+    expect(await check(webhook)).toMatchObject({ result: 'verified' }); // with the older secret, which signs too
     await call('change', webhook, '--url', `${url}?moved`);
     expect(await stored(webhook)).toEqual({ result: null, fresh: null });
   });
@@ -249,7 +249,7 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
   const { checkSignatures } = createTestActivities({
     pool,
     sign: () => ({}),
-    // A process without free descriptors: what a post comes to then is tested in
+    // The outcome of a post in a process without free descriptors is tested in
     // test/worker/attempt/internal-error.test.ts.
     post: async () => ({
       ...factsOf('sockets_exhausted'),

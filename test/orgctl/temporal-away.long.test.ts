@@ -1,6 +1,6 @@
 /**
- * A change that is committed when Temporal goes away is reported as what it is: done, with what
- * is left to itself.
+ * A change that commits while Temporal is away is reported correctly: done, and continued in the
+ * background.
  */
 import { expect, inject, it, vi } from 'vitest';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
@@ -22,8 +22,8 @@ it('delivery redeliver --event requests a retry although Temporal goes down befo
   const t = await setupAway();
   const webhook = await t.make.webhook();
   const event = await t.make.delivery({ webhook, started: true, nextAttemptAt: new Date(Date.now() + 3_600_000) });
-  // Temporal is asked first whether it answers; what holds the command up between that and its
-  // change is this lock.
+  // The command first checks that Temporal answers. This lock delays it between the check and its
+  // change.
   const lock = await t.owner.pool.connect();
   await lock.query('begin');
   await lock.query('select from delivery for update');

@@ -1,4 +1,4 @@
-/** What `helm test` runs, against a real API, worker and Temporal. */
+/** `helm test`'s program, against a real API, worker and Temporal. */
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -96,7 +96,7 @@ async function setup() {
   const { database, env, orgctl, createProbe, port } = await setupProbe();
   const probe = (await createProbe()).json<ProbeSecret>();
   const api = await startTestApi(database);
-  // Nothing but the probe's own webhook may reach loopback here.
+  // Only the probe's webhook may reach loopback here.
   await startTestWorker(database, {
     WEBHOOK_ALLOW: '',
     PROBE_WEBHOOK_ID: probe.webhookId,

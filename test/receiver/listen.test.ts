@@ -10,7 +10,7 @@ import { verificationText, verifyFile } from '../../apps/receiver/listen/verify-
 import { temporaryFolder } from './folder.ts';
 import { runListen, setupStack, startTarget } from './listen.ts';
 
-/** One of our deliveries, posted to where the tool listens. */
+/** A delivery of org-api, posted to the tool's URL. */
 async function deliver(url: string, secret: string, type = 'client.started') {
   const id = randomUUID();
   const body = `{"id":"${id}","type":"${type}","note":"é  spaces stay"}`;
@@ -114,14 +114,14 @@ describe('npm run listen on a development stack', () => {
 
   it('causes each event type by a real change, as the platform', async () => {
     const { env, owner, orgId } = await setupStack();
-    await owner.pool.query('update seat_plan set invoiced = 0'); // even where no seat is left
+    await owner.pool.query('update seat_plan set invoiced = 0'); // also when no seat is left
     const args = [...eventTypes, 'client.ended', 'seat.ended'].flatMap((type) => ['--trigger', type]);
     const listen = runListen(args, env);
 
     expect(await listen.ended).toBe(0);
 
     const caused = [...listen.output.text.matchAll(/^Caused (.*) by changing the data of Harbor Family Law\.$/gm)];
-    // Doubled types are asked for once: client.started, client.ended, seat.given, seat.ended.
+    // Repeated types are requested once: client.started, client.ended, seat.given, seat.ended.
     expect(caused.map(([, types]) => types)).toEqual([
       'client.started',
       'client.ended',

@@ -13,7 +13,7 @@ import { temporaryFolder } from './folder.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Runs `npm run listen`'s program; it is ended with the test at the latest. */
+/** Runs the program of `npm run listen`; it is ended with the test at the latest. */
 export function runListen(args: string[], env: Record<string, string> = {}) {
   const child: ChildProcess = spawn(process.execPath, [path.join(root, 'apps/receiver/listen/main.ts'), ...args], {
     cwd: root,
@@ -55,7 +55,7 @@ export function runListen(args: string[], env: Record<string, string> = {}) {
   };
 }
 
-/** A receiver behind the tool: keeps what came, and answers as told. */
+/** A receiver behind the tool: keeps its requests, and answers as configured. */
 export async function startTarget(answer: { status: number; headers?: Record<string, string>; body?: string }) {
   const came: { path: string; rawHeaders: string[]; headers: IncomingMessage['headers']; body: Buffer }[] = [];
   const server = createServer(async (request, response) => {
@@ -75,8 +75,8 @@ export async function startTarget(answer: { status: number; headers?: Record<str
 }
 
 /**
- * What `npm start` leaves for other programs, over a test's own database: one organization, marked
- * as a development stack's by default.
+ * The files that `npm start` writes for other programs, for a test's database: one organization,
+ * marked as a development stack's by default.
  */
 export async function setupStack({ development = true } = {}) {
   const world = await setupDatabase();

@@ -13,7 +13,7 @@ import { createFailing } from '../../apps/receiver/failing.ts';
 import { createReceived, type ReceivedEvent } from '../../apps/receiver/received.ts';
 import { temporaryFolder } from './folder.ts';
 
-/** A running receiver with one endpoint, `harbor`, and deliveries to it as ours are made. */
+/** A running receiver with one endpoint, `harbor`, and deliveries to it in org-api's form. */
 async function setupReceiver() {
   const secret = generateSecret();
   const lines: string[] = [];
@@ -177,7 +177,7 @@ it('the sample receiver keeps the last 200 events', () => {
     answer: 204,
   });
   for (let made = 0; made < 200; made += 1) received.record(arrival(`${made}`), new Date());
-  received.record(arrival('0'), new Date()); // comes again, so 1 is the oldest now
+  received.record(arrival('0'), new Date()); // 2 came again, so 1 is now the oldest
   received.record(arrival('new'), new Date());
 
   const ids = received.list().map(({ eventId }) => eventId);

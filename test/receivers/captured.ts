@@ -1,10 +1,10 @@
 /**
- * Deliveries as receivers capture them, each with who has to accept it. The format is in README.md.
+ * Deliveries as receivers capture them, each with the expected results. The format is in README.md.
  */
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import type { Caught, CaughtRotation } from './rotation.ts';
 
-/** One line of what `check` reads. */
+/** One line of the input of `check`. */
 export interface Captured {
   headers: Record<string, string>;
   /** base64 */
@@ -15,15 +15,14 @@ export interface Captured {
 export interface Case {
   name: string;
   captured: Captured;
-  /** Whether a library accepts it, by the library's name. */
+  /** Whether a library must accept it, by the library's name. */
   isAcceptedBy: (library: string) => boolean;
 }
 
 const vectorId = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
 
 /**
- * An event that is not ASCII only, so that a receiver which decodes and encodes the body on its way
- * is found out.
+ * An event with non-ASCII characters, to detect a receiver that decodes and re-encodes the body.
  */
 const bodyOf = (id: string) =>
   `{"id":"${id}","type":"client.started","createdAt":"2026-01-01T00:00:00.000Z","organization":{"id":"0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d"},"data":{"grantId":"7f3c2f0e-6a1b-4d0e-8f57-2b9a4c1d5e6f","kind":"attorney","note":"é 漢 🙂"}}`;
@@ -43,7 +42,7 @@ export function capture({
   return capturedOf({ headers: signatureHeaders({ id, timestampSeconds, body, secrets: [secret] }), body }, secret);
 }
 
-/** A delivery, with the secret that its receiver holds. */
+/** A delivery, with the receiver's secret. */
 function capturedOf(
   { headers, body }: { headers: Record<string, string>; body: Buffer | string },
   secret: string,
@@ -56,8 +55,8 @@ const everyone: IsAcceptedBy = () => true;
 const noReceiver: IsAcceptedBy = () => false;
 
 /**
- * Every case, over what was caught around a rotation. To be checked at once: libraries allow 5
- * minutes.
+ * Every case, from deliveries captured around a rotation. They must be checked at once: libraries
+ * allow 5 minutes.
  */
 export function captureCases({ older, newer, before, atItsBegin, atItsEnd, after }: CaughtRotation): Case[] {
   const cases: [name: string, captured: Captured, isAcceptedBy: IsAcceptedBy][] = [
@@ -69,7 +68,8 @@ export function captureCases({ older, newer, before, atItsBegin, atItsEnd, after
     ['at the end of a rotation, by who holds the new secret', capturedOf(atItsEnd, newer), everyone],
     ['after a rotation, by who holds the new secret', capturedOf(after, newer), everyone],
     ['after a rotation, by who holds the old secret still', capturedOf(after, older), noReceiver],
-    // A worker signs now, and ASCII: an older signature and other letters are made here.
+    // A worker signs with the current time, and ASCII, so an older signature and other letters are
+    // created here.
     ['240 seconds old, and not ASCII only', capture({ secret: older, ageSeconds: 240 }), everyone],
     ['400 seconds old', capture({ secret: older, ageSeconds: 400 }), noReceiver],
   ];
@@ -79,7 +79,7 @@ export function captureCases({ older, newer, before, atItsBegin, atItsEnd, after
   return cases.map(([name, captured, isAcceptedBy]) => ({ name, captured, isAcceptedBy }));
 }
 
-/** A delivery, changed on its way. */
+/** A delivery, changed in transit. */
 function alter({ headers, body }: Caught): [name: string, delivery: Caught, isAcceptedBy: IsAcceptedBy][] {
   const text = body.toString();
   const arriving = (changed: string): Caught => ({ headers, body: Buffer.from(changed) });
@@ -89,8 +89,8 @@ function alter({ headers, body }: Caught): [name: string, delivery: Caught, isAc
     ['with a body that was parsed and written again', arriving(JSON.stringify(JSON.parse(text), null, 2)), noReceiver],
     ['with a line end behind the body', arriving(`${text}\n`), noReceiver],
     ['without signatures', withHeaders({ 'service-signature': '', 'webhook-signature': '' }), noReceiver],
-    // The Stripe form does not cover the header: that is why receivers know a repeat by the id in
-    // the body.
+    // The Stripe form does not cover the header, so receivers recognize a repeat by the id in the
+    // body.
     ['with another webhook-id', withHeaders({ 'webhook-id': 'another' }), (name) => name === 'stripe'],
   ];
 }

@@ -1,7 +1,4 @@
-/**
- * What the receiver of every language has to do, tested on the programs that receivers' developers
- * copy.
- */
+/** Requirements for the receiver of every language, tested on the example programs. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,17 +19,17 @@ export type Command = readonly [file: string, ...args: string[]];
 
 /** A language's receiver, ready to run. */
 export interface ReceiverProgram {
-  /** Reads captured deliveries and returns for each library whether it accepts them. */
+  /** Reads captured deliveries and prints for each library whether it accepts them. */
   check: Command;
   /** Listens on PORT for deliveries signed with WEBHOOK_SECRET. */
   serve: Command;
-  /** Removes what was built for this run only. */
+  /** Removes what was built only for this run. */
   dispose?(): void;
 }
 
 /**
- * One language's example: the libraries that its `check` has to verify with, and how to make it
- * ready (milliseconds, first time).
+ * One language's example: the libraries with which its `check` must verify, and how to prepare it
+ * (milliseconds, first time).
  */
 export interface Example {
   language: string;
@@ -105,7 +102,7 @@ export function describeReceiver({ language, libraries, prepare, prepareTimeoutM
   });
 }
 
-/** A line of `check` without the library's own reason: `1 svix accepted`. */
+/** A line of `check` without the library's reason: `1 svix accepted`. */
 const resultOf = (line: string) => line.replace(/: .*/, '');
 
 function expectedLines(each: Case, number: number, libraries: readonly string[]): string[] {
@@ -139,7 +136,7 @@ async function post(url: string, { headers, body }: Captured): Promise<number> {
   return (await fetch(url, { ...request, body: Buffer.from(body, 'base64') })).status;
 }
 
-/** What `orgctl webhook verify` has a worker do, over the same code, without the installation. */
+/** Sends the two posts of `orgctl webhook verify` with the same code, without the installation. */
 function checkSignatures(url: string, secret: string) {
   const resolve = createResolve();
   return tryBothSignatures({

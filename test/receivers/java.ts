@@ -1,5 +1,5 @@
 /**
- * Makes the Java receiver ready: Maven downloads what pom.xml names and keeps it in its own
+ * Prepares the Java receiver: Maven downloads the dependencies in pom.xml and keeps them in its
  * repository folder.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { runTool } from '#test/tools.ts';
 import { folderOf } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
 
-/** Builds the receiver outside the clone, 10 s; the first time on a machine about a minute. */
+/** Builds the receiver outside the clone in 10 s; the first time on a machine in about a minute. */
 export async function prepareJava(): Promise<ReceiverProgram> {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-receiver-java-'));
   const dispose = () => rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** Makes the Node receiver ready: its libraries are development dependencies of this project. */
+/** Prepares the Node receiver: its libraries are development dependencies of this project. */
 import path from 'node:path';
 import { folderOf } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';

@@ -1,4 +1,4 @@
-/** Makes the Python receiver ready, with the libraries of python/requirements.txt. */
+/** Prepares the Python receiver, with the libraries of python/requirements.txt. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pythonEnvironment } from '#test/python-environment.ts';

@@ -1,4 +1,4 @@
-/** What a real worker posts to a real receiver around a real rotation of the webhook's secret. */
+/** Posts of a real worker to a real receiver around a real rotation of the webhook's secret. */
 import { expect, vi } from 'vitest';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { startReceiver } from '#test/receiver.ts';
@@ -13,8 +13,8 @@ export interface Caught {
 }
 
 /**
- * One delivery of each time in a secret's life, caught within seconds of now, and the two secrets
- * (`whsec_…`).
+ * One delivery at each stage of a secret's life, captured within seconds of now, and the two
+ * secrets (`whsec_…`).
  */
 export interface CaughtRotation {
   older: string;
@@ -30,16 +30,16 @@ export interface CaughtRotation {
 }
 
 /**
- * How much is left of the overlap when its last delivery is caused: what a post takes on a busy
- * machine, and more.
+ * Time left of the overlap when its last delivery is created: more than a post takes on a busy
+ * machine.
  */
 const secondsLeft = 60;
 
 /**
- * Catches four deliveries of one worker: before a rotation with the default overlap, at its begin,
- * at its end, and after it. Time passes in the database, by whose clock the secrets sign: the end
- * of the overlap is moved up to the moment, and then into the past. About 4 s; call it in a test,
- * whose end stops the worker.
+ * Captures four deliveries of one worker: before a rotation with the default overlap, at its
+ * beginning, at its end, and after it. Time passes in the database, whose clock decides which
+ * secrets sign: the end of the overlap is moved to the present, and then into the past. Takes about
+ * 4 s; must be called in a test, whose end stops the worker.
  */
 export async function catchRotation(): Promise<CaughtRotation> {
   const { database, owner, make } = await setupDatabase();
@@ -52,7 +52,7 @@ export async function catchRotation(): Promise<CaughtRotation> {
     await make.grant({ professional });
     await vi.waitFor(() => expect(receiver.received).toHaveLength(earlier + 1), { timeout: 20_000 });
     const caught = caughtOf(receiver.received[earlier]);
-    // Or it is of another time than it is taken for, and proves nothing about that one.
+    // Otherwise it belongs to another stage than assumed, and proves nothing about that one.
     expect(countSignatures(caught)).toEqual([signatures, signatures]);
     return caught;
   };
@@ -82,7 +82,7 @@ function caughtOf(post: { headers: object; body: Buffer } | undefined): Caught {
   return { headers: Object.fromEntries(headers), body: post.body };
 }
 
-/** How many signatures there are, in each of the two forms. */
+/** Returns the number of signatures in each of the two forms. */
 function countSignatures({ headers }: Caught): [service: number, standard: number] {
   const count = (name: string, mark: RegExp) => headers[name]?.match(mark)?.length ?? 0;
   return [count('service-signature', /v1=/g), count('webhook-signature', /v1,/g)];

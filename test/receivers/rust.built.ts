@@ -3,7 +3,7 @@ import { prepareRust } from './rust.ts';
 
 describeReceiver({
   language: 'Rust',
-  libraries: ['standardwebhooks', 'svix'], // Stripe has no library of its own for Rust
+  libraries: ['standardwebhooks', 'svix'], // Stripe has no library for Rust
   prepare: prepareRust,
   prepareTimeoutMs: 900_000,
 });

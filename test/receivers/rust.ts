@@ -1,5 +1,5 @@
 /**
- * Makes the Rust receiver ready: Cargo downloads what Cargo.toml names exactly, and builds into the
+ * Prepares the Rust receiver: Cargo downloads the exact versions in Cargo.toml, and builds into the
  * user's cache folder.
  */
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { folderOf } from './folder.ts';
 import type { ReceiverProgram } from './guarantees.ts';
 
-/** Builds the receiver: a second, and the first time on a machine one or two minutes. */
+/** Builds the receiver in a second, and the first time on a machine in one or two minutes. */
 export async function prepareRust(): Promise<ReceiverProgram> {
   const target = cacheFolder('receivers-rust');
   await runTool(['cargo', 'build', '--quiet'], {

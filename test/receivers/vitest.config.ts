@@ -1,7 +1,7 @@
 /**
- * `npm run test:receivers`: the receivers in all five languages. Java and Rust are apart from
- * `npm run test:system`, because their tools are rarely there and slow to build. The servers are
- * those of `npm test`: what is verified was sent by a worker.
+ * `npm run test:receivers`: the receivers in all five languages. Java and Rust are not part of
+ * `npm run test:system`, because their tools are rarely installed and slow to build. The servers are
+ * those of `npm test`, so that a worker sends what is verified.
  */
 import { defineConfig } from 'vitest/config';
 

@@ -1,10 +1,10 @@
-/** How long a server keeps the idle connections of clients that it does not know. */
+/** How long a server keeps idle connections of unknown clients. */
 import { connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { type ServerBounds, startServer } from '#runtime/http-server.ts';
 
-/** A server that refuses every path but `/known`, and what is needed to watch its connections. */
+/** A server that refuses every path but `/known`, and functions that observe its connections. */
 async function setupServer(bounds: Partial<ServerBounds> = {}) {
   const { url, stop, countConnections } = await startServer({
     handler: (request, answer) => {

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 
-/** A loop whose runs end when the test says so. */
+/** A loop whose runs end when the test decides. */
 function setupLoop(everyMs = 1) {
   const runs: { end: () => void; signal: AbortSignal }[] = [];
   const errors: unknown[] = [];

@@ -1,4 +1,4 @@
-/** What a client gets that sends bytes which are no HTTP. */
+/** The answer to a client that sends bytes that are not HTTP. */
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { startServer } from '#runtime/http-server.ts';

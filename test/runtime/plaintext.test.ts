@@ -67,7 +67,7 @@ const values = {
   },
 };
 
-/** What an app reads whose servers are all reached in this way. */
+/** The settings of an app whose servers are all reached in this way. */
 function environmentOf(app: string, way: keyof typeof values, more: Environment = {}): Environment {
   const servers = apps[app]?.servers.map((name) => [name, values[way][kindOf(name)]]) ?? [];
   return { ...common, ...Object.fromEntries(servers), ...more };

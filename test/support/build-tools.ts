@@ -1,5 +1,5 @@
 /**
- * Gets, one after another, the programs that tests need and that take minutes to install: the
+ * Installs, one after another, the programs that tests need and that take minutes to install: the
  * browser from Debian, the others built by Go. The exit code is always 0: a test that lacks a
  * program reports it with its remedy.
  */

@@ -8,7 +8,7 @@ import { cacheFolder, userCache } from '../../apps/dev/servers/cache-folder.ts';
 interface Tool {
   package: string;
   version: string;
-  /** The arguments that show whether the program runs. */
+  /** Arguments that show whether the program runs. */
   probe: readonly string[];
   flags?: readonly string[];
   /**
@@ -70,7 +70,8 @@ const tools = {
     inModule: 'github.com/prometheus/prometheus',
     flags: ['-tags', 'remove_all_sd'],
   },
-  // The server that test/bench/scale starts, one process for each role, and what makes its schema.
+  // The server that test/bench/scale starts, one process for each role, and the tool that creates
+  // its schema.
   'temporal-server': {
     package: 'go.temporal.io/server/cmd/server',
     version: 'v1.29.1',
@@ -85,16 +86,16 @@ const tools = {
   },
 } as const satisfies Record<string, Tool>;
 
-/** The programs that can be asked for. */
+/** The names of the programs. */
 export type ToolName = keyof typeof tools;
 
-/** What this process has found, or not. */
+/** Programs that this process has found, or not found. */
 const found = new Map<ToolName, string | null>();
 
 /**
  * Returns the program's path: from PATH, from the folder of a local single-node cluster
  * (`KUBE_CACHE`), from the cache, or built by Go into the cache, which is reported. Null when it
- * cannot be had.
+ * cannot be installed.
  */
 export function findTool(name: ToolName): string | null {
   const known = found.get(name);
@@ -121,7 +122,7 @@ function look(name: ToolName, report: (line: string) => void): string | null {
   }
 }
 
-/** @throws Error with the remedy when the program cannot be had. */
+/** Returns the program's path. @throws Error with the remedy when it cannot be installed. */
 export function getTool(name: ToolName): string {
   const program = findTool(name);
   if (program !== null) return program;

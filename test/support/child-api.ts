@@ -12,7 +12,7 @@ export interface Ending {
   signal: NodeJS.Signals | null;
 }
 
-/** An API that runs as a process of its own, for tests of signals. */
+/** An API in a separate process, for tests of signals. */
 export interface ChildApi {
   url: string;
   metricsUrl: string;
@@ -42,7 +42,7 @@ export function spawnApi(environment: Record<string, string>): Omit<ChildApi, 'u
   return { process: child, lines, ended };
 }
 
-/** Starts an API on a test's database as a process of its own; resolves when it listens. */
+/** Starts an API on a test's database in a separate process; resolves when it listens. */
 export async function startChildApi(database: TestDatabase, settings: Record<string, string> = {}): Promise<ChildApi> {
   const child = spawnApi(apiEnvironment(database, settings));
   const listening = new Promise<{ url: string; metricsUrl: string }>((resolve) => {

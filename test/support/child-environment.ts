@@ -1,7 +1,7 @@
 import { compiledCode } from '../../apps/dev/compiled-code.ts';
 
 /**
- * What a process of the project gets from this environment beside its settings: the path of
- * programs, and the shared compiled code.
+ * Returns the variables of this environment that a child process needs beside its settings: the
+ * path of programs, and the shared compiled code.
  */
 export const childEnvironment: Readonly<Record<string, string>> = { PATH: process.env.PATH ?? '', ...compiledCode };

@@ -10,8 +10,8 @@ import { installPackages } from '../../apps/dev/servers/apt.ts';
 import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
 
 /**
- * Debian's Chromium without a window, from the same sources: pages take half the time, because it
- * draws no browser around them.
+ * Debian's Chromium without a window, built from the same sources: pages take half the time,
+ * because it renders no window.
  */
 const headlessShell = 'chromium-headless-shell';
 const names = [headlessShell, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];

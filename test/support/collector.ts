@@ -2,9 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/**
- * A span as OTLP/HTTP's JSON has it, attributes and times made plain. Times are Unix time in ms.
- */
+/** A span of OTLP/HTTP's JSON with plain attributes and times. Times are Unix time in ms. */
 export interface CollectedSpan {
   service: string;
   name: string;

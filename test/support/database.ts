@@ -5,8 +5,8 @@ import { inject } from 'vitest';
 import type { TestLogin } from './global-setup.ts';
 
 /**
- * One test's database. `ownerUrl` may do everything in it; `urls` are the apps' logins with their
- * own rights.
+ * A database of one test. `ownerUrl` has all rights in it; `urls` are the apps' logins with their
+ * rights.
  */
 export interface TestDatabase {
   name: string;
@@ -39,7 +39,8 @@ export async function createTestDatabase({
     const locale = icuLocale === undefined ? '' : `locale_provider icu icu_locale ${escapeLiteral(icuLocale)}`;
     if (empty) return void (await admin.query(`create database ${database} template template0 ${locale}`));
     await admin.query(`create database ${database} template ${escapeIdentifier(template)} strategy file_copy`);
-    // A copy does not have the database's own rights, which the migrator grants its logins.
+    // A copy does not include rights on the database itself, which the migrator grants to its
+    // logins.
     const userOf = (url: string) => escapeIdentifier(decodeURIComponent(new URL(url).username));
     await admin.query(
       `revoke connect, temporary on database ${database} from public;

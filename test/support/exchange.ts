@@ -1,7 +1,7 @@
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { connect } from 'node:net';
 
-/** An answer that was received whole. */
+/** An answer that was received completely. */
 export interface Exchanged {
   status: number;
   headers: IncomingHttpHeaders;

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 
 /**
- * Deliveries of a webhook that were exhausted a while ago, each with its event and the attempt that
- * proves it; events of `count` consecutive seconds.
+ * Inserts deliveries of a webhook that were exhausted in the past, each with its event and the
+ * attempt that proves it. The events are of `count` consecutive seconds.
  */
 export async function insertExhausted(
   pool: Pool,

@@ -30,7 +30,7 @@ import {
   stateOf,
 } from './run-folder.ts';
 
-/** The apps that have a login of their own in a test database. */
+/** The apps that have a login in a test database. */
 export type TestLogin = 'api' | 'platform' | 'worker' | 'console' | 'operator';
 
 declare module 'vitest' {
@@ -44,13 +44,13 @@ declare module 'vitest' {
     /** `host:port` of the run's Temporal. */
     temporalAddress: string;
     /**
-     * A namespace for each of Vitest's processes, by its `VITEST_POOL_ID`: in a shared one, the
+     * A namespace for each of Vitest's processes, by its `VITEST_POOL_ID`. In a shared one, the
      * workers of two files would take each other's tasks.
      */
     temporalNamespaces: string[];
     /** The screens of the console's journeys in this run. */
     journeyScreens: ('wide' | 'phone')[];
-    /** URL of the run's Redis. Test files share it, so they use keys of their own. */
+    /** URL of the run's Redis. Test files share it, so each uses separate keys. */
     redisUrl: string;
   }
 }
@@ -86,8 +86,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /**
- * What one run has opened; `close` may be called twice. An exit without it (Ctrl-C) kills the
- * servers.
+ * The servers of a run; `close` may be called twice. An exit without it (Ctrl-C) kills the servers.
  */
 function openRun() {
   const folder = makeRunFolder(findMemoryFolder() ?? tmpdir());

@@ -1,9 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files that take long, longest first, so that none runs alone at the end while a core is idle.
- * Vitest knows durations only where it ran before; on a new machine it orders by size. A file that
- * is missing here only loses its position. Figures are in test/README.md.
+ * Slow files, longest first, so that none runs alone at the end while a core is idle. Vitest knows
+ * durations only where it ran before; on a new machine it orders by size. A file that is missing
+ * here only loses its position. Figures are in test/README.md.
  */
 const longest = [
   'operator/rollout.operator',
@@ -29,7 +29,7 @@ const rankOf = ({ moduleId }: TestSpecification): number => {
   return rank < 0 ? longest.length : rank;
 };
 
-/** Vitest's own order, but for the files that take longest. */
+/** Vitest's order, except for the slowest files. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -8,14 +8,14 @@ import { createWebhook } from '#domain/webhooks/create.ts';
 import { firstEventIdAt } from '#domain/webhooks/event-id.ts';
 import { testAllowList, testKeySecrets, testSealingKeys } from './secrets.ts';
 
-/** A member a factory made; `roleId` is their own role when they were given permissions. */
+/** A member from a factory; `roleId` is their separate role when they were given permissions. */
 export interface MadeMember {
   orgId: string;
   userId: string;
   roleId: string | null;
 }
 
-/** A key a factory made; `key` is its value. */
+/** A key from a factory; `key` is its value. */
 export interface MadeKey {
   id: string;
   key: string;
@@ -23,14 +23,14 @@ export interface MadeKey {
   makerId: string;
 }
 
-/** A webhook a factory made; `secret` is the value of its signing secret. */
+/** A webhook from a factory; `secret` is the value of its signing secret. */
 export interface MadeWebhook {
   id: string;
   orgId: string;
   secret: string;
 }
 
-/** An attempt as a factory writes it. `status` null with `finishedAt` null: under way. */
+/** An attempt as a factory inserts it. `status` null with `finishedAt` null: in progress. */
 export interface MadeAttempt {
   status?: number | null;
   cause?: string;
@@ -62,9 +62,9 @@ export function createFactories(database: Database) {
     },
 
     /**
-     * An active owner by default; with `permissions`, a member whose one role has just these. With
-     * `userId`, a person who is already a member elsewhere; the organization has confirmed their
-     * sign-in unless `confirmed` is false.
+     * Creates an active owner by default; with `permissions`, a member whose only role has exactly
+     * these. With `userId`, a person who is already a member elsewhere. The organization has
+     * confirmed their sign-in unless `confirmed` is false.
      */
     async member(
       fields: {
@@ -116,7 +116,7 @@ export function createFactories(database: Database) {
       return id;
     },
 
-    /** Removes one permission from the role of its own that `make.member` created. */
+    /** Removes one permission from the role that `make.member` created for this member. */
     async permissionLost(member: MadeMember, permission: string): Promise<void> {
       await query('update role set permissions = array_remove(permissions, $2) where id = $1', [
         member.roleId,
@@ -207,8 +207,8 @@ export function createFactories(database: Database) {
     },
 
     /**
-     * An event at `createdAt` and its one delivery, in the given state, with its attempts. Returns
-     * the event's id.
+     * Inserts an event at `createdAt` and its only delivery, in the given state, with its attempts.
+     * Returns the event's id.
      */
     async delivery(fields: {
       webhook: MadeWebhook;
@@ -232,7 +232,7 @@ export function createFactories(database: Database) {
       } = fields;
       const { createdAt = new Date(), settledAt = new Date(), nextAttemptAt = new Date(), round = 1 } = fields;
       const { orgId, id: webhookId } = webhook;
-      // An id of the event's time, as the database makes them.
+      // An id with the event's time, as the database generates it.
       const millisecondId = firstEventIdAt(new Date(createdAt.getTime() + 1_000)).slice(0, 15);
       const eventId = millisecondId + randomUUID().slice(15);
       const body = JSON.stringify({ id: eventId, type });

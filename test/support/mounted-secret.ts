@@ -4,17 +4,17 @@ import path from 'node:path';
 import { onTestFinished } from 'vitest';
 
 /**
- * A Secret as Kubernetes mounts it: each file is a link into `..data`, itself a link that is
+ * A Secret as Kubernetes mounts it: each file is a link into `..data`, which is a link that is
  * replaced in one step when the Secret changes.
  */
 export interface MountedSecret {
   /** `NAME_FILE` settings of its files. */
   settings: Record<string, string>;
-  /** Replaces the whole Secret's values. */
+  /** Replaces all values of the Secret. */
   replace(values: Record<string, string>): void;
 }
 
-/** Mounts one; gone when the test ends. */
+/** Mounts a Secret; it is deleted when the test ends. */
 export function mountSecret(values: Record<string, string>): MountedSecret {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-secret-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 import type { PostOutcome } from '#workflows/deliver-event/activities.ts';
 
-/** What comes of a post that the receiver answers with 500. */
+/** The outcome of a post that the receiver answers with 500. */
 export const refusedPost: PostOutcome = {
   kind: 'failed',
   status: 500,

@@ -1,5 +1,5 @@
 /**
- * Virtual environments of Python for tests: created once, with packages from the package index, and
+ * Virtual Python environments for tests: created once, with packages from the package index, and
  * kept in the user's cache folder.
  */
 import { createHash } from 'node:crypto';
@@ -14,14 +14,14 @@ import { runTool } from './tools.ts';
  * `--requirement` and a file.
  */
 export interface PythonPackages {
-  /** Begins the folder's name. */
+  /** Prefix of the folder's name. */
   name: string;
-  /** Changes when what is installed changes. */
+  /** Changes when the installed packages change. */
   version: string;
   install: readonly string[];
-  /** A program in the environment's `bin`, without which it counts as broken. */
+  /** A program in the environment's `bin`; without it the environment counts as broken. */
   program: string;
-  /** What the user can do when it cannot be made. */
+  /** What the user can do when it cannot be created. */
   remedy: string;
 }
 

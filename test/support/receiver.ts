@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** A post that came to a test's receiver; the body as its bytes. */
+/** A post to a test's receiver, with the body's bytes. */
 export interface Received {
   headers: IncomingHttpHeaders;
   body: Buffer;
@@ -10,9 +10,7 @@ export interface Received {
   atMs: number;
 }
 
-/**
- * Starts a receiver for a test; `answer` decides each answer (200 by default) and may send none.
- */
+/** Starts a receiver for a test; `answer` returns each answer (200 by default) or null for none. */
 export async function startReceiver() {
   const received: Received[] = [];
   const receiver = {

@@ -7,8 +7,8 @@ interface Queries {
 }
 
 /**
- * Records the outcome of an attempt that is in the table, as the worker that admitted it does.
- * `values` are the first 15 of `recordOutcomeSql`; the others are the attempt's own.
+ * Records the outcome of an admitted attempt, as the worker that admitted it does. `values` are the
+ * first 15 of `recordOutcomeSql`; the others come from the attempt's row.
  */
 export async function recordOutcome(on: Queries, values: unknown[]): Promise<RecordedRow[]> {
   const found = await on.query(

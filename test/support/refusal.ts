@@ -2,8 +2,8 @@ import { expect } from 'vitest';
 import { type ErrorCode, errorStatus } from '#domain/contract/errors.ts';
 
 /**
- * Asserts that an answer is this refusal and nothing else: status, JSON type, a body of exactly
- * `{error, message}`, and a message that holds no key. Returns the message.
+ * Asserts that an answer is exactly this refusal: status, JSON type, a body of exactly
+ * `{error, message}`, and a message without a key. Returns the message.
  */
 export async function expectRefusal(answer: Response, code: ErrorCode, message: RegExp = /./): Promise<string> {
   const text = await answer.text();

@@ -1,10 +1,9 @@
 /**
- * Temporary folders with servers, which are ended and deleted even when a run is interrupted.
- *
- * - Servers are detached, so a killed run leaves them. The folder's name contains the machine and
- *   the pid of its creator: the next run ends what a dead run left.
+ * Temporary folders with servers, which are stopped and deleted even when a run is interrupted.
+ * - Servers are detached, so a killed run leaves them running. The folder's name contains the
+ * machine and the pid of its creator: the next run removes what a killed run left.
  * - Vitest exits a millisecond after Ctrl-C, too soon for an orderly stop. The servers are then
- *   killed, because their data is not needed.
+ * killed, because their data is not needed.
  */
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
@@ -23,7 +22,7 @@ const killDeadlineMs = 3_000;
 /** Creates a folder for servers, whose state is in {@link stateOf} it. */
 export function makeRunFolder(parent: string = tmpdir()): string {
   const folder = mkdtempSync(path.join(parent, `${prefix}${process.pid}-`));
-  chmodSync(folder, 0o711); // as root, PostgreSQL's account passes through
+  chmodSync(folder, 0o711); // PostgreSQL's account passes through when this process is root
   return folder;
 }
 
@@ -47,18 +46,18 @@ export function removeRunFolderNow(folder: string, pids: readonly number[]): voi
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   const endsAt = performance.now() + killDeadlineMs;
   const clock = new Int32Array(new SharedArrayBuffer(4));
   while (pids.some(isAlive) && performance.now() < endsAt) Atomics.wait(clock, 0, 0, 10);
   if (existsSync(path.join(stateOf(folder), 'postgres'))) {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 }); // PostgreSQL's children end a moment after it
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 }); // PostgreSQL's children end a moment later
   }
 }
 
-/** Ends and deletes what dead runs have left in memory and in the temporary folder. */
+/** Ends and deletes what killed runs have left in memory and in the temporary folder. */
 export async function removeDeadRunFolders(report: (line: string) => void): Promise<void> {
   for (const parent of new Set([memoryFolder, tmpdir()])) {
     for (const name of existsSync(parent) ? readdirSync(parent) : []) {

@@ -8,9 +8,9 @@ import type { Factories, MadeWebhook } from './make.ts';
 import { testSealingKeys, testWebhookSecretKeys } from './secrets.ts';
 
 const newerSecret = randomBytes(32);
-/** The key of the tests, version 1, and a newer one before it. */
+/** The sealing key of the tests, version 1, and a newer one before it. */
 export const rotatedSealingKeys: SealingKeys = [{ version: 2, secret: newerSecret }, ...testSealingKeys];
-/** The newer one alone: what is left when the old one has gone. */
+/** Only the newer key, as after the old one was removed. */
 export const newerSealingKeys: SealingKeys = [{ version: 2, secret: newerSecret }];
 /** The same, as an app reads them from its environment. */
 export const newerWebhookSecretKeys = `2:${newerSecret.toString('base64')}`;
@@ -18,7 +18,7 @@ export const rotatedWebhookSecretKeys = `${newerWebhookSecretKeys},${testWebhook
 
 /**
  * Ids of one person's sealed rows: an app in use, one being added in a session, and one chosen at a
- * link; `secret` is that of all three.
+ * link. `secret` is the secret of all three.
  */
 export interface MadeApps {
   orgId: string;
@@ -28,7 +28,7 @@ export interface MadeApps {
   secret: string;
 }
 
-/** One sealed row of each kind that people have, under the first of `keys`. */
+/** Inserts one sealed row of each kind that people have, sealed by the first of `keys`. */
 export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys = testSealingKeys): Promise<MadeApps> {
   const { orgId, userId: personId } = await make.member();
   const [factorId, sessionId, secret] = [randomUUID(), randomUUID(), generateTotpSecret()];
@@ -62,7 +62,7 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
   return { orgId, personId, factorId, sessionId, secret };
 }
 
-/** Unseals a person's three with `keys`: factor, challenge, enrolment. */
+/** Unseals a person's three rows with `keys`: factor, challenge, enrolment. */
 export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): Promise<string[]> {
   const { orgId, personId, factorId, sessionId } = made;
   const { rows } = await pool.query<{ factor: Buffer; challenge: Buffer; enrolment: Buffer }>(
@@ -83,8 +83,8 @@ export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): P
 }
 
 /**
- * Inserts rotated secrets of a webhook that still sign, more than any webhook has, which fills
- * several pages. Returns their values.
+ * Inserts rotated secrets of a webhook that still sign, enough for several pages. Returns their
+ * values.
  */
 export async function insertOldSecrets(pool: Pool, webhook: MadeWebhook, count: number): Promise<string[]> {
   const secrets = Array.from({ length: count }, generateSecret);

@@ -8,7 +8,7 @@ export const testKeySettings = {
   KEY_TAG_SECRETS: Buffer.from('a tag secret of the tests, 32 by').toString('base64'),
 };
 
-/** The same, as the domain takes them. */
+/** The same, as the domain uses them. */
 export const testKeySecrets: KeySecrets = {
   region: 'us',
   peppers: [{ version: 1, secret: Buffer.from('a pepper of the tests, 32 bytes!') }],
@@ -18,7 +18,7 @@ export const testKeySecrets: KeySecrets = {
 /** The key that seals signing secrets in tests, as an app reads it from its environment. */
 export const testWebhookSecretKeys = `1:${Buffer.from('a sealing key of the tests, 32 b').toString('base64')}`;
 
-/** The same, as the domain takes it. */
+/** The same, as the domain uses it. */
 export const testSealingKeys: SealingKeys = [{ version: 1, secret: Buffer.from('a sealing key of the tests, 32 b') }];
 
 /** Addresses that webhooks of tests may have: loopback, where their receivers are. */

@@ -12,7 +12,7 @@ import { testKeySettings } from './secrets.ts';
 /** A test's installation: database, API and factories, which are deleted when the test ends. */
 export interface TestInstallation {
   database: TestDatabase;
-  /** The owner's connections, to arrange and to check. */
+  /** The owner's connections, to insert and inspect rows. */
   owner: Database;
   make: Factories;
   api: TestApi;
@@ -21,13 +21,13 @@ export interface TestInstallation {
 }
 
 export interface TestApi extends RunningApp {
-  /** GETs a path; `key` becomes the bearer. */
+  /** Sends a GET request; `key` becomes the bearer. */
   get(path: string, options?: { key?: string; headers?: Record<string, string>; method?: string }): Promise<Response>;
 }
 
 /**
- * Starts a test's own installation. `settings` replace the API's; `REDIS_URL: ''` runs the limiter
- * in-process.
+ * Starts an installation for one test. `settings` replace the API's; `REDIS_URL: ''` runs the
+ * limiter in-process.
  */
 export async function setup(
   settings: Record<string, string> = {},
@@ -39,13 +39,14 @@ export async function setup(
   return { database, owner, make, api, logLines };
 }
 
-/** Registers what ends a part of an installation when its test or its file has finished. */
+/**
+ * Registers a function that ends a part of an installation when its test or its file has finished.
+ */
 export type OnFinished = (end: () => void | Promise<void>) => void;
 
 /**
  * Sets up an installation once for the tests of a file, or of a `describe`. For tests that do not
- * see each other's rows, because each creates an organization of its own.
- *
+ * see each other's rows, because each creates a separate organization.
  * @returns a function that returns it in a test.
  */
 export function shareInstallation<T>(setUp: (onFinished: OnFinished) => Promise<T>): () => T {
@@ -60,7 +61,7 @@ export function shareInstallation<T>(setUp: (onFinished: OnFinished) => Promise<
   return () => installation;
 }
 
-/** An API that the tests of a file share; each makes the organizations and keys that it needs. */
+/** An API that the tests of a file share; each creates the organizations and keys that it needs. */
 export const shareApi = (settings: Record<string, string> = {}) =>
   shareInstallation((onFinished) => setup(settings, onFinished));
 
@@ -79,7 +80,7 @@ export async function setupDatabase(onFinished: OnFinished = onTestFinished, tem
   return { database, owner, make: createFactories(owner) };
 }
 
-/** Returns what an API of `database` reads from its environment, also as a process of its own. */
+/** Returns what an API of `database` reads from its environment, also as a separate process. */
 export function apiEnvironment(database: TestDatabase, settings: Record<string, string> = {}): Record<string, string> {
   return {
     REGION: 'us',
@@ -94,7 +95,7 @@ export function apiEnvironment(database: TestDatabase, settings: Record<string, 
   };
 }
 
-/** Starts one more API on a test's database, in this process; it stops when the test ends. */
+/** Starts another API on a test's database, in this process; it stops when the test ends. */
 export async function startTestApi(
   database: TestDatabase,
   settings: Record<string, string> = {},

@@ -26,14 +26,14 @@ export interface StackFile {
 }
 
 /**
- * A development stack for a test: its own state folder and ports, deleted when the test ends.
- * `settings` are what its user has set.
+ * A development stack for a test, with a separate state folder and ports, deleted when the test
+ * ends. `settings` are the user's settings.
  */
 export async function stackPlace(settings: Record<string, string> = {}) {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-stack-'));
   chmodSync(folder, 0o711);
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  // The environment of a new machine: no settings of org-api, and no server named. Only the cache
+  // The environment of a new machine: no settings of org-api, and no named server. Only the cache
   // is the user's: the run's set-up has put Temporal there, which each stack would otherwise build
   // for minutes.
   const env = {
@@ -50,8 +50,8 @@ export async function stackPlace(settings: Record<string, string> = {}) {
     stack: () => JSON.parse(readFileSync(path.join(env.ORG_API_STATE, 'stack.json'), 'utf8')) as StackFile,
 
     /**
-     * Starts `npm start`'s program. `ready` resolves when it says that it is ready, and rejects with
-     * its output when it ends first.
+     * Starts the program of `npm start`. `ready` resolves when it reports that it is ready, and
+     * rejects with its output when it ends first.
      */
     launch(...args: string[]) {
       const child = spawn(process.execPath, [path.join(root, 'apps/dev/main.ts'), ...args], {
@@ -111,7 +111,7 @@ function stopped(child: ChildProcess, signal: NodeJS.Signals): Promise<number | 
   return ended;
 }
 
-/** The statuses of the nine reads of an organization by a key, in order. */
+/** The statuses of the nine reads of an organization with a key, in order. */
 export async function readStatuses(api: string, orgId: string, key: string): Promise<number[]> {
   const answers = await Promise.all(
     readPaths.map((path) => fetch(`${api}/v1/orgs/${orgId}${path}`, { headers: { authorization: `Bearer ${key}` } })),

@@ -2,22 +2,19 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/**
- * A proxy that fails in the ways of a network, so that a test need not stop a server that others
- * use.
- */
+/** A proxy that fails as a network does, so that a test need not stop a shared server. */
 export interface TcpProxy {
   port: number;
   /**
-   * From now on nothing passes in either direction; connections stay open, and new ones are
-   * accepted and left unanswered.
+   * Stops all traffic in both directions. Connections stay open, and new ones are accepted and left
+   * unanswered.
    */
   pause(): void;
-  /** From now on the server's answers are lost; what clients send arrives. `resume` ends it. */
+  /** Drops the server's answers; requests of clients pass. `resume` ends it. */
   dropReplies(): void;
   /** Closes every connection and refuses new ones. */
   refuse(): Promise<void>;
-  /** Everything passes again. */
+  /** Lets all traffic pass again. */
   resume(): Promise<void>;
 }
 

@@ -23,7 +23,7 @@ export async function registerNamespace(
   await vi.waitFor(() => workflowService.describeTaskQueue(queue), { timeout: 120_000, interval: 100 });
 }
 
-/** Makes a namespace of the test's own, named after `prefix`. */
+/** Registers a namespace for one test, named after `prefix`. */
 export async function makeNamespace(prefix: string): Promise<string> {
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   const namespace = `${prefix}-${randomBytes(4).toString('hex')}`;

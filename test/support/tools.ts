@@ -1,4 +1,4 @@
-/** Tools of other languages, run by tests: each failure is one sentence with its remedy. */
+/** Runs tools of other languages for tests: each failure is one sentence with its remedy. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 

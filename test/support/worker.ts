@@ -11,7 +11,7 @@ import { testWebhookSecretKeys } from './secrets.ts';
 // Each process has one runtime of the SDK; its log is not part of a test's output.
 installTemporalLog(createLog({ level: 'silent', name: 'test', region: 'us' }));
 
-/** Returns what a worker of `database` reads from its environment, also as a process of its own. */
+/** Returns what a worker of `database` reads from its environment, also as a separate process. */
 export function workerEnvironment(
   database: TestDatabase,
   settings: Record<string, string> = {},

@@ -8,7 +8,7 @@ import { createActivityStream } from '../../apps/worker/activity-stream.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
-/** Lines are linked up to the oldest transaction of the server, which other tests use as well. */
+/** Rows are linked up to the oldest transaction of the server, which other tests use as well. */
 const patient = { timeout: 60_000, interval: 20 };
 
 interface OtlpLogs {
@@ -26,7 +26,7 @@ const recordsOf = ({ resourceLogs }: OtlpLogs): Record<string, unknown>[] =>
       Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue])),
     );
 
-/** A collector: keeps what it accepts, and answers 400 while `isRefusing`. */
+/** A collector: keeps accepted records, and answers 400 while `isRefusing`. */
 async function startCollector() {
   const port = await getFreePort();
   const collector = {
@@ -102,7 +102,7 @@ it('streams each line that follows the first start, in order and by ids alone, a
   await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), patient);
   expect(collector.records).toEqual([]);
   collector.isRefusing = false;
-  // What a failed worker had claimed is free again when its lease ends.
+  // Rows claimed by a failed worker are free again when its lease ends.
   await owner.pool.query('update activity_progress set leased_until = now()');
   await vi.waitFor(() => expect(collector.records.length).toBeGreaterThanOrEqual(2), patient);
   expect(collector.records.map((record) => record['org_api.activity.id'])).toEqual(ids);

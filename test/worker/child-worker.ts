@@ -5,23 +5,23 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, vi } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
 
-/** A worker that runs as a process of its own, as a pod does. */
+/** A worker in a separate process, as in a pod. */
 export interface ChildWorker {
   metricsUrl: string;
-  /** What it wrote so far, line by line. */
+  /** Its output so far, line by line. */
   lines: string[];
   process: ChildProcess;
-  /** SIGTERM; resolves with its exit code when it has ended. Safe to call twice. */
+  /** Sends SIGTERM; resolves with the exit code. Safe to call twice. */
   stop(): Promise<number | null>;
-  /** Resolves with its exit code when it has ended. */
+  /** Resolves with the exit code when it has ended. */
   ended: Promise<number | null>;
 }
 
 const ours = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Runs the worker of a folder (the repository's), or another app, with these settings and nothing
- * else of this environment; it is killed when the test ends.
+ * Runs the worker of a folder (the repository's), or another app, with these settings and without
+ * this environment; it is killed when the test ends.
  */
 export function spawnWorker(
   environment: Record<string, string>,
@@ -48,7 +48,7 @@ export function spawnWorker(
   return { lines, process: child, stop, ended };
 }
 
-/** Starts one; resolves when it delivers. */
+/** Starts a worker; resolves when it delivers. */
 export async function startChildWorker(environment: Record<string, string>, root = ours): Promise<ChildWorker> {
   const child = spawnWorker(environment, root);
   const running = new Promise<string>((resolve) => {

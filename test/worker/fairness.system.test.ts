@@ -7,8 +7,8 @@ import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { deliverQueue } from '../../workflows/deliver-event/types.ts';
 
 /**
- * Each organization has 20 concurrency slots at the one host, so 60 are queued at Temporal and the
- * rest waits in the table.
+ * Each organization has 20 concurrency slots at the one host, so 60 deliveries are queued at
+ * Temporal and the rest wait in the table.
  */
 const organizations = 3;
 const webhooks = 7;
@@ -17,11 +17,11 @@ const late = 5;
 const patient = { timeout: 90_000, interval: 50 };
 
 /**
- * Temporal accepts settings and keys that it does not know without a word, and a task that is
- * handed to a worker at once passes the queue by. So the behavior is what is looked at: one place
- * to work at, posts of three organizations queued for it, then five others. A worker holds 21 of
- * them, and 60 would be before the five in the order of arrival, as was seen without the keys and
- * without the server's setting.
+ * Temporal silently accepts unknown settings and keys, and a task that a worker takes at once
+ * bypasses the queue. So this test checks behavior. There is one slot to work in; posts of three
+ * organizations are queued for it, then five others. A worker holds 21 of them. In order of
+ * arrival, 60 would precede the five, as was measured without the keys and without the server's
+ * setting.
  */
 describe('five events that arrive while two hundred of three organizations are queued', () => {
   it('take turns with them when they belong to a fourth organization', { timeout: 180_000 }, async () => {
@@ -39,7 +39,7 @@ describe('five events that arrive while two hundred of three organizations are q
 
 /**
  * Returns the paths of the posts from the moment at which the late ones came. The queued ones are
- * of round 2 when the late ones are not another organization's.
+ * of round 2 when the late ones belong to the same organization.
  */
 async function queueThenMore({ isOther }: { isOther: boolean }): Promise<string[]> {
   const { database, owner, make } = await setupDatabase();
@@ -68,14 +68,14 @@ async function queueThenMore({ isOther }: { isOther: boolean }): Promise<string[
 
   await vi.waitFor(() => expect(receiver.received).toHaveLength(queued + late), patient);
   const order = receiver.received.slice(before).map(({ path }) => path);
-  expect(order.length).toBeGreaterThan(80); // a queue there was
+  expect(order.length).toBeGreaterThan(80); // there was a queue
   expect(order.filter((path) => path === '/late')).toHaveLength(late);
   return order;
 }
 
 /**
- * First attempts that Temporal holds because no worker has a place for them: each is part of its
- * workflow’s first task.
+ * First attempts that Temporal holds because no worker has a free slot: each is part of its
+ * workflow's first task.
  */
 async function countQueued({ workflowService }: Client): Promise<number> {
   const { stats } = await workflowService.describeTaskQueue({

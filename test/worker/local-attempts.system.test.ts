@@ -10,8 +10,8 @@ const timeout = 120_000;
 const patient = { timeout: 60_000, interval: 50 };
 
 /**
- * A first attempt is made inside the workflow's first task, which a server gives to another worker
- * when the first one does not finish it. Source: docs/adr/0024.
+ * A first attempt is made inside the workflow's first task. The server gives the task to another
+ * worker when the first one does not finish it. Source: docs/adr/0024.
  */
 describe('a first attempt in progress', () => {
   it('is completed and recorded once by a worker that stops', { timeout }, async () => {
@@ -51,7 +51,7 @@ describe('a first attempt in progress', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('is recorded as lost when its worker dies, and the next attempt has its own row', { timeout }, async () => {
+  it('is recorded as lost when its worker stops, and the next attempt has its own row', { timeout }, async () => {
     const { receiver, settings, rows, workflow, makeEvent } = await arrange();
     const dying = await startChildWorker(settings);
     await makeEvent();
@@ -81,8 +81,8 @@ describe('a first attempt in progress', () => {
 });
 
 /**
- * A webhook whose receiver keeps its answers until they are released. `makeEvent` resolves when the
- * post has come.
+ * A webhook whose receiver delays its answers until they are released. `makeEvent` resolves when
+ * the post has arrived.
  */
 async function arrange() {
   const { database, owner, make } = await setupDatabase();

@@ -10,10 +10,7 @@ import { readConfig } from '../../apps/worker/config.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
 import { insertSettled, openPool } from '../domain/webhooks/webhook-rows.ts';
 
-/**
- * A started maintenance loop of the test's own database, with the worker's login and no more rights
- * than that.
- */
+/** A started maintenance loop of a new database, with only the worker's login. */
 async function startMaintenance(databaseUrl: string, retentionDays = 730) {
   const errors: unknown[] = [];
   const failed: Record<string, number> = {};
@@ -47,8 +44,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
 }
 
 /**
- * Makes a grant due. One that arrives past its end is ended as it arrives, and leaves nothing to
- * do.
+ * Makes a grant due. One inserted past its end is ended at the insert, and leaves nothing to do.
  */
 const comesToItsEnd = (owner: Database, { id }: { id: string }) =>
   owner.pool.query('update client_grant set ends_at = now() where id = $1', [id]);
@@ -120,7 +116,7 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(counts.ended).toBe(1200), 10_000);
   });
 
-  it('runs in one process at a time, and another takes over when that one is gone', async () => {
+  it('runs in one process at a time, and another takes over when it stops', async () => {
     const { database } = await setupDatabase();
     const first = await startMaintenance(database.urls.worker);
     const second = await startMaintenance(database.urls.worker);
@@ -178,7 +174,7 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(failed.end_grants).toBeGreaterThan(1), 10_000);
     expect(failed).toEqual({ end_grants: failed.end_grants });
     expect(errors.map((cause) => (cause as { code?: string }).code)).toEqual(errors.map(() => '23514'));
-    expect(counts.rounds).toBeGreaterThan(errors.length); // it rests, and the rounds go on
+    expect(counts.rounds).toBeGreaterThan(errors.length); // this step rests, and the loop continues
     await vi.waitFor(async () => {
       const { rows } = await owner.pool.query(`select distinct state from webhook`);
       expect(rows).toEqual([{ state: 'parked' }]);

@@ -1,6 +1,6 @@
 /**
- * What a worker's `/metrics` shows of Temporal, of the activity log's partitions, and of how soon
- * events go out: alerts look at it.
+ * Metrics of a worker about Temporal, the activity log's partitions and the age of undelivered
+ * events; alerts use them.
  */
 
 import { Client } from '@temporalio/client';
@@ -17,7 +17,7 @@ import { openPool } from '../domain/webhooks/webhook-rows.ts';
 const timeout = 60_000;
 const patient = { timeout: 20_000, interval: 100 };
 
-/** A metric with its labels as they are written; null when it is not there. */
+/** Returns a metric with its labels as written; null when it is missing. */
 function find(page: string, name: string): number | null {
   const line = page.split('\n').find((each) => each.startsWith(`${name} `));
   return line === undefined ? null : Number(line.slice(name.length + 1));
@@ -120,6 +120,6 @@ it('the metrics measure from an event to its first attempt only', { timeout }, a
   expect(receiver.received).toHaveLength(2);
   expect(find(await page(), `${name}_count`)).toBe(1);
   const seconds = find(await page(), `${name}_sum`) ?? -1;
-  expect(seconds).toBeGreaterThan(0); // by the event's id, which the database's clock made
+  expect(seconds).toBeGreaterThan(0); // by the event's id, which the database's clock generated
   expect(seconds).toBeLessThan(timeout / 1000);
 });

@@ -12,7 +12,7 @@ describe('the queue of a webhook whose receiver accepts everything', () => {
     expect(await slowSince()).not.toBeNull();
 
     await take(20, 5);
-    expect(await slowSince()).not.toBeNull(); // five quick ones may be chance
+    expect(await slowSince()).not.toBeNull(); // five fast answers may be chance
     await take(20, 10);
     expect(await slowSince()).toBeNull();
   });
@@ -28,7 +28,7 @@ describe('the queue of a webhook whose receiver accepts everything', () => {
   it('is the slow one while two attempts in a row wait for more than 3 s, ended or not', async () => {
     const { take, waitFor3Seconds, slowSince } = await arrange();
     const endOne = waitFor3Seconds(1);
-    expect(await slowSince()).toBeNull(); // one alone may be chance
+    expect(await slowSince()).toBeNull(); // one slow answer may be chance
     await endOne();
     const endBoth = waitFor3Seconds(2);
     await expect.poll(slowSince).not.toBeNull();
@@ -65,7 +65,7 @@ async function arrange() {
   const speed = createReceiverSpeed({ pool: opened.pool, onError: (cause) => errors.push(cause) });
   const one = async <Row>(query: string) => (await owner.pool.query(query)).rows[0] as Row;
   return {
-    /** Begins so many attempts that wait for an answer for 3 s; returns what ends them. */
+    /** Starts attempts that wait 3 s for an answer; returns a function that ends them. */
     waitFor3Seconds(attempts: number): () => Promise<void> {
       const answer = Promise.withResolvers<void>();
       vi.useFakeTimers({ toFake: ['setTimeout'] });

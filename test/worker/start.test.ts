@@ -1,4 +1,4 @@
-/** How a worker begins: its settings, the schema it waits for, and secrets that change under it. */
+/** How a worker starts: its settings, the schema it waits for, and secrets that change under it. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
@@ -21,7 +21,7 @@ it('a worker waits for the migrations, unready with the reason, and takes no wor
   onTestFinished(() => database.drop());
   const port = await getFreePort();
   const worker = spawnWorker(
-    // It bundles by itself, as a worker outside the image does.
+    // It bundles the workflows itself, as a worker outside the image does.
     workerEnvironment(database, { METRICS_PORT: String(port), WORKFLOW_BUNDLE: '' }),
   );
   const readiness = async () => {

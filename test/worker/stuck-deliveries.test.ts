@@ -1,4 +1,7 @@
-/** Which late deliveries raise an alert: those of a dead worker, not those of a receiver that hangs. */
+/**
+ * Which late deliveries raise an alert: those of a stopped worker, not those of a receiver that
+ * hangs.
+ */
 import { expect, it, vi } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { startReceiver } from '#test/receiver.ts';
@@ -7,7 +10,7 @@ import { startTestWorker } from '#test/worker.ts';
 
 const patient = { timeout: 40_000, interval: 100 };
 
-it('a hanging receiver with a backlog makes its deliveries overdue and none stuck, until the worker is gone', {
+it('a hanging receiver with a backlog makes its deliveries overdue and none stuck, until the worker stops', {
   timeout: 120_000,
 }, async () => {
   const { database, owner, make } = await setupDatabase();
@@ -25,7 +28,7 @@ it('a hanging receiver with a backlog makes its deliveries overdue and none stuc
     const { overdue, stuck, difference } = await readLedger(owner.pool);
     return { overdue, stuck, difference };
   };
-  // An attempt that ends between the two statements has its next one in the future, and is then not
+  // If an attempt ends between the two statements, its next one is in the future, and it is not
   // late.
   const allAreLate = () =>
     vi.waitFor(async () => expect(await late()).toEqual({ overdue: 15, stuck: 0, difference: 0 }), patient);
@@ -37,7 +40,7 @@ it('a hanging receiver with a backlog makes its deliveries overdue and none stuc
   await allAreLate();
 
   await worker.stop();
-  // As if that had been six minutes ago.
+  // Moves it six minutes into the past.
   await owner.pool.query(
     `update delivery_attempt set started_at = started_at - interval '6 minutes', finished_at = finished_at -
       interval '6 minutes'`,

@@ -6,8 +6,8 @@ import { sweepRunning } from '../../apps/worker/relay/sweep.ts';
 const everyMs = 60_000;
 type Running = { webhookId: string; eventId: string; round: number; startedAtMs: number };
 
-// Once, each worker listed every delivery that ran, each minute: ten of them asked Temporal's
-// visibility store for the same ten times.
+// Regression: each worker listed every running delivery each minute, so ten workers sent Temporal's
+// visibility store the same ten queries.
 describe('the sweep of orphaned workflows', () => {
   it('runs on one worker per interval', async () => {
     const { sweep, lists, pool } = await arrange();
@@ -39,7 +39,8 @@ describe('the sweep of orphaned workflows', () => {
       await sweep({ isDue: true, atMost: 2 });
       parts.push([...looked]);
     }
-    // The last of a part is looked at again, as others may have begun in its millisecond.
+    // The last workflow of a page is read again, because others may have started in the same
+    // millisecond.
     expect(parts).toEqual([
       [5, 4],
       [4, 3],
@@ -52,7 +53,7 @@ describe('the sweep of orphaned workflows', () => {
     expect(Date.now() - (lists.at(-1) ?? 0)).toBeLessThan(2 * everyMs);
   });
 
-  it('is continued by another worker when its worker dies', async () => {
+  it('is continued by another worker when its worker stops', async () => {
     const { sweep, lists, looked } = await arrange();
     await sweep({ isDue: true, atMost: 2 });
     await expect(sweep({ isDue: true, fails: true })).rejects.toThrow('Temporal is away');
@@ -64,8 +65,8 @@ describe('the sweep of orphaned workflows', () => {
 });
 
 /**
- * Five deliveries whose workflows run, begun 1 to 5 minutes after another moment, and what sweeps
- * them.
+ * Five deliveries whose workflows run, started 1 to 5 minutes after another moment, and a function
+ * that sweeps them.
  */
 async function arrange() {
   const { owner, make } = await setupDatabase();

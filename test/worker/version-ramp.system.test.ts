@@ -1,5 +1,5 @@
 /**
- * A new version of the workers takes traffic in steps, on the real server, and goes back by itself
+ * A new version of the workers takes traffic in steps, on the real server, and reverts by itself
  * when its tasks fail.
  */
 import { mkdtempSync } from 'node:fs';
@@ -73,16 +73,13 @@ it('the first version is current at once, and the next one only after 5 and 50 p
   expect(seen).toEqual(['a null 0', 'a b 5', 'a b 50', 'b null 0']);
 });
 
-/**
- * A webhook, a namespace of the test's own, and what workers of a version read from their
- * environment.
- */
+/** A webhook, a new namespace, and the settings of workers of a version. */
 async function arrange() {
   const { database, owner, make } = await setupDatabase();
   const receiver = await startReceiver();
   const professional = await make.member();
-  // A failing webhook has one attempt under way at a time, and its retries go first: several begin
-  // their events sooner.
+  // A failing webhook has one attempt in progress at a time, and its retries go first: more
+  // webhooks start their events sooner.
   for (let webhook = 0; webhook < 8; webhook += 1) await make.webhook({ orgId: professional.orgId, url: receiver.url });
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => connection.close());

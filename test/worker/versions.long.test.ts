@@ -55,7 +55,8 @@ it(
     const next = await startVersion('b');
     let made = 3;
     /**
-     * Makes events until the old one has had some of them: both relays claim, whichever is quicker.
+     * Creates events until the old version has run some of them. Both relays claim, and the faster
+     * one wins.
      */
     const untilOldClaims = async (count: number) => {
       const before = await claimedBy(old);
@@ -65,8 +66,8 @@ it(
         await vi.waitFor(async () => expect((await claimedBy(old)) + (await claimedBy(next))).toBe(made), patient);
       } while ((await claimedBy(old)) === before);
     };
-    // The server (1.29) gives the first task back with the start whatever the version, and the
-    // first attempt is part of it.
+    // The server (1.29) returns the first task with the start for any version, and the first
+    // attempt is part of it.
     await untilOldClaims(5);
     await expectAllDelivered(made);
     const byOld = await claimedBy(old);
@@ -109,8 +110,8 @@ it(
 );
 
 /**
- * A database with a webhook, a receiver, a namespace of the test's own (a current version decides
- * for all workers of its queues), and workers as processes.
+ * A database with a webhook, a receiver, a new namespace (a current version applies to all workers
+ * of its queues), and workers as processes.
  */
 async function setup() {
   const { database, owner, make } = await setupDatabase();
@@ -138,8 +139,8 @@ async function setup() {
       for (let i = 0; i < count; i += 1) await make.grant({ professional });
     },
     /**
-     * The versions that ran the deliveries' workflows last, in any order. An attempt is on record a
-     * moment before its workflow's task ends, so this waits.
+     * Returns the versions that last ran the deliveries' workflows, in any order. An attempt is
+     * recorded a moment before its workflow's task ends, so this waits.
      */
     async expectVersions(versions: readonly string[]): Promise<void> {
       const { rows } = await owner.pool.query<{ id: string }>(
@@ -163,8 +164,7 @@ async function setup() {
       return workerDeploymentInfo?.routingConfig?.currentDeploymentVersion?.buildId;
     },
     /**
-     * Looks after a version as its pods do, but does not wait as long before it calls another one
-     * gone.
+     * Monitors a version as its pods do, with a shorter wait before another version counts as gone.
      */
     async watch(buildId: string): Promise<void> {
       const native = await NativeConnection.connect({ address: inject('temporalAddress') });

@@ -8,7 +8,7 @@ import { startTestWorker } from '#test/worker.ts';
 const timeout = 60_000;
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 
-/** One metric of a worker, with its labels as they are written; null when it is not there. */
+/** Returns a metric of a worker, with its labels as written; null when it is missing. */
 async function read(metricsUrl: string, name: string): Promise<number | null> {
   const page = await (await fetch(`${metricsUrl}/metrics`)).text();
   const line = page.split('\n').find((each) => each.startsWith(`${name} `));

@@ -21,7 +21,7 @@ function git(...args: string[]): string | null {
   }
 }
 
-/** The commit that this checkout is compared with, or why there is none. */
+/** The commit that this checkout is compared with, or the reason for there being none. */
 function findBase(): { commit: string } | { why: string } {
   const head = git('rev-parse', 'HEAD');
   if (head === null) return { why: 'this is no clone of a repository' };
@@ -47,7 +47,7 @@ describe.skipIf('why' in base)(title, () => {
   });
 });
 
-/** The files of the merge base that a replay needs, in a folder that goes when the test ends. */
+/** Writes the files of the merge base that a replay needs into a temporary folder. */
 function checkOut(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'merge-base-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -62,7 +62,8 @@ function checkOut(): string {
 }
 
 /**
- * Which histories of one folder the code of another cannot replay, each with the name of its error.
+ * Returns the histories of one folder that the code of another cannot replay, each with the name of
+ * its error.
  */
 async function replay(code: string, recorded: string): Promise<string[]> {
   const workflowBundle = await bundleWorkflowCode({
@@ -85,9 +86,7 @@ async function replay(code: string, recorded: string): Promise<string[]> {
   return failed;
 }
 
-/**
- * Fails the run once a release is tagged before this commit; until then it says what would fail.
- */
+/** Fails the run if a release was tagged before this commit; otherwise prints what would fail. */
 function report(direction: string, failed: string[]): void {
   const isReleased = Boolean(git('tag', '--list', 'v[0-9]*', '--merged', 'HEAD'));
   if (isReleased) expect(failed).toEqual([]);

@@ -14,10 +14,9 @@ import { scenarioSchedule, scenarios } from './scenarios.ts';
 import type { Scenario, Stage } from './stage.ts';
 
 /**
- * `node test/workflows/record.ts [kind…]`: runs every scenario (or those named) for real and saves
- * its workflow's history, which the tests replay. Run it when a way to end was added; a history
- * that exists is worth keeping as it is, because workflows that began under older code are what
- * replay protects.
+ * `node test/workflows/record.ts [kind…]`: runs every scenario (or the named ones) and saves its
+ * workflow's history, which the tests replay. Run it after adding a scenario. Keep an existing
+ * history unchanged: replay protects workflows that started under older code.
  */
 const report = (line: string) => console.log(`  ${line}`);
 const stepDeadlineMs = 90_000;
@@ -75,8 +74,8 @@ async function record(run: Run, scenario: Scenario, seed: number): Promise<void>
 }
 
 /**
- * Without this machine's name (in the identities of workers and the queues named after them), which
- * has no part in a replay.
+ * Removes this machine's name (in the identities of workers and the queues named after them), which
+ * a replay does not need.
  */
 async function readHistory(handle: WorkflowHandle): Promise<unknown> {
   const history = await handle.fetchHistory();

@@ -3,7 +3,10 @@ import { redeliveryWorkflowId } from '#workflows/redeliver/types.ts';
 import { becomesTrue } from '../../apps/dev/servers/process.ts';
 import type { Scenario, Stage } from './stage.ts';
 
-/** Asks for all of `count` deliveries that failed, and waits until the worker has begun. */
+/**
+ * Requests a redelivery of all `count` failed deliveries, and waits until the worker has started
+ * it.
+ */
 async function redeliver(stage: Stage, count: number): Promise<{ id: string; workflowId: string }> {
   const { pool, organizationId, webhookId } = stage;
   await insertExhausted(pool, { organizationId, webhookId, count });

@@ -25,7 +25,7 @@ const load = (folder: string): Saved[] =>
 const saved = load('histories/');
 type Bundle = Awaited<ReturnType<typeof bundleWorkflows>>;
 const todays = bundleWorkflows();
-/** For a machine that is busy with other things while it bundles. */
+/** For a machine that is busy with other work while it bundles. */
 const timeout = 120_000;
 
 async function replay(workflowBundle: Bundle, those = saved): Promise<Record<string, string>> {
@@ -87,7 +87,7 @@ describe('the bundle of workflows', () => {
   });
 });
 
-/** A statement at module level that declares what can change. */
+/** A statement at module level that declares mutable state. */
 const moduleState =
   /^(?:export )?(?:let|var)\b.*|^(?:export )?const [^=\n]*= (?:new (?:Weak)?(?:Map|Set)\b|\[\]|\{\}).*/gm;
 
@@ -111,21 +111,21 @@ const words = new Set([
   'attemptDelivery',
   'internalError',
   'lost',
-  // How a receiver took a test event: a cause with its sentence, and the result.
+  // How a receiver answered a test event: a cause with its sentence, and the result.
   ...causes,
   ...causes.map((cause) => factsOf(cause).explanation),
   ...Object.keys(signatureResultSentences),
 ]);
 /**
- * All that a failure says: ours, Temporal's own words for a timeout, and for an activity that
- * failed.
+ * Allowed texts of failures: the project's, Temporal's text for a timeout, and its text for a
+ * failed activity.
  */
 const knownTexts = ['internal error; see the worker log', 'activity StartToClose timeout', 'Activity task'];
-/** Ours, an id, or the number of a local activity. */
+/** A name from the project, an id, or the number of a local activity. */
 const isKnown = (value: string) =>
   words.has(value) || /^\d{1,3}$/.test(value) || /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value);
 
-/** What our code put into an event, decoded. */
+/** The decoded payloads that the workflow code put into an event. */
 function payloadsOf(node: unknown): unknown[] {
   if (typeof node !== 'object' || node === null) return [];
   const { metadata, data } = node as { metadata?: { encoding?: string }; data?: string };

@@ -6,7 +6,7 @@ import type { Behavior } from '../chaos/plan.ts';
 import { redeliveryScenarios } from './redelivery-scenarios.ts';
 import type { Scenario, Stage } from './stage.ts';
 
-/** The waits that every scenario runs with: short ones, one that stands for hours, and the end. */
+/** The waits of every scenario: short ones, one of hours, and the end. */
 export const scenarioSchedule = '500ms,500ms,20s,1s';
 
 const fail: Behavior = { kind: 'answer', status: 500 };
@@ -15,9 +15,9 @@ type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 const workflowOf = ({ webhookId }: Stage, eventId: string) => `delivery/${webhookId}/${eventId}`;
 
 /**
- * Brings a delivery to its end in runs of a few events each: two failures and then a 2xx, one
- * attempt in each run. A second round of a delivery that is done, as its workflow can be started by
- * hand without the relay coming before. Returns the ids of all runs, from the first.
+ * Completes a delivery in runs of a few events each: two failures and then a 2xx, one attempt per
+ * run. Then it runs a second round of the completed delivery, as its workflow can be started
+ * manually without the relay. Returns the ids of all runs, from the first.
  */
 async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds: string[] }> {
   const { pool, client, organizationId, webhookId } = stage;
@@ -52,7 +52,7 @@ async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds
   return { workflowId, runIds };
 }
 
-/** Has a test event sent, or signatures checked, as `orgctl` asks for it. */
+/** Sends a test event, or checks signatures, as `orgctl` requests it. */
 async function sendTest({ client, organizationId, webhookId }: Stage, option: Partial<SendTestInput>) {
   const workflowId = `test/${webhookId}/${webhookId}`;
   const input: SendTestInput = { organizationId, webhookId, eventType: 'client.started', ...option };
@@ -115,7 +115,7 @@ export const scenarios: readonly Scenario[] = [
       const eventId = await stage.makeEvent();
       await stage.attempts(3, 0);
       const handle = stage.client.workflow.getHandle(workflowOf(stage, eventId));
-      await handle.signal('retryNow', Date.now() - 60_000); // of an earlier wait, and not meant
+      await handle.signal('retryNow', Date.now() - 60_000); // of an earlier wait, so it is ignored
       await handle.signal('retryNow', Date.now() + 10_000);
       await stage.state('delivered');
       return { eventId, round: 1 };

@@ -144,7 +144,7 @@ export interface DeliverySinks extends Sinks {
 /** The task queue of first attempts. */
 export const deliverQueue = 'deliver';
 /**
- * The task queue of retries and of failing webhooks: it has slots of its own, so that slow
+ * The task queue of retries and of failing webhooks: it has separate slots, so that slow
  * receivers cannot use the others'.
  */
 export const deliverSlowQueue = 'deliver-slow';

@@ -39,7 +39,7 @@ export const cancelSignal = defineSignal('cancel');
 export const stateQuery = defineQuery<{ state: 'attempting' | 'waiting'; failed: number }>('state');
 
 // One try: an attempt that may have reached the receiver is never repeated without a record. It is
-// closed as lost, and the next one is an attempt of its own.
+// closed as lost, and the next one is a separate attempt.
 const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempts: 1 } } as const;
 // Runs within the first task, in the worker that has it: most deliveries end with their first
 // attempt, and this saves a task of the server. If the worker dies, another one repeats the task;

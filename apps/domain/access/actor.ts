@@ -37,7 +37,7 @@ export interface MemberAccess {
 /**
  * Serializes the changes of one organization's members and roles until the transaction ends. The
  * second change then sees that an owner must remain, and grants nothing that its caller has just
- * lost. Each such change takes this lock first. Seats and client access have locks of their own
+ * lost. Each such change takes this lock first. Seats and client access have separate locks
  * (`seat_held_rules`).
  */
 export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {

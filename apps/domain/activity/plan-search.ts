@@ -168,7 +168,7 @@ function leadsOf({ action, outcome }: ActivityFilter, asked: Map<Asked, Conditio
     const condition = asked.get(name);
     return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['status'] : [], condition }];
   });
-  // Nearly all rows are answered reads, so they have no index of their own: the whole log leads.
+  // Nearly all rows are answered reads, so they have no separate index: the whole log leads.
   if (first === undefined) return [{ answers: ['status'], holds: [], condition: asked.get('status') ?? sql`true` }];
   return [first, ...others];
 }

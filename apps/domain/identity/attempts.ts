@@ -25,7 +25,7 @@ import { findAdmission } from './wait.ts';
  *
  * The count of a network applies to strangers only. A session, a browser with which its person has
  * recently signed in (known-browsers.ts) and the holder of a one-time link have a secret that no
- * outsider has. Each has a count of its own, from any network, and adds to no other. So failures on
+ * outsider has. Each has a separate count, from any network, and adds to no other. So failures on
  * purpose block none of them. From all other browsers together, a person with too many failures has
  * one attempt in 15 minutes while the failures continue.
  */

@@ -5,7 +5,7 @@ import { findTokenHash, generateToken, hashOf } from './token.ts';
 
 /**
  * Browsers with which a person has signed in with both factors (OWASP's device cookies). Failures
- * in one have a count of their own, so failures elsewhere do not lock its person out. A browser's
+ * in one have a separate count, so failures elsewhere do not lock its person out. A browser's
  * token does not sign in: a thief still needs password and second factor, and has the attempts of
  * one browser for them.
  */

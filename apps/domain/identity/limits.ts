@@ -58,7 +58,7 @@ export const firstWaitSeconds = 30;
 /**
  * The longest wait between two attempts. Above the limits, attempts from all unknown browsers of a
  * person share these waits. An attacker who keeps failing on purpose locks those out for longer,
- * but not a known browser, which has a count of its own.
+ * but not a known browser, which has a separate count.
  */
 export const longestWaitSeconds = 900;
 /** How long a browser is known after its person's last sign-in. Source: OWASP, device cookies. */

@@ -34,7 +34,7 @@ const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-
 const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.parallelism}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
 
 /**
- * What passwords are hashed for. Each purpose has a queue of its own, so that none delays the
+ * What passwords are hashed for. Each purpose has a separate queue, so that none delays the
  * others: sign-ins are bounded before (sign-in-limiter.ts), the other two run one hash at a time.
  */
 type HashPurpose = 'sign_in' | 'change' | 'enrolment';

@@ -176,7 +176,7 @@ async function pass(
   throw step === 'passkey' ? wrongPasskey() : wrongCode();
 }
 
-/** Attempts within a session have a count of their own, so that no outsider can use them up. */
+/** Attempts within a session have a separate count, so that no outsider can use them up. */
 export const stepUpAttempt = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
 
 /**

@@ -9,7 +9,7 @@ import { type Admissions, TooManyAttempts } from './refused.ts';
  * here until exactly that time, without I/O, and a few sign-ins run at once.
  *
  * The memory contains only results of `admitAttempt`, so losing an entry costs one look-up and
- * never admits more. Known browsers have entries and a queue of their own, which strangers cannot
+ * never admits more. Known browsers have separate entries and a separate queue, which strangers cannot
  * fill.
  */
 

@@ -13,7 +13,7 @@ import { runStatement, sql } from '../db/statement.ts';
  * System roles are the same everywhere and cannot be changed.
  */
 
-/** The most roles of its own that an organization can have: lists of them have no pages. */
+/** The maximum number of custom roles of an organization: lists of them have no pages. */
 export const rolesPerOrganization = 100;
 
 const longestText = 200;

@@ -36,7 +36,7 @@ const pageRows = 1_000;
  * Seals every sealed text in the database again with the newest key, so that older keys can be
  * removed. The secrets stay the same, so no organization's activity log has a row of it.
  *
- * Each row is a statement of its own, which changes it only if it is as it was read: a row that is
+ * Each row is a separate statement, which changes it only if it is as it was read: a row that is
  * rotated, removed or resealed meanwhile keeps its new value, a writer waits for one row at most,
  * and another call continues after an interruption. Rows that a pod without the newest key seals
  * meanwhile may be missed; `countSealed` finds them.

@@ -4,7 +4,7 @@ import { keyPath, UnreadableDocument } from './problems.ts';
 
 /**
  * The parts of a document that are passed on one by one and not kept until the whole is read: the
- * items of `lists` and the objects of `parts`, each with lists of its own. Everything else stays in
+ * items of `lists` and the objects of `parts`, each with its own lists. Everything else stays in
  * its object.
  */
 export interface Layout<Kind extends string = string> {

@@ -3,7 +3,7 @@ import { type Kind, kindPlurals } from './format.ts';
 /** Reports the progress of an import. `stop` may be called twice. */
 export interface Progress {
   /**
-   * Begins a new stage. While it runs without a line of its own, it is repeated with its duration.
+   * Begins a new stage. While it runs without a separate line, it is repeated with its duration.
    */
   stage(name: string): void;
   line(text: string): void;

@@ -87,7 +87,7 @@ export const reasons = [
   'SubscriptionNotReady',
   'WebhookDeleted',
   'WebhookParked',
-  // A refusal of the service that has no reason of its own.
+  // A refusal of the service without a specific reason.
   'Refused',
 ] as const;
 

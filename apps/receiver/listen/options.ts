@@ -46,7 +46,7 @@ For developers of receivers: signed events on your own machine.
   --trigger TYPE     causes an event on that stack by changing its data; may be repeated. Alone, it ends
                      when that is done
   --org ID           the organization (the stack's first);  --region us  the region (the stack's first)
-  --capture FOLDER   keeps each request in a file of its own, for --verify
+  --capture FOLDER   keeps each request in a separate file, for --verify
   --verify FILE      checks a captured request offline and names each check that fails. FILE: the request
                      as it came (headers, an empty line, the body), or JSON {"headers": {...}, "body": "..."};
                      --tolerance (300) is how old it may be, in seconds

@@ -21,7 +21,7 @@ const tries = 2;
  * - It waits for both record types, because every address has to be checked. A type that fails
  *   while the other has addresses is ignored: some old load balancers never answer AAAA, and only
  *   checked addresses are connected to.
- * - Each name has a channel of its own, which can be cancelled, uses a random port (harder to forge
+ * - Each name has a separate channel, which can be cancelled, uses a random port (harder to forge
  *   answers to), and reads a changed resolv.conf.
  * - When a name cannot be resolved because no server answers, the resolver queries the root's name
  *   servers. If that fails too, it is an internal error. Otherwise the zone is at fault, and a zone

@@ -38,7 +38,7 @@ interface RedeliveryStarterOptions {
   leaseSeconds?: number;
 }
 
-/** Each has a webhook of its own, and one start takes milliseconds. */
+/** Each has another webhook, and one start takes milliseconds. */
 const perClaim = 20;
 
 /**

@@ -47,7 +47,7 @@ interface StartQueueOptions {
 
 /**
  * Starts claimed deliveries, a bounded number at once. Webhooks alternate, and slow ones have a
- * queue of their own. So a delivery waits for the starts in progress and one of each other webhook,
+ * separate queue. So a delivery waits for the starts in progress and one of each other webhook,
  * and not for everything that was claimed before it.
  *
  * A queue has room for what it can start in half of a lease, by the duration of the latest starts.

@@ -19,7 +19,7 @@ const atMostByDefault = 10_000;
  * progress.
  *
  * Listing running workflows loads Temporal's visibility store, so one worker does it for all. A row
- * with a lease names it, not a lock: a lease needs no connection of its own. When its holder dies,
+ * with a lease names it, not a lock: a lease needs no separate connection. When its holder stops,
  * the next sweep continues where the last one ended.
  */
 export async function sweepRunning(options: {

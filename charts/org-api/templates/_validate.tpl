@@ -130,7 +130,7 @@ Returns all problems at once, a line each, with what to do.
 {{- end }}
 {{- end }}
 {{- if and $values.operator.region.create (not $values.secrets.operatorDatabaseUrl.key) }}
-- secrets.operatorDatabaseUrl.key is empty beside operator.region.create: the operator needs a login of its own
+- secrets.operatorDatabaseUrl.key is empty beside operator.region.create: the operator needs a separate login
 {{- end }}
 {{- if and $values.probe.enabled (not $values.probe.clusterIP) }}
 - probe.clusterIP is empty: choose a free address of the cluster's Service range, which stays the probe's

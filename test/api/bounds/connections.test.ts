@@ -1,7 +1,4 @@
-/**
- * What a client can hold of the API's server by its connections alone, and the headers that every
- * answer has.
- */
+/** Limits on what a client can hold with its connections alone, and the headers of every answer. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -64,10 +61,11 @@ it('a slow request gets 408, a client that sends nothing is disconnected, and a 
   ]);
   expect(slow).toContain('HTTP/1.1 408 ');
   expect(slow).toMatch(security);
-  // A proxy that sends a request at that moment would take it for the answer, and not try again.
+  // A proxy that sends a request at that moment would take the 408 as its answer, and not try
+  // again.
   expect(silent).toBe('');
 
-  // It has been open for longer than either of them.
+  // The connection has been open for longer than either timeout.
   proxy.write(`GET /v1/orgs/${orgId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
   await expect.poll(() => received, { timeout: 30_000 }).toContain(orgId);
   expect(received).toMatch(/^HTTP\/1\.1 200 OK/);

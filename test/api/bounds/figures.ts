@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 
-/** What an API says about its memory and its connections. */
+/** Metrics of an API about its memory and its connections. */
 export interface Figures {
   heldBytes: number;
   waiting: number;
   connections: number;
-  /** Waits that ended, by how: admitted, refused, gone. */
+  /** Ended waits by result: admitted, refused, gone. */
   waits: Record<string, number>;
-  /** Connections cut, by reason. */
+  /** Closed connections by reason. */
   cut: Record<string, number>;
 }
 
@@ -34,7 +34,7 @@ export async function readFigures(metricsUrl: string): Promise<Figures> {
   };
 }
 
-/** Waits until the figures are as they should be; returns them. */
+/** Waits until the metrics satisfy the condition; returns them. */
 export async function untilFigures(
   metricsUrl: string,
   isSo: (figures: Figures) => boolean,
@@ -49,6 +49,6 @@ export async function untilFigures(
   }
 }
 
-/** Memory that a process has in use (MiB); Linux only. */
+/** Returns the memory that a process uses (MiB); Linux only. */
 export const residentMiB = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024;

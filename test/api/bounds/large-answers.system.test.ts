@@ -1,6 +1,6 @@
 /**
  * A roster of 100,000 grants passes from PostgreSQL to the socket in chunks: one snapshot, bounded
- * memory, short turns of the event loop, and never a part for the whole.
+ * memory, short turns of the event loop, and never a truncated body that looks complete.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -28,7 +28,9 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 const grants = 100_000;
 const room = 64 * 1_048_576;
 
-/** An organization with 100,000 grants, whose names have characters of one to four bytes. */
+/**
+ * Creates an organization with 100,000 grants, whose names have characters of one to four bytes.
+ */
 const shared = shareInstallation(async (onFinished) => {
   const installation = await setupDatabase(onFinished);
   const { database, owner, make } = installation;
@@ -45,7 +47,7 @@ const shared = shareInstallation(async (onFinished) => {
   return { ...installation, maker, key, values, pool: api.pool, path: `/v1/orgs/${maker.orgId}/clients` };
 });
 
-/** The answer as one row, as a small one arrives. */
+/** Returns the answer as one row, the way a small answer arrives. */
 async function readWhole(): Promise<string> {
   const { pool, values } = shared();
   const { rows } = await pool.query<{ body: string }>({
@@ -60,7 +62,7 @@ const readChunks = (unchanged: string[] | null = []) => {
   return readInChunks(pool, getFirmRoster, values, room, unchanged);
 };
 
-/** A pool that reports each chunk when it becomes bytes. */
+/** A pool that reports each chunk when it is converted to bytes. */
 const watchChunks = (onChunk: () => void) => ({
   query(query: { types: pg.CustomTypesConfig }) {
     const { types } = query;
@@ -75,7 +77,7 @@ const watchChunks = (onChunk: () => void) => ({
   },
 });
 
-/** Blocks all that a key's use needs to be recorded, until the transaction of `client` ends. */
+/** Blocks the insert of activity rows until the transaction of `client` ends. */
 async function blockActivity(): Promise<pg.PoolClient> {
   const client = await shared().owner.pool.connect();
   await client.query('begin');
@@ -175,7 +177,7 @@ it('chunks arrive in many turns of the event loop, at most 40 in one', async () 
   const chunks = (await read)?.chunks.length ?? 0;
   console.log(`    ${chunks} chunks in ${chunksOfTurns.length} turns, the longest of ${turn.longestMs} ms`);
   expect(chunksOfTurns.reduce((sum, each) => sum + each)).toBe(chunks - 1);
-  // Node reads from a socket 32 times in a turn, 64 KiB each.
+  // In one turn, Node reads from a socket up to 32 times, 64 KiB each.
   expect(Math.max(...chunksOfTurns)).toBeLessThanOrEqual(40);
 });
 
@@ -292,7 +294,7 @@ it('large answers write 256 KiB in one turn of the event loop, all together', as
   }
 
   for (const { body } of await clients) expect(body).toHaveLength(chunks * chunkBytes);
-  // A turn as counted here may contain the end of one and the beginning of the next.
+  // A turn counted here may contain the end of one chunk and the beginning of the next.
   expect(Math.max(...bytesOfTurns)).toBeLessThanOrEqual(2 * (262_144 + chunkBytes));
 });
 

@@ -1,6 +1,6 @@
 /**
- * A client that does not read its responses holds a bounded part of a pod's memory for some
- * seconds, and slows down no other client.
+ * A client that does not read its responses holds a bounded amount of a pod's memory for a few
+ * seconds, and does not slow down other clients.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { type ChildApi, startChildApi } from '#test/child-api.ts';
@@ -11,16 +11,16 @@ import { giveGrants, openReader } from './readers.ts';
 
 vi.setConfig({ testTimeout: 240_000 });
 
-/** The chart's limit is 512 Mi. */
+/** The memory limit of the chart is 512 Mi. */
 const mostMiB = 400;
 /**
- * Reads of other keys from which a quantile is taken, each time: so many that 99 % of them are not
- * those of the moment in which 300 connections open.
+ * Reads of other keys from which a quantile is taken. There are enough that fewer than 1 % of them
+ * fall into the moment in which 300 connections open.
  */
 const samples = 1_200;
 /**
- * The best of the rounds counts: an attack that slows others down does so in each, other work on
- * the machine in some. Three at least, and more while none was good.
+ * The best round counts. An attack that slows down other clients does so in every round, other work
+ * on the machine only in some. At least three rounds run, and more until one is good.
  */
 const rounds = { least: 3, most: 6 };
 
@@ -33,8 +33,8 @@ interface Bystander {
 }
 
 /**
- * A child API with organizations of 20,000 grants and keys of each, and other organizations whose
- * reads are watched.
+ * Starts an API process with organizations of 20,000 grants and keys of each, and other
+ * organizations whose reads are measured.
  */
 async function setupPod(organizations: number, keysEach: number) {
   const { database, owner, make } = await setupDatabase();
@@ -46,7 +46,7 @@ async function setupPod(organizations: number, keysEach: number) {
     for (let m = 0; m < keysEach; m += 1) attackers.push({ path, key: (await make.apiKey({ maker })).key });
   }
   const others: Bystander[] = [];
-  // Enough keys that a fast machine reads all rounds within a minute and none meets its rate limit.
+  // Enough keys that a fast machine reads all rounds within a minute without reaching a rate limit.
   for (let n = 0; n < 200; n += 1) {
     const { key, orgId } = await make.apiKey();
     others.push({ key, path: `/v1/orgs/${orgId}` });
@@ -55,7 +55,8 @@ async function setupPod(organizations: number, keysEach: number) {
 }
 
 /**
- * Reads of other keys in turn, a few at a time; returns what each took (ms). All must be answered.
+ * Reads with other keys in turn, a few at a time; returns the duration of each read (ms). All must
+ * be answered.
  */
 async function readAsOthers(api: ChildApi, others: Bystander[], times: number): Promise<number[]> {
   const took: number[] = [];
@@ -72,7 +73,7 @@ async function readAsOthers(api: ChildApi, others: Bystander[], times: number): 
   return took;
 }
 
-/** Watches a process's memory until told to stop; returns the most that it had (MiB). */
+/** Measures a process's memory until it is stopped; returns the maximum (MiB). */
 function watchMemory({ process: { pid = 0 } }: ChildApi) {
   let mostSeen = residentMiB(pid);
   const timer = setInterval(() => {
@@ -89,8 +90,8 @@ function watchMemory({ process: { pid = 0 } }: ChildApi) {
 const isFree = ({ heldBytes, waiting }: { heldBytes: number; waiting: number }) => heldBytes === 0 && waiting === 0;
 
 it.each([
-  // What is promised of one key. Several keys, and several organizations, build more rosters at once
-  // on the pod's cores, so others wait for longer; the bound says that it is not for much longer.
+  // This bound is per key. Several keys of several organizations build more rosters at once on the
+  // pod's cores, so other reads wait longer; the second bound limits how much longer.
   { who: 'one key', organizations: 1, keysEach: rounds.most, each: 1, mostRatio: 2 },
   { who: 'twelve keys of one organization', organizations: 1, keysEach: 12, each: 12, mostRatio: 6 },
   { who: 'six organizations', organizations: 6, keysEach: 2, each: 12, mostRatio: 12 },
@@ -103,7 +104,7 @@ it.each([
     const before = { memoryMiB: residentMiB(api.process.pid ?? 0) };
     const ratios: number[] = [];
     const stopWatching = watchMemory(api);
-    // Reads without and with the attack, in turn: other work on the machine falls on both alike.
+    // Reads without and with the attack alternate, so other work on the machine affects both alike.
     for (let round = 0; round < rounds.most; round += 1) {
       const alone = percentile99(await readAsOthers(api, others, samples));
       const opened = Array.from({ length: 300 }, (_, n) => {
@@ -134,7 +135,7 @@ it('300 connections that request the OpenAPI document and the reference and read
   const stopWatching = watchMemory(api);
   const paths = ['/v1/openapi.json', '/docs/swagger-ui-bundle.js'];
   const readers = Array.from({ length: 300 }, (_, n) =>
-    // On one connection so many times that the system cannot take it all.
+    // Sends enough requests on one connection that the system's buffers cannot hold all answers.
     openReader(api.url, { path: paths[n % 2] as string, bytesPerSecond: 0, times: 10 }),
   );
   await Promise.all(readers);

@@ -3,10 +3,10 @@ import { onTestFinished } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
 import type { MadeMember } from '#test/make.ts';
 
-/** Grants of a roster of about 4 MB. */
+/** Number of grants in a roster of about 4 MB. */
 const manyGrants = 20_000;
 
-/** Gives an organization as many grants, each of a family of its own, in one statement. */
+/** Adds grants to an organization, each with a separate family, in one statement. */
 export async function giveGrants(owner: Database, { orgId, userId }: MadeMember, grants = manyGrants): Promise<void> {
   await owner.pool.query(
     `with made as (
@@ -19,12 +19,12 @@ export async function giveGrants(owner: Database, { orgId, userId }: MadeMember,
   await owner.pool.query('analyze');
 }
 
-/** A client that sends a request and decides how it reads. */
+/** A client that sends requests and controls how fast it reads the answers. */
 export interface Reader {
   socket: Socket;
-  /** Bytes that it has read. */
+  /** Number of bytes read so far. */
   readonly received: number;
-  /** The status line's number; null until it was read. */
+  /** The status of the answer; null until it was read. */
   readonly status: number | null;
   readonly isClosed: boolean;
 }
@@ -33,13 +33,16 @@ export interface ReaderOptions {
   path: string;
   key?: string | undefined;
   headers?: Record<string, string>;
-  /** Bytes that it reads each second: none when 0, all when left out. */
+  /** Bytes to read per second: 0 reads none, undefined reads everything. */
   bytesPerSecond?: number;
-  /** How many requests it sends at once on its connection. */
+  /** Number of requests to send at once on the connection. */
   times?: number;
 }
 
-/** Connects, asks and reads as told. It is destroyed when the test ends. */
+/**
+ * Connects, sends the requests and reads as configured. The connection is destroyed when the test
+ * ends.
+ */
 export async function openReader(url: string, options: ReaderOptions): Promise<Reader> {
   const { path, key, headers = {}, bytesPerSecond, times = 1 } = options;
   const { hostname, port } = new URL(url);

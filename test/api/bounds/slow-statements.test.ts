@@ -1,4 +1,4 @@
-/** How many connections to the database slow reads may take from others. */
+/** Limits how many database connections slow reads may take from other reads. */
 import { expect, it, vi } from 'vitest';
 import type { MadeKey } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
@@ -7,7 +7,7 @@ import { giveGrants } from './readers.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
-/** Enough for an answer of more than 64 KiB. */
+/** Enough grants for an answer of more than 64 KiB. */
 const grants = 500;
 
 interface Firm {
@@ -15,7 +15,7 @@ interface Firm {
   keys: MadeKey[];
 }
 
-/** Makes organizations with a large roster and two keys each. */
+/** Creates organizations with a large roster and two keys each. */
 function makeFirms({ make, owner }: TestInstallation, count: number): Promise<Firm[]> {
   return Promise.all(
     Array.from({ length: count }, async () => {
@@ -30,8 +30,8 @@ function makeFirms({ make, owner }: TestInstallation, count: number): Promise<Fi
 }
 
 /**
- * Requests the rosters with all keys while none can be computed. Waits until all but `running` wait
- * for a turn, and returns how many statements run and the status of another read beside them.
+ * Requests the rosters with all keys while none can be computed. Waits until all but `running` of
+ * them wait. Returns the number of running statements and the status of another read.
  */
 async function readWhileBlocked({ api, owner, make }: TestInstallation, firms: Firm[], running: number) {
   const other = await make.apiKey();

@@ -1,6 +1,5 @@
 /**
- * What a pod holds for answers is bounded: reads wait for it, and everything comes back whatever
- * ends them.
+ * A pod uses bounded memory for answers: reads wait for it, and it is released however they end.
  */
 import { expect, it, vi } from 'vitest';
 import type { MadeKey } from '#test/make.ts';
@@ -8,10 +7,10 @@ import { setup, type TestInstallation } from '#test/setup.ts';
 import { untilFigures } from './figures.ts';
 import { giveGrants, openReader, type Reader } from './readers.ts';
 
-/** A pod whose memory is enough for one roster of a key at a time. */
+/** A pod with enough memory for one roster of a key at a time. */
 const tight = { ANSWER_MEMORY_MIB: '16' };
 /**
- * A roster of 4 MB, and one that is larger than what the system takes (4 MB on loopback) for a
+ * A roster of 4 MB, and one that is larger than the system's buffers (4 MB on loopback) for a
  * client that does not read.
  */
 const grants = { many: 20_000, more: 30_000 };
@@ -24,8 +23,7 @@ interface Scene extends TestInstallation {
 }
 
 /**
- * An organization with a roster of 6 MB, which the API has been asked for once, so that it knows
- * its size.
+ * Creates an organization with a roster of 6 MB and reads it once, so that the API knows its size.
  */
 async function setupRoster(settings: Record<string, string> = tight): Promise<Scene> {
   const installation = await setup(settings);
@@ -38,7 +36,10 @@ async function setupRoster(settings: Record<string, string> = tight): Promise<Sc
   return { ...installation, key, path };
 }
 
-/** A client that has begun to receive the roster and reads no further: the key's memory is held. */
+/**
+ * Starts a client that receives the beginning of the roster and stops reading: the key's memory
+ * stays in use.
+ */
 async function holdMemory({ api, path, key }: Scene): Promise<Reader> {
   const reader = await openReader(api.url, { path, key: key.key, bytesPerSecond: 0 });
   await untilFigures(
@@ -140,7 +141,7 @@ it('a roster that is larger than the memory of its key is answered completely', 
   const installation = await setup(tight);
   const maker = await installation.make.member();
   await giveGrants(installation.owner, maker, 60_000);
-  // Characters of one to four bytes, so that a chunk would end within one.
+  // Characters of one to four bytes, so that a chunk could end within a character.
   await installation.owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 30)`);
   const { key } = await installation.make.apiKey({ maker });
   const answer = await installation.api.get(`/v1/orgs/${maker.orgId}/clients`, { key });

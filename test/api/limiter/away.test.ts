@@ -10,23 +10,23 @@ import { freePort, type RedisServer, startRedis } from './redis-server.ts';
 import { until } from './until.ts';
 
 /**
- * Longer than in production: the machine of a test run is busy, and only the Redis that the test
- * takes away shall be missed.
+ * Longer than in production, because the machine of a test run is busy. Only the Redis that the
+ * test stops may cause a timeout.
  */
 const TIMEOUT_MS = 500;
 /**
- * What a call may take when Redis is away; far above the timeout, for a busy machine, and far below
- * a hang.
+ * Maximum duration of a call without Redis: far above the timeout, for a busy machine, and far
+ * below a hang.
  */
 const SETTLED_WITHIN_MS = 3_000;
 
 let server: RedisServer;
 let limiter: Limiter | undefined;
-let told: string[] = [];
+let modeChanges: string[] = [];
 
 beforeEach(async () => {
   server = await startRedis();
-  told = [];
+  modeChanges = [];
 }, 20_000);
 afterEach(async () => {
   await limiter?.stop();
@@ -40,14 +40,14 @@ async function started(options: Partial<LimiterOptions> = {}): Promise<Limiter> 
     windowSeconds: 60,
     keyPrefix: 'limit:us:',
     commandTimeoutMs: TIMEOUT_MS,
-    onModeChange: (mode, reason) => told.push(`${mode}: ${reason}`),
+    onModeChange: (mode, reason) => modeChanges.push(`${mode}: ${reason}`),
     ...options,
   });
   await limiter.start();
   return limiter;
 }
 
-/** So many calls at once; throws when they are not all answered in time. */
+/** Makes several calls at once; throws when they are not all answered in time. */
 async function burst(limiter: Limiter, calls: number, key = 'key'): Promise<LimitDecision[]> {
   const decisions = Promise.all(Array.from({ length: calls }, () => limiter.take(key)));
   const hung = wait(SETTLED_WITHIN_MS, null, { ref: false });
@@ -71,7 +71,7 @@ describe('the limiter while Redis is away', () => {
     expect(admitted(await burst(limiter, 200))).toBe(0);
     expect(admitted(await burst(limiter, 200, 'other'))).toBe(119);
     expect((await burst(limiter, 1, 'third'))[0]).toMatchObject({ admitted: true, left: 119, decidedBy: 'redis' });
-    expect(told).toEqual([
+    expect(modeChanges).toEqual([
       'redis: Redis answers',
       expect.stringMatching(/^pod: Redis did not answer within/),
       'redis: Redis answers',
@@ -98,7 +98,7 @@ describe('the limiter while Redis is away', () => {
     await burst(limiter, 1);
     server.pause();
     await burst(limiter, 100, 'unheard');
-    await wait(50); // the deadline is over here; by the clock of Redis it may be a round trip later
+    await wait(50); // the deadline has passed here; on the clock of Redis it may be a round trip later
     server.resume();
     await mode(limiter, 'redis');
     expect(await server.look.exists('limit:us:unheard')).toBe(0);
@@ -109,8 +109,8 @@ describe('the limiter while Redis is away', () => {
     server.pause();
     const decisions = await burst(limiter, 6);
     expect(admitted(decisions)).toBe(4);
-    const told = decisions.at(-1) as LimitDecision;
-    const waited = wait(told.resetSeconds * 1_000);
+    const refused = decisions.at(-1) as LimitDecision;
+    const waited = wait(refused.resetSeconds * 1_000);
     server.resume();
     await mode(limiter, 'redis');
     await waited;
@@ -172,7 +172,7 @@ describe('the limiter while Redis is away', () => {
     await otherPod.start();
     expect(admitted(await burst(otherPod, 3))).toBe(3);
     await otherPod.stop();
-    await wait(1_100); // so that the time told ends long before calls of now would leave a window
+    await wait(1_100); // so that the announced wait ends long before calls made now would leave the window
     const refused = await burst(limiter, 3);
     expect(refused[0]).toEqual({ admitted: false, left: 0, resetSeconds: 1, decidedBy: 'redis' });
     await server.kill();
@@ -185,7 +185,7 @@ describe('the limiter while Redis is away', () => {
     await server.kill();
     const limiter = await started();
     expect(limiter.mode()).toBe('pod');
-    expect(told).toEqual([expect.stringMatching(/^pod: connect ECONNREFUSED/)]);
+    expect(modeChanges).toEqual([expect.stringMatching(/^pod: connect ECONNREFUSED/)]);
     expect(admitted(await burst(limiter, 200))).toBe(120);
     await server.start();
     await mode(limiter, 'redis');
@@ -206,14 +206,14 @@ describe('the limiter while Redis is away', () => {
     await burst(limiter, 20);
     await server.look.config('SET', 'maxmemory', '1');
     await mode(limiter, 'pod');
-    expect(told.at(-1)).toMatch(/^pod: OOM /);
+    expect(modeChanges.at(-1)).toMatch(/^pod: OOM /);
     expect(admitted(await burst(limiter, 30))).toBe(30);
     await server.look.config('SET', 'maxmemory', '0');
     await mode(limiter, 'redis');
 
     await server.look.replicaof('127.0.0.1', await freePort());
     await mode(limiter, 'pod');
-    expect(told.at(-1)).toMatch(/^pod: (READONLY|MASTERDOWN) /);
+    expect(modeChanges.at(-1)).toMatch(/^pod: (READONLY|MASTERDOWN) /);
     expect(admitted(await burst(limiter, 30))).toBe(30);
     await server.look.replicaof('NO', 'ONE');
     await mode(limiter, 'redis');

@@ -1,8 +1,8 @@
 /**
- * One of several processes that hammer one key:
- * `node hammer.ts <redisUrl> <keyPrefix> <limit> <windowSeconds> <durationMs>`. Calls from eight
- * loops until the duration is over, then prints `{"admitted", "refused", "byPod"}`: numbers of
- * calls.
+ * One of several processes that call the limiter with one key:
+ * `node hammer.ts <redisUrl> <keyPrefix> <limit> <windowSeconds> <durationMs>`. Eight loops call
+ * until the duration has passed. Then the process prints `{"admitted", "refused", "byPod"}`:
+ * numbers of calls.
  */
 import { createLimiter } from '../../../apps/api/limiter/limiter.ts';
 
@@ -12,7 +12,7 @@ const limiter = createLimiter({
   keyPrefix,
   limit: Number(limit),
   windowSeconds: Number(windowSeconds),
-  commandTimeoutMs: 10_000, // eight processes on a small machine: only Redis shall decide here
+  commandTimeoutMs: 10_000, // long, because eight processes share a small machine and only Redis may decide here
 });
 await limiter.start();
 
@@ -23,7 +23,7 @@ async function loop(): Promise<void> {
     const decision = await limiter.take('key');
     counts[decision.admitted ? 'admitted' : 'refused']++;
     if (decision.decidedBy === 'pod') counts.byPod++;
-    // refusals from memory never leave the process
+    // calls that memory refuses do not leave the process
     if (!decision.admitted) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }

@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 /**
- * A started limiter with names of its own in Redis; the long timeout keeps a busy machine from
+ * Starts a limiter with a unique key prefix in Redis. The long timeout prevents a busy machine from
  * looking like a lost Redis.
  */
 async function limiterOf(
@@ -40,8 +40,8 @@ async function limiterOf(
 }
 
 /**
- * A call with the time before it was made and after it was answered (ms): Redis counted it
- * somewhere between.
+ * A call with the times (ms) before it was made and after it was answered. Redis counted it between
+ * them.
  */
 interface Timed {
   decision: LimitDecision;
@@ -63,7 +63,7 @@ async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitDec
 }
 
 /**
- * What must hold whatever the times between `fromMs` and `toMs` were: no window surely holds more
+ * Asserts what holds for any times between `fromMs` and `toMs`: no window certainly contains more
  * than `limit` admitted calls, and no call was refused when fewer than `limit` calls can have been
  * in its window.
  */
@@ -144,7 +144,7 @@ describe('the limiter with Redis', () => {
       const limiter = await limiterOf({ limit: 4, windowSeconds });
       for (const asksAgain of [false, true, false]) {
         const first = await untilRefused(limiter, pauseMs);
-        const refused = asksAgain ? await limiter.take('key') : first; // asking in vain meanwhile changes nothing
+        const refused = asksAgain ? await limiter.take('key') : first; // refused calls meanwhile change nothing
         expect(refused).toMatchObject({ admitted: false, decidedBy: asksAgain ? 'memory' : 'redis' });
         await wait(refused.resetSeconds * 1_000 + 1); // Node's timers may fire a fraction of a millisecond early
         expect(await limiter.take('key')).toMatchObject({ admitted: true });
@@ -156,16 +156,16 @@ describe('the limiter with Redis', () => {
 
 describe('the limiter without Redis', () => {
   it('counts in the process, reports it once, and keeps the announced wait on its own clock', async () => {
-    const told: string[] = [];
+    const modeChanges: string[] = [];
     let nowMs = 0;
     const limiter = await limiterOf({
       redisUrl: null,
       limit: 120,
       windowSeconds: 60,
       now: () => nowMs,
-      onModeChange: (mode, reason) => told.push(`${mode}: ${reason}`),
+      onModeChange: (mode, reason) => modeChanges.push(`${mode}: ${reason}`),
     });
-    expect(told).toEqual(['pod: no Redis is configured']);
+    expect(modeChanges).toEqual(['pod: no Redis is configured']);
     for (let call = 0; call < 120; call++) {
       expect(await limiter.take('key')).toMatchObject({ admitted: true, left: 119 - call, decidedBy: 'pod' });
       nowMs += 10;

@@ -4,10 +4,10 @@ import { PodRing, PodRings } from '../../../apps/api/limiter/pod-ring.ts';
 
 const WINDOW_MS = 1_000;
 
-/** Times that still count at `nowMs`, of a plain list. */
+/** Returns the times of a list that still count at `nowMs`. */
 const counted = (times: number[], nowMs: number) => times.filter((time) => nowMs - time <= WINDOW_MS);
 
-/** The window as the contract words it: a plain list of the times that still count. */
+/** The window in the contract's words: a list of the times that still count. */
 class PlainWindow {
   readonly limit: number;
   times: number[] = [];
@@ -30,7 +30,7 @@ class PlainWindow {
   }
 }
 
-/** Does the same to the ring and to the plain window. */
+/** Makes the same calls to the ring and to the list. */
 function act(ring: PodRing, plain: PlainWindow, what: string, nowMs: number): void {
   plain.passTo(nowMs);
   const middle = plain.times[Math.floor(plain.times.length / 2)];

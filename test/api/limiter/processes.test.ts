@@ -20,7 +20,7 @@ interface Counts {
   byPod: number;
 }
 
-/** Runs eight processes against one key and adds up what they counted. */
+/** Runs eight processes against one key and adds up their counts. */
 async function hammered(keyPrefix: string, limit: number, windowSeconds: number, durationMs: number): Promise<Counts> {
   const args = [hammer, server.url, keyPrefix, String(limit), String(windowSeconds), String(durationMs)];
   const runs = Array.from({ length: PROCESSES }, () => promisify(execFile)(process.execPath, args));
@@ -40,9 +40,9 @@ async function storedTimes(key: string): Promise<number[]> {
 }
 
 /**
- * All times at which Redis admitted calls of a key while `work` ran, in order. A time stays stored
- * for a window at least, so looking several times per window misses none; calls of one run share
- * their microsecond, so each time counts as often as one look showed it.
+ * Returns all times at which Redis admitted calls of a key while `work` ran, in order. A time stays
+ * stored for at least one window, so several reads per window miss none. Calls of one run share
+ * their microsecond, so a time counts as often as one read showed it.
  */
 async function admittedTimes(key: string, lookEveryMs: number, work: Promise<unknown>): Promise<number[]> {
   const seen = new Map<number, number>();
@@ -71,7 +71,7 @@ describe('eight processes at once on one key', () => {
   }, 30_000);
 
   it('never admit more calls than the limit in any trailing window by the clock of Redis', async () => {
-    const [limit, windowUs] = [120, 3_000_000]; // far longer than a busy machine holds up the looks
+    const [limit, windowUs] = [120, 3_000_000]; // far longer than a busy machine delays the reads
     const work = hammered('windows:', limit, windowUs / 1_000_000, 11_000);
     const times = await admittedTimes('windows:key', 40, work);
     const counts = await work;

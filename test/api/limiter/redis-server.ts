@@ -8,26 +8,26 @@ import { Redis } from 'ioredis';
 import { until } from './until.ts';
 
 /**
- * A real Redis of one test, empty at each start, that can be paused, killed and started again on
+ * A Redis process for one test, empty at each start, that can be paused, killed and restarted on
  * the same port.
  */
 export interface RedisServer {
   url: string;
-  /** A connection for the test's own looks at the server. */
+  /** A connection for the test's direct commands. */
   look: Redis;
-  /** Starts it after `kill`; resolves when it answers. */
+  /** Starts the server after `kill`; resolves when it answers. */
   start(): Promise<void>;
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>;
-  /** SIGSTOP: the kernel still accepts connections and bytes, and Redis does not answer. */
+  /** Sends SIGSTOP: the kernel still accepts connections and bytes, and Redis does not answer. */
   pause(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
-  /** Ends the server and removes its folder. */
+  /** Stops the server and removes its folder. */
   stop(): Promise<void>;
 }
 
-/** A free port of the loopback interface. */
+/** Returns a free port of the loopback interface. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -37,7 +37,9 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts a Redis server; throws in words when redis-server is not installed. */
+/**
+ * Starts a Redis server; throws an error that names the remedy when redis-server is not installed.
+ */
 export async function startRedis(): Promise<RedisServer> {
   if (spawnSync('redis-server', ['--version']).error !== undefined) {
     throw new Error(
@@ -49,7 +51,7 @@ export async function startRedis(): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'org-api-redis-'));
   const url = `redis://127.0.0.1:${port}`;
   const look = new Redis(url, { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: null });
-  look.on('error', () => undefined); // it is killed on purpose
+  look.on('error', () => undefined); // the test kills it on purpose
   let child: ChildProcess | null = null;
 
   async function start(): Promise<void> {

@@ -6,7 +6,7 @@ import { type RedisServer, startRedis } from './redis-server.ts';
 
 const file = new URL('../../../apps/api/limiter/sliding-window.lua', import.meta.url);
 const source = readFileSync(file, 'utf8');
-/** The same script, with the clock as two more arguments in place of Redis's own. */
+/** The same script, with the clock as two more arguments instead of Redis's clock. */
 const withClock = source.replace("redis.call('TIME')", '{ARGV[4], ARGV[5]}');
 const NEVER = Number.MAX_SAFE_INTEGER;
 const START_US = 1_767_225_600_000_000;
@@ -22,7 +22,7 @@ interface Answer {
   waitUs: number;
 }
 
-/** Calls of keys at one moment of the given clock, in one run. */
+/** Calls of several keys at one moment of the given clock, in one run. */
 async function callAt(
   nowUs: number,
   keys: string[],
@@ -37,8 +37,8 @@ async function callAt(
 }
 
 /**
- * The window as the contract words it, without regard to memory: all admitted times are counted
- * again for each call.
+ * The window in the contract's words, without regard to memory: counts all admitted times again for
+ * each call.
  */
 function plainModel(limit: number, windowUs: number) {
   const admitted: number[] = [];

@@ -8,13 +8,12 @@ import { findBreaks } from './compatibility.ts';
 const file = 'apps/api/openapi/openapi.json';
 
 /**
- * Commits that broke the document and reached the main branch all the same, with the reason: the
- * step that each made is passed over. Empty, and an entry is a promise broken: it belongs in
- * CHANGELOG too.
+ * Commits that broke the document and reached the main branch, with the reason. Their step is
+ * skipped. An entry is a broken promise and belongs in CHANGELOG too.
  */
 const forgiven: Record<string, string> = {};
 
-/** The document as a test changes it. */
+/** The document, with types that let a test change it. */
 interface Draft {
   // biome-ignore lint/suspicious/noExplicitAny: tests reach into an OpenAPI document at will
   [keyword: string]: any;
@@ -236,15 +235,15 @@ function rename(target: Draft, from: string, to: string): void {
 }
 
 /**
- * The commits that changed a file, oldest first, as the branch saw them: what came by a merge is
- * one step, so parallel branches are not compared with each other.
+ * Returns the commits that changed a file, oldest first. A merge is one step, so parallel branches
+ * are not compared with each other.
  */
 function commitsOf(path: string): string[] {
   const log = git('log', '--first-parent', '--format=%H', '--diff-filter=AM', '--', path) ?? '';
   return log.split('\n').filter(Boolean).reverse();
 }
 
-/** What git prints, or null when it cannot answer: no repository, no commit, no such version. */
+/** Returns git's output, or null when there is no repository, no such commit or no such version. */
 function git(...words: string[]): string | null {
   try {
     const root = fileURLToPath(new URL('../../../', import.meta.url));

@@ -81,7 +81,7 @@ describe('the signature check that the introduction shows', () => {
       expect(isGenuine(body, none, exampleSecret, sentAt)).toBe(false);
   });
 
-  /** The code of the page itself, run as it stands there. */
+  /** Runs the script of the page unchanged. */
   async function shownCheck(): Promise<(body: string, header: string, secret: string, nowSeconds: number) => boolean> {
     const code = /```js\n([\s\S]*?)```/.exec(document.info.description)?.[1] ?? '';
     const module = await import(`data:text/javascript,${encodeURIComponent(`${code}\nexport { isGenuine };`)}`);

@@ -10,10 +10,10 @@ import { defaultBaseUrls } from '../../../apps/api/openapi/base-urls.ts';
 
 const findPage = publicPages({ baseUrls: defaultBaseUrls });
 
-/** How long (ms) a loaded machine may take to draw. */
+/** Maximum time (ms) that a loaded machine needs to render. */
 const patient = { timeout: 30_000 };
 
-/** A visit of the page and everything that the browser had to say or ask for meanwhile. */
+/** A visit of the page, with the browser's messages and requests. */
 interface Visit {
   page: Page;
   requested: string[];

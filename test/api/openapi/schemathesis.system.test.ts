@@ -23,7 +23,7 @@ describe('the API', () => {
 
     expect(code, output).toBe(0);
     expect(output).toContain('No issues found');
-    // That it was not one long 429 or 404: each read gave answers, and refusals of every kind.
+    // Not all answers were 429 or 404: each read succeeded, and refusals of every kind occurred.
     const answers = new Set(
       logLines.map((line) => JSON.parse(line)).map(({ operation, status }) => `${operation} ${status}`),
     );
@@ -48,8 +48,8 @@ describe('the API', () => {
 });
 
 /**
- * Six organizations with data of every kind, and all the keys that each can have: 18,000 requests a
- * minute.
+ * Creates six organizations with data of every kind and their maximum number of keys: 18,000
+ * requests a minute.
  */
 async function makeKeys({
   database,
@@ -77,8 +77,8 @@ async function makeKeys({
 }
 
 /**
- * Runs schemathesis to its end without blocking the API, which answers from this process. `code` is
- * 0 when it found nothing, 1 when it found something.
+ * Runs schemathesis to its end without blocking the API, which runs in this process. `code` is 0
+ * when it found nothing, 1 when it found something.
  */
 async function runSchemathesis(run: {
   document: string;
@@ -108,8 +108,7 @@ async function runSchemathesis(run: {
 }
 
 /**
- * Most requests name an organization that exists, so that they reach an answer; the rest finds 404
- * and 400.
+ * Most requests name an organization that exists, so that they succeed. The others get 404 and 400.
  */
 function settingsText(organizationIds: string[], maxExamples: number): string {
   return `

@@ -1,4 +1,4 @@
-/** No line, no answer, and a metric that tells it. */
+/** A read whose activity row cannot be committed gets no answer, and a metric counts it. */
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 

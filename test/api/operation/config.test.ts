@@ -53,7 +53,7 @@ it('the configuration reports every problem at once by name, without a value', (
   expect(problems.join('\n')).not.toContain('hunter2');
 });
 
-// `10.0.0.0/` was once read as a block of no bits, which trusted every address there is.
+// `10.0.0.0/` was once parsed as a block of zero bits, which trusted every address.
 it.each(['10.0.0.0/', '10.0.0.0/a', '10.0.0', '10.0.0.0/8/8', '::1/129', 'proxy.example'])(
   'refuses %s as a trusted proxy',
   (proxy) => {

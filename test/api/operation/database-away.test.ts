@@ -1,4 +1,4 @@
-/** While PostgreSQL is down, silent or refuses, each request ends in an error without internals. */
+/** While PostgreSQL is down, hangs or refuses, each request ends in an error without internals. */
 import { expect, it, onTestFinished } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
@@ -36,8 +36,8 @@ it('while connections are refused, every read gets 503 at once, health checks an
     await expectUnavailable(answer);
   await expectUnavailable(await api.get(path, { key, method: 'POST' }));
   expect((await api.get('/livez')).status).toBe(200);
-  // Once ready it stays so: all pods would leave the load balancer together, and clients would lose
-  // the 503.
+  // Readiness stays on. Otherwise all pods would leave the load balancer together, and clients
+  // would not get the 503.
   expect((await api.get('/readyz')).status).toBe(200);
   expect((await api.get(path)).status).toBe(401);
 
@@ -49,8 +49,8 @@ it('while the database is silent, every request ends with 503, and reads recover
   const { api, proxy, make, maker, path } = await setupBehindProxy();
   const keys = await Promise.all([1, 2, 3].map(() => make.apiKey({ maker })));
   proxy.pause();
-  // More requests than connections; each waits for one, then for its statement. The test's own
-  // deadline is what would fail.
+  // More requests than connections: each waits for a connection, then for its statement. If one
+  // waited without end, the test's deadline would fail.
   const reads = keys.flatMap(({ key }) => Array.from({ length: 10 }, () => api.get(path, { key })));
   for (const answer of await Promise.all(reads)) await expectUnavailable(answer);
   await proxy.resume();
@@ -66,7 +66,7 @@ it('calls over the limit are refused while the database is down, and counted onc
     for (let call = 0; call < times; call += 1) expect((await api.get(path, { key })).status).toBe(429);
   };
   await refuse(5);
-  // The flush of these fails; the next ones are added to them.
+  // The flush of these rows fails; later rows are added to them.
   await expect.poll(() => logLines.join('').includes('counts of refused calls'), { timeout: 10_000 }).toBe(true);
   await refuse(3);
   await proxy.resume();
@@ -91,7 +91,10 @@ it('while its connections lead to a standby after a failover, a read gets 503, a
   const { api, owner, key, path } = await setupBehindProxy();
   const client = await owner.pool.connect();
   onTestFinished(() => client.release());
-  /** Makes new connections read-only, as a standby's are, or not, and closes those of the API. */
+  /**
+   * Makes new connections read-only, as on a standby, or writable again, and closes the API's
+   * connections.
+   */
   async function setReadOnly(isReadOnly: boolean): Promise<void> {
     await client.query(
       `do $$ begin
@@ -133,6 +136,6 @@ it('a statement that the database refuses gets 500 internal, without detail in t
     code: 'internal',
     error: { code: '42P01' },
   });
-  expect(JSON.stringify(line)).not.toContain('seat_plan'); // the database's own text may quote a value
+  expect(JSON.stringify(line)).not.toContain('seat_plan'); // the database's message may quote a value
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
 });

@@ -1,7 +1,4 @@
-/**
- * What comes to the door before any key is known: failed authentications, proxies, bytes that are
- * no HTTP.
- */
+/** Requests before a key is known: failed authentications, proxies, bytes that are not HTTP. */
 import { expect, it } from 'vitest';
 import { failedAuthenticationsPerMinute } from '#domain/contract/limits.ts';
 import { generateKey } from '#domain/keys/format.ts';
@@ -29,7 +26,7 @@ it('after 600 failed authentications a minute from one address, further failures
     expect(refused.headers.get('www-authenticate')).toBeNull();
   }
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
-  expect((await api.get('/v1/orgs/x', { key })).status).toBe(400); // no failure of authentication
+  expect((await api.get('/v1/orgs/x', { key })).status).toBe(400); // not a failed authentication
 });
 
 it('X-Forwarded-For is read from trusted proxies only, up to its nearest untrusted address', async () => {

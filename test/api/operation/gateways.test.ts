@@ -1,4 +1,6 @@
-/** A gateway that closes idle connections earlier than the pod never sends on a closed one. */
+/**
+ * A gateway that closes idle connections earlier than the pod never sends on a closed connection.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,11 +32,11 @@ it('a gateway that keeps idle connections for less time than the pod meets no cl
     onTestFinished(() => void socket.destroy());
     socket.on('error', () => {});
     await once(socket, 'connect');
-    // Nothing was sent before the first request; the second one follows a refusal.
+    // Nothing was sent before the first request. The second request follows a refusal.
     for (const path of ['/nowhere', `/v1/orgs/${orgId}`, '/livez']) {
       const idleSinceMs = performance.now();
       await sleep(gatewayIdleMs * 0.75);
-      // On a busy machine the timer may be late: the gateway has closed the connection by then.
+      // On a busy machine the timer may be late, and the gateway has closed the connection by then.
       if (performance.now() - idleSinceMs >= gatewayIdleMs) return;
       received.push(await ask(socket, path, key));
     }

@@ -1,5 +1,6 @@
 /**
- * Secrets that change under a running API, as Kubernetes replaces mounted files. See docs/adr/0011.
+ * Secrets that change under a running API, in the way Kubernetes replaces mounted files. See
+ * docs/adr/0011.
  */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
@@ -41,8 +42,8 @@ it('a new database login and a new pepper are loaded while reads continue, and n
     { ...testKeySecrets, peppers: [newPepper, ...testKeySecrets.peppers] },
   );
   expect((await api.get(`/v1/orgs/${member?.orgId}`, { key: made.key })).status).toBe(200);
-  // While reads wait for a lock they keep their connections, so that further ones need new
-  // connections. They come one after the other: together they would share one.
+  // Reads that wait for a lock keep their connections, so later reads need new connections. They
+  // are sent one by one, because together they would share a connection.
   const lock = await owner.pool.connect();
   await lock.query('begin; lock table organization in access exclusive mode');
   const waiting: Promise<number>[] = [];
@@ -125,8 +126,7 @@ it('an unusable value is reported by name in the log and a metric, and the old v
   expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200);
 }, 60_000);
 
-// The gate of a rotation once read 0 for each pod's first one: a counter that appears as 1 has not
-// increased.
+// Every counter starts at 0 for each pod: a counter that first appears as 1 shows no increase.
 it('metrics report when each value in use was read, and count from 0', async () => {
   const { newLogin, start } = await setup();
   const { api, secret, values } = await start((await newLogin()).url);
@@ -148,14 +148,14 @@ it('metrics report when each value in use was read, and count from 0', async () 
   expect(readAt.KEY_TAG_SECRETS).toBeLessThan(before); // the old value is still in use
 }, 60_000);
 
-/** A database, and an API whose secrets are mounted. */
+/** Creates a database, and starts an API whose secrets are mounted. */
 async function setup() {
   const { database, owner, make } = await setupDatabase();
   return {
     database,
     owner,
     make,
-    /** Makes a login of the API's rights, or gives one another password. */
+    /** Creates a login with the API's rights, or changes its password. */
     async newLogin(user = `org_api_login_${randomBytes(4).toString('hex')}`) {
       const url = new URL(database.urls.api);
       const password = randomBytes(12).toString('hex');
@@ -165,7 +165,7 @@ async function setup() {
       await ensureLogin(client, { role: 'api', url: url.href });
       await client.end();
       onTestFinished(async () => {
-        // another test's database may still hold it
+        // the database of another test may still hold it
         await owner.pool.query(`drop owned by ${user}; drop role ${user}`).catch(() => {});
       });
       return { url: url.href, user, password };
@@ -193,8 +193,8 @@ async function read(api: TestApi, { key, orgId }: { key: string; orgId: string }
 }
 
 /**
- * Reads with each key in turn, several at once, slowly enough for their limits. `stop` gives every
- * answer's status.
+ * Reads with each key in turn, several at once, within their limits. `stop` returns the status of
+ * every answer.
  */
 function keepReading(api: TestApi, keys: { key: string; orgId: string }[]) {
   const statuses: number[] = [];
@@ -219,7 +219,7 @@ const settingsOf = (lines: string[], message: string) =>
     .filter((line) => line.includes(message))
     .map((line) => (JSON.parse(line) as { setting: string }).setting)
     .sort();
-/** What the metrics page says of a metric with the label `setting`: setting → value. */
+/** Returns the values of a metric with the label `setting`, by setting. */
 function figuresIn(page: string, metric: string): Record<string, number> {
   const found = page.matchAll(new RegExp(`^${metric}\\{setting="(\\w+)"\\} (\\S+)$`, 'gm'));
   return Object.fromEntries([...found].map(([, setting = '', value]) => [setting, Number(value)]));

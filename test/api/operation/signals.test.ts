@@ -12,8 +12,8 @@ it('SIGTERM under constant load on keep-alive connections fails no request and e
   const maker = await make.member();
   const keys = await Promise.all(Array.from({ length: 24 }, () => make.apiKey({ maker })));
   const leaving = await startChildApi(database, { DRAIN_DELAY_MS: '1500' });
-  // A load balancer asks readiness a few times a second and sends new requests to another pod once
-  // it is off.
+  // A load balancer checks readiness a few times a second and sends new requests to another pod
+  // once it is off.
   const staying = await startTestApi(database);
   let target = leaving.url;
   let loading = true;
@@ -51,7 +51,7 @@ it('SIGTERM under constant load on keep-alive connections fails no request and e
   agent.destroy();
 
   expect(failures).toEqual([]);
-  // 429: the load is beyond the keys' limits
+  // 429: the load exceeds the keys' limits
   for (const status of statuses.keys()) expect([200, 429]).toContain(status);
   expect(leaving.lines.join('\n')).toContain('SIGTERM');
 }, 60_000);
@@ -61,10 +61,10 @@ it('requests in progress are answered when the server closes', async () => {
   const maker = await make.member();
   const keys = await Promise.all(Array.from({ length: 5 }, () => make.apiKey({ maker })));
   const api = await startChildApi(database, { DRAIN_DELAY_MS: '0' });
-  // The size of this answer is known from then on; statements whose answers may be large take
-  // turns.
+  // After this read the size of the answer is known, and statements with large answers run one at a
+  // time.
   await exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers: { authorization: `Bearer ${keys[0]?.key}` } });
-  // Reads wait for this lock, so that they are under way for sure when the signal comes.
+  // Reads wait for this lock, so that they are certainly in progress when the signal arrives.
   const lock = await owner.pool.connect();
   await lock.query('begin; lock table membership in access exclusive mode');
   const waiting = async () =>
@@ -73,7 +73,7 @@ it('requests in progress are answered when the server closes', async () => {
         `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       )
     ).rowCount;
-  // One after the other: reads that come together share a statement, and would wait as one.
+  // One by one, because reads that arrive together share a statement and would wait as one.
   const reads: ReturnType<typeof exchange>[] = [];
   for (const { key } of keys) {
     reads.push(exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers: { authorization: `Bearer ${key}` } }));
@@ -85,7 +85,7 @@ it('requests in progress are answered when the server closes', async () => {
   lock.release();
   for (const { status, headers } of await Promise.all(reads)) {
     expect(status).toBe(200);
-    // Without it the kept connections held the server open for seconds after the last answer.
+    // Otherwise the kept connections held the server open for seconds after the last answer.
     expect(headers.connection).toBe('close');
   }
   expect(await api.ended).toEqual({ code: 0, signal: null });

@@ -1,4 +1,4 @@
-/** What operators see: metrics, logs, traces; and what they must not. */
+/** Metrics, logs and traces for operators, and the values that these must not contain. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
@@ -104,7 +104,7 @@ it('request traces reach the OTLP endpoint, and contain only ids and statuses', 
   const maker = await make.member();
   const { key } = await make.apiKey({ maker });
   const answer = await api.get(`/v1/orgs/${maker.orgId}`, { key });
-  await api.stop(); // sends what is left
+  await api.stop(); // sends the remaining spans
 
   const text = received.join('\n');
   expect(text).toMatch(/^POST \/v1\/traces /);

@@ -1,4 +1,4 @@
-/** A read is answered only after its activity row is committed, whenever the process dies. */
+/** A read is answered only after its activity row is committed, whenever the process is killed. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
 import { startChildApi } from '#test/child-api.ts';
@@ -6,12 +6,12 @@ import { exchange } from '#test/exchange.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 const connections = 32;
-/** Answers received before the kill: within the limit of 20 keys. */
+/** Number of answers before the kill, within the limits of 20 keys. */
 const answersBeforeKill = [250, 600, 1_100];
 
 /**
- * Reads over many connections until so many answers came, then calls `kill` in the middle of the
- * rest. Says which answers came whole, and how many did not.
+ * Reads over many connections until enough answers arrived, then calls `kill` while others are in
+ * progress. Returns the complete answers, and the number of incomplete ones.
  */
 async function readUntilKilled(
   urls: string[],
@@ -68,5 +68,5 @@ it('every response that a client received has its activity row, also when the AP
     expect(received.filter((id) => !recorded.has(id))).toEqual([]);
     for (const made of keys) await make.keyRevoked(made);
   }
-  expect(lostInAll).toBeGreaterThan(0); // the kills did come in the middle of requests
+  expect(lostInAll).toBeGreaterThan(0); // the kill came while requests were in progress
 }, 90_000);

@@ -1,4 +1,4 @@
-/** The activity log: every use of a key has its line; no line, no answer. */
+/** Every use of a key is an activity row, and a read without its row is not answered. */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { generateKey } from '#domain/keys/format.ts';
@@ -18,7 +18,7 @@ interface Line {
   address: string;
 }
 
-/** Lines of uses, in the order of their ids, which is that of the requests. */
+/** Returns rows of uses in the order of their ids, which is the order of the requests. */
 async function listUses({ owner }: TestInstallation): Promise<Line[]> {
   const { rows } = await owner.pool.query<Line>(
     `select id, action, status, code, count, organization_id, person_id, key_id, host(address) as address
@@ -132,7 +132,7 @@ it('the log holds one row for each key and minute of calls over the limit, to wh
     .poll(async () => (await refusals()).reduce((sum, line) => sum + line.count, 0), { timeout: 10_000 })
     .toBe(60);
   const lines = await refusals();
-  expect(lines.length).toBeLessThanOrEqual(2); // two when the minute turned meanwhile
+  expect(lines.length).toBeLessThanOrEqual(2); // two when the minute changed meanwhile
   for (const line of lines) {
     expect(line).toMatchObject({
       action: 'api.rate_limited',

@@ -1,7 +1,4 @@
-/**
- * "At once": what takes a key's right away has taken it from every read that begins after it has
- * committed.
- */
+/** A committed change that removes a key's right applies to every read that starts afterwards. */
 import { expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
@@ -12,8 +9,8 @@ import { shareApi, startTestApi, type TestApi, type TestInstallation } from '#te
 const shared = shareApi();
 
 /**
- * Reads under way at a time for one key, and how many it makes before the change and after it:
- * within the key's limit of 120.
+ * Concurrent reads of a key, and how many it makes before and after the change: within the key's
+ * limit of 120.
  */
 const readers = 4;
 const readsBefore = 16;
@@ -62,8 +59,8 @@ const changes: Record<string, [change: Change, code: ErrorCode]> = {
 };
 
 /**
- * Reads with one key from all APIs while the change happens; says when it had committed and what
- * each read got.
+ * Reads with one key from all APIs while the change runs. Returns when it had committed, and the
+ * answer of each read.
  */
 async function readBeside(c: Case, apis: TestApi[], change: Change) {
   const reads: { beganAt: number; status: number; error: string | undefined }[] = [];
@@ -82,7 +79,7 @@ async function readBeside(c: Case, apis: TestApi[], change: Change) {
           left = readsAfter;
         });
       }
-      // While the change is under way, reads go on, but not without bound.
+      // Reads continue while the change runs, up to a limit.
       if (began > 90 && committedAt === Number.POSITIVE_INFINITY) await changing;
       const beganAt = performance.now();
       const answer = await api.get(`/v1/orgs/${c.maker.orgId}/clients`, { key: c.made.key });

@@ -1,4 +1,4 @@
-/** Reads that share a statement: each keeps its own decision, answer, snapshot and failure. */
+/** Reads that share a statement: each has its own decision, answer, snapshot and failure. */
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -13,7 +13,7 @@ import { getOrg } from '../../../apps/api/endpoints/get-org.ts';
 import { listOrgReferralCodes } from '../../../apps/api/endpoints/list-org-referral-codes.ts';
 import { createReadBatches } from '../../../apps/api/read-batches.ts';
 
-/** The batches of one process on a database of its own, and the number of reads of each statement. */
+/** Batches of one process on a new database, and the number of reads of each statement. */
 async function setupBatches(poolMax = 5) {
   const installation = await setupDatabase();
   const api = await openDatabase({
@@ -36,7 +36,10 @@ async function setupBatches(poolMax = 5) {
 
 type Scene = Awaited<ReturnType<typeof setupBatches>>;
 
-/** Blocks reads of referral codes in the database, as a slow statement would, until it is called. */
+/**
+ * Blocks reads of referral codes in the database, as a slow statement would, until the returned
+ * function is called.
+ */
 async function blockReferralCodes({ owner }: Scene): Promise<() => Promise<void>> {
   const client = await owner.pool.connect();
   await client.query('begin');
@@ -52,7 +55,7 @@ async function blockReferralCodes({ owner }: Scene): Promise<() => Promise<void>
   return release;
 }
 
-/** The backends of this process that wait for the lock. */
+/** Returns the backends of this process that wait for the lock. */
 async function findBlocked({ owner }: Scene): Promise<number[]> {
   const { rows } = await owner.pool.query<{ pid: number }>(
     `select pid from pg_stat_activity where datname = current_database() and application_name = 'batches'
@@ -122,7 +125,7 @@ it('a revocation that commits while a read is queued behind other statements is 
   const { make, read, statements } = scene;
   const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
   const release = await blockReferralCodes(scene);
-  // Without timers, a statement counts as under way until it has ended.
+  // Without timers, a statement counts as running until it has ended.
   stopTimers();
   const before: Promise<unknown>[] = [];
   for (let blocked = 1; blocked <= 2; blocked += 1) {
@@ -249,7 +252,7 @@ it('a read that took long runs alone from then on, until it takes less', async (
   const batches = createReadBatches({ pool });
   const memory = createAnswerMemory({ memoryMiB: 16, databasePoolMax: 5 });
   const values = { fingerprints: fingerprints(key.key, testKeySecrets.peppers), organizationId: key.orgId };
-  /** Reads once, and returns whether the read shared its statement. */
+  /** Reads once; returns whether the read shared its statement. */
   async function isShared(): Promise<boolean> {
     const answer = new GuardedAnswer(new IncomingMessage(new Socket()));
     const [print] = values.fingerprints;
@@ -274,7 +277,7 @@ it('a read that took long runs alone from then on, until it takes less', async (
     );
 
   expect(await isShared()).toBe(false);
-  // On a busy machine any read may take long.
+  // On a busy machine any read may be slow.
   await expect.poll(isShared, { timeout: 30_000 }).toBe(true);
   await nameOf('name || pg_sleep(0.05)::text');
   await isShared();

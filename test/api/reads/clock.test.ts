@@ -1,7 +1,4 @@
-/**
- * Time passes by itself: an end that has come is an end in every answer, before anything has
- * written so.
- */
+/** An end that has passed applies to every answer at once, before maintenance has recorded it. */
 import { expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 
@@ -56,7 +53,7 @@ it('access is ended in roster, seat counts and seat families from its end on, al
   expect(after.families.eligible).toEqual([]);
   expect(after.families.ended).toMatchObject([{ id: seat, reason: 'access_ended', endedAt: endsAt.toISOString() }]);
 
-  // What the maintenance loop writes a moment later changes no answer.
+  // Maintenance, which runs later, changes no answer.
   await owner.pool.query(`update client_grant set status = 'ended', end_reason = 'ended' where ends_at <= now()`);
   expect(await read()).toEqual(after);
 });

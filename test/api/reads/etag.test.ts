@@ -39,7 +39,7 @@ it('the header If-None-Match may be a list, weak, strong, or *', async () => {
     expect([value, await statusOf(value)]).toEqual([value, 200]);
 });
 
-it('a key that may not read never gets 304, whatever If-None-Match says', async () => {
+it('a key that may not read never gets 304, whatever If-None-Match contains', async () => {
   const { api, make } = installation();
   const made = await make.apiKey();
   const path = `/v1/orgs/${made.orgId}`;

@@ -1,5 +1,5 @@
 /**
- * Imports the fixtures, reads them over HTTP and compares with the answers that another program
+ * Imports the fixtures, reads them over HTTP and compares with answers that another program
  * computed.
  */
 import { createReadStream, readFileSync } from 'node:fs';
@@ -15,12 +15,12 @@ import type { Endpoint } from '../../../apps/api/endpoint.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
 import { importFile } from '../../../apps/import/document/import-file.ts';
 
-/** A read's body: as declared, with no field beside that. */
+/** A read's body with exactly the declared fields. */
 async function read(api: TestApi, endpoint: Endpoint, orgId: string, key: string): Promise<unknown> {
   const answer = await api.get(`/v1/orgs/${orgId}${endpoint.resource}`, { key });
   expect([endpoint.operationId, answer.status]).toEqual([endpoint.operationId, 200]);
   const body = await answer.json();
-  expect(endpoint.response.parse(body), 'a field that is not declared').toEqual(body); // parsing drops what is not
+  expect(endpoint.response.parse(body), 'a field that is not declared').toEqual(body); // drops undeclared fields
   return body;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A key is bound to the period of membership in which it was created: once its maker has left, it
- * answers 403, also after they return.
+ * A key belongs to the membership period in which it was created. After its creator has left it
+ * gets 403, also after the creator returns.
  */
 import { expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
@@ -56,7 +56,7 @@ const returns: Record<string, Write> = {
   'an import that has them active': imported('active'),
 };
 
-/** What each of the nine reads answers. */
+/** The answer of each of the nine reads. */
 async function expectEach(api: TestApi, orgId: string, key: string, expected: number | RegExp) {
   for (const { resource } of endpoints) {
     const answer = await api.get(`/v1/orgs/${orgId}${resource}`, { key });
@@ -73,7 +73,7 @@ const cases = Object.entries(ends).flatMap(([end, leave]) =>
 it.each(cases)('once $end, a key gets 403 from every read, also after $back', async ({ leave, comeBack }) => {
   const people = await setupPeople();
   const api = await startTestApi(people.database);
-  // Another organization keeps their session.
+  // A second organization keeps their session.
   const member = await people.enrol({ roleKey: 'admin' });
   await people.make.member({ orgId: member.orgId });
   const elsewhere = await people.make.organization();

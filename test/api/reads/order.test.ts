@@ -1,4 +1,4 @@
-/** Lists come in a total order, by code point, whatever the order they were written in. */
+/** Lists have a total order by code point, whatever the order in which rows were written. */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
@@ -7,7 +7,7 @@ import { createTestDatabase } from '#test/database.ts';
 import { createFactories, type Factories } from '#test/make.ts';
 import { startTestApi } from '#test/setup.ts';
 
-/** Names whose order differs between code points, UTF-16 units, and what dictionaries say. */
+/** Names whose order differs between code points, UTF-16 units and dictionaries. */
 const names = [
   'Zoë',
   'ada',
@@ -22,10 +22,10 @@ const names = [
   "O'Brien",
 ];
 
-/** Code points decide, then length: UTF-8 bytes compare like this. */
+/** Compares code points, then length, as a comparison of UTF-8 bytes does. */
 const byText = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** Asserts that a list is already sorted by these texts, one after the other. */
+/** Asserts that a list is sorted by these texts. */
 function expectSorted<T>(list: T[], length: number, ...texts: ((item: T) => string)[]): void {
   expect(list.length).toBe(length);
   const sorted = list.toSorted(
@@ -34,10 +34,7 @@ function expectSorted<T>(list: T[], length: number, ...texts: ((item: T) => stri
   expect(list).toEqual(sorted);
 }
 
-/**
- * A reader of an organization in a database whose own order of text is that of an English
- * dictionary.
- */
+/** Opens an organization in a database whose default collation is that of an English dictionary. */
 async function setupReader() {
   const database = await createTestDatabase({ empty: true, icuLocale: 'en-US' });
   onTestFinished(() => database.drop());
@@ -54,7 +51,7 @@ async function setupReader() {
   return { make, owner, maker, orgId: maker.orgId, get };
 }
 
-/** A family and an active grant for each name, with equal dates. */
+/** Creates a family and an active grant for each name, with equal dates. */
 async function makeGrants(make: Factories, orgId: string, since: Date) {
   const grants = [];
   for (const name of names) {

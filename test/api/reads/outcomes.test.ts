@@ -9,8 +9,7 @@ import { setup } from '#test/setup.ts';
 const dayMs = 86_400_000;
 
 /**
- * Times are milliseconds from today’s midnight, UTC; days count from today, so that yesterday is
- * -1.
+ * Times are milliseconds from today's midnight in UTC. Days are relative to today: yesterday is -1.
  */
 interface Grant {
   sinceMs: number;
@@ -51,7 +50,7 @@ function expectedOutcomes(families: Family[]) {
     if (!shown || contributed.length < outcomesMinimumFamilies) return null;
     const count = contributed.reduce((sum, [part]) => sum + part, 0);
     const of = contributed.reduce((sum, [, part]) => sum + part, 0);
-    return { count, of, percent: Math.floor((2_000 * count + of) / (2 * of)) / 10 }; // half up, in whole numbers
+    return { count, of, percent: Math.floor((2_000 * count + of) / (2 * of)) / 10 }; // half up, in integers
   };
   return {
     windowDays: outcomesWindowDays,
@@ -62,7 +61,7 @@ function expectedOutcomes(families: Family[]) {
   };
 }
 
-// Days at and around both edges of the window come as often as all others together.
+// Days near both edges of the window occur as often as all other days together.
 const day = fc.oneof(fc.constantFrom(-92, -91, -90, -89, -2, -1, 0), fc.integer({ min: -95, max: 0 }));
 const timeOfDay = fc.constantFrom(0, 1, dayMs / 2, dayMs - 1);
 const grant = fc
@@ -83,7 +82,7 @@ const family = fc.record({
   days: fc.uniqueArray(familyDay, { selector: ({ day }) => day, maxLength: 12 }),
 });
 
-/** Writes a new organization’s families, in a few statements. */
+/** Writes the families of a new organization in a few statements. */
 async function writeFamilies({ pool }: Database, orgId: string, userId: string, families: Family[]): Promise<void> {
   const ids = families.map(() => randomUUID());
   await pool.query('insert into family select $1, id, $$A family$$ from unnest($2::uuid[]) as id', [orgId, ids]);
@@ -167,7 +166,7 @@ it('a metric with fewer than five contributing families is withheld, also when f
 });
 
 it.each([
-  // 1 of 16 is 6.25 %, 3 of 16 is 18.75 %: half a tenth goes up.
+  // 1 of 16 is 6.25 % and 3 of 16 is 18.75 %: half a tenth rounds up.
   [
     [
       [0, 3],

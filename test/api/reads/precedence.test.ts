@@ -1,4 +1,4 @@
-/** When several refusals apply at once, the answer is the first in the documented order. */
+/** When several refusals apply, the answer is the first in the documented order. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';
@@ -24,11 +24,11 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
       `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day',
         revoked_at = now(), slot = null where id = $1`,
     );
-    // No login can bring an ended key back; here it comes back step by step.
+    // No login can reinstate an ended key, so this test does it step by step.
     await owner.pool.query('alter table api_key disable trigger api_key_stays_ended');
     for (const spoil of [leave, lose, revokeAndExpire]) await spoil();
 
-    // Each row removes the cause of the row above, and no more.
+    // Each row removes the cause of the previous row, and nothing else.
     const table: [repair: (() => Promise<unknown>) | null, orgId: string, code: ErrorCode, message: RegExp][] = [
       [null, 'malformed', 'invalid_api_key', /revoked/],
       [sql('update api_key set revoked_at = null where id = $1'), 'malformed', 'invalid_api_key', /expired/],

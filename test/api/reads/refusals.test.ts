@@ -1,4 +1,4 @@
-/** Every refusal, once over the nine reads. */
+/** Every refusal, for each of the nine reads. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
@@ -20,7 +20,7 @@ const sharedWithoutDatabase = shareApi({
   REDIS_URL: '',
 });
 
-/** A new organization with one owner's key, and the path of the read. */
+/** Creates an organization with an owner's key, and the path of the read. */
 async function setupRead({ resource }: Endpoint, installation: TestInstallation = shared()) {
   const maker = await installation.make.member();
   const made = await installation.make.apiKey({ maker });
@@ -101,7 +101,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
       await expectRefusal(await api.get(`${path}${query}`, { key }), 'invalid_request', /query parameters/);
     }
     expect((await api.get(path.toUpperCase().replace('/V1/ORGS', '/v1/orgs'), { key })).status).toBe(
-      endpoint.resource === '' ? 200 : 404, // an id in capitals is the same id; a path in capitals is another path
+      endpoint.resource === '' ? 200 : 404, // an uppercase id is the same id; an uppercase path is another path
     );
   });
 
@@ -152,7 +152,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     const { api, make, owner, maker } = await setupRead(endpoint);
     const here = await make.member({ permissions: [] });
     await make.role({ orgId: here.orgId, permissions: [...scopes] });
-    // The maker of the key is an owner there and a member without a permission here.
+    // The creator of the key is an owner there and a member without a permission here.
     await owner.pool.query(
       `insert into membership (organization_id, person_id, name, email, status)
         values ($1, $2, 'Ada', 'a@example.org', 'active')`,

@@ -1,10 +1,10 @@
-/** Every answer has the fields that are declared, of the declared types, and no other. */
+/** Every answer has exactly the declared fields, with the declared types. */
 import { describe, expect, it } from 'vitest';
 import type { MadeMember } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints/index.ts';
 
-/** An organization that has something of everything. */
+/** Creates an organization with data of every kind. */
 async function makeFullOrganization({ make, owner }: TestInstallation): Promise<MadeMember> {
   const maker = await make.member({ name: 'Noor Okafor' });
   const { orgId, userId } = maker;
@@ -38,7 +38,7 @@ async function makeFullOrganization({ make, owner }: TestInstallation): Promise<
 
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** Every value of an answer, with its path; items of lists share theirs. */
+/** Returns every value of an answer with its path; items of a list share one path. */
 function* valuesOf(value: unknown, path = ''): Generator<[path: string, value: unknown]> {
   yield [path, value];
   if (Array.isArray(value)) for (const item of value) yield* valuesOf(item, `${path}[]`);
@@ -47,8 +47,8 @@ function* valuesOf(value: unknown, path = ''): Generator<[path: string, value: u
 }
 
 /**
- * Asserts that dates are in their one form, and, where there must be something of everything, that
- * no list is empty.
+ * Asserts that dates have their one format and, for the organization with all data, that no list is
+ * empty.
  */
 function expectValues(body: unknown, full: boolean): void {
   for (const [path, value] of valuesOf(body)) {
@@ -68,7 +68,7 @@ describe.each(endpoints)('$operationId', ({ resource, response }) => {
     for (const maker of [full, bare]) {
       const { key } = await make.apiKey({ maker });
       const body: unknown = await (await api.get(`/v1/orgs/${maker.orgId}${resource}`, { key })).json();
-      expect(response.parse(body)).toEqual(body); // parsing drops what is not declared
+      expect(response.parse(body)).toEqual(body); // parsing removes undeclared fields
       expectValues(body, maker === full);
     }
   });

@@ -1,4 +1,7 @@
-/** The hash chains of the activity log: what they find, and that late commits do not break them. */
+/**
+ * The hash chains of the activity log: which changes they detect, and that late commits do not
+ * break them.
+ */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -44,14 +47,14 @@ const countUnlinked = async (owner: Database): Promise<number> =>
     )
   ).rows[0].n;
 
-/** Links every committed line. Transactions of other tests on the server may hold this up a moment. */
+/** Links every committed row. Transactions of other tests on the server may delay this. */
 const linkAll = (worker: pg.Client, owner: Database) =>
   vi.waitFor(async () => {
     await append(worker);
     expect(await countUnlinked(owner)).toBe(0);
   }, patient);
 
-/** Six lines of one organization, linked. */
+/** Six rows of one organization, linked. */
 async function setupLinked() {
   const t = await setup();
   const lines = [1, 2, 3, 4, 5, 6].map((n) => ({ orgId: t.orgId, action: 'seat.give', detail: { n } }));
@@ -89,7 +92,8 @@ describe('the chain of the activity log', () => {
     await late.query(insert, [lateId, t.orgId]);
     await undone.query(insert, [randomUUID(), t.orgId]);
     await t.owner.pool.query(insert, [earlyId, t.orgId]);
-    // The oldest transaction is open: what committed after it waits, and nothing waits for the chain.
+    // The oldest transaction is open: rows that committed after it wait, and no transaction waits
+    // for the chain.
     for (let run = 0; run < 3; run += 1) expect(await append(t.worker)).toMatchObject({ linked: 0 });
     await late.query('commit');
     await undone.query('rollback');
@@ -134,7 +138,7 @@ describe('the chain of the activity log', () => {
     await refuse();
     await vi.waitFor(async () => {
       await append(t.worker);
-      // Two versions of one line, or two lines when a minute ended between the calls.
+      // Two versions of one row, or two rows when a minute ended between the calls.
       expect((await t.owner.pool.query('select from activity_link where digest is not null')).rowCount).toBe(2);
     }, patient);
     expect(await t.verify()).toEqual([]);
@@ -219,7 +223,7 @@ describe('verifying the activity log', () => {
 
   it('finds a line that was added with an old time, although it was linked', async () => {
     const t = await setupLinked();
-    // The same month, and more than an hour before the lines that were linked first.
+    // In the same month, and more than an hour before the rows that were linked first.
     const [newest] = await writeLines(t.owner, [{ orgId: t.orgId, at: new Date('2026-03-20T12:00:00Z') }]);
     const [id] = await writeLines(t.owner, [{ orgId: t.orgId, at: new Date('2026-03-20T10:00:00Z') }]);
     expect(newest).not.toBe(id);

@@ -1,9 +1,9 @@
-/** What a spreadsheet makes of a field. Source: RFC 4180; OWASP, "CSV Injection". */
+/** Fields that a spreadsheet would interpret. Source: RFC 4180; OWASP, "CSV Injection". */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { csvField, csvLine } from '#domain/activity/csv.ts';
 
-/** Reads one line as RFC 4180 says, written for the test alone. */
+/** Parses one line as in RFC 4180, for this test only. */
 function readLine(line: string, separator = ','): string[] {
   expect(line.endsWith('\r\n')).toBe(true);
   const fields: string[] = [];
@@ -55,7 +55,7 @@ it('any content keeps the number of fields, and begins no formula', () => {
       expect(read.length).toBe(fields.length);
       for (const [index, field] of read.entries()) {
         expect(field).not.toMatch(/^[\s\p{Cf}]*[=+\-@＝＋－＠]/u);
-        // Nothing but apostrophes was added.
+        // Only apostrophes were added.
         expect(field.replaceAll("'", '')).toBe((fields[index] ?? '').replaceAll("'", ''));
       }
     }),
@@ -91,8 +91,8 @@ it.each([
     });
     return Math.min(...runs);
   };
-  // Linear growth is 30, quadratic 900. A busy machine lengthens single runs, so one round of ten
-  // is enough.
+  // Linear growth is 30, quadratic 900. A busy machine lengthens single runs, so one good round of
+  // ten is enough.
   const ratios = Array.from({ length: 10 }, () => fastestMs(60_000) / fastestMs(2_000));
   expect(Math.min(...ratios)).toBeLessThan(200);
 });

@@ -1,6 +1,6 @@
 import type { Database } from '#domain/db/connect.ts';
 
-/** A line of the log as a test writes it; what is not given is empty, and `at` is now. */
+/** A row of the log as a test writes it; missing fields are empty, and `at` is now. */
 export interface GivenLine {
   orgId: string;
   at?: Date;
@@ -13,7 +13,7 @@ export interface GivenLine {
   detail?: Record<string, unknown> | null;
 }
 
-/** Writes lines as the database's owner; returns their ids, in order. */
+/** Writes rows as the database's owner; returns their ids in order. */
 export async function writeLines(owner: Database, lines: readonly GivenLine[]): Promise<string[]> {
   const ids: string[] = [];
   for (const line of lines) {

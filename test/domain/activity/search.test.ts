@@ -1,4 +1,4 @@
-/** The log is found by any filter, in its order, a page at a time in both directions. */
+/** Every filter finds its rows, in order, page by page in both directions. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { eachActivityEntry } from '#domain/activity/download.ts';
@@ -126,8 +126,8 @@ it('another organization’s rows appear on no page and in no file, and are not 
 });
 
 /**
- * Reads of one key, one a second, and as many of another name by another key; `met` is the age (s)
- * of the one line that is both.
+ * Writes reads of one key, one a second, and as many of another read by another key. `met` is the
+ * age (s) of the only row that matches both.
  */
 async function setupSeldom(met: number, others: number) {
   const { owner, make } = await setupDatabase();
@@ -177,7 +177,8 @@ it('refusals and actions of a key or a person are searched far back, in both dir
   const { orgId, userId } = await make.member();
   const em = owner.orm.em;
   const keyId = randomUUID();
-  // One in 500 fits; the rest would be more than a search of the lines themselves looks at.
+  // One row in 500 matches. To find the rest, a search of the rows themselves would exceed its
+  // limit.
   await owner.pool.query(
     `insert into activity (at, organization_id, person_id, key_id, action, status)
      select now() - make_interval(secs => n), $1::uuid, case when n % 500 = 0 then $2 else 'usr_other' end, case

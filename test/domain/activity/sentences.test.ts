@@ -46,7 +46,7 @@ it('describes every action that the code records', () => {
   const known = new Set<string>([...knownActions.map(({ action }) => action), ...eventTypes]);
   expect(written.size).toBeGreaterThan(20);
   expect([...written].filter((action) => !known.has(action))).toEqual([]);
-  // Those that the database writes by itself (0006, 0013).
+  // Actions that triggers of the database write (0006, 0013).
   for (const action of ['api.rate_limited', 'api.console']) expect(known).toContain(action);
 });
 

@@ -1,9 +1,9 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 
 /**
- * A passkey in software: ES256, no attestation, as WebAuthn level 2 (sections 6.1, 6.5.1, 8.7) lays
- * the bytes out. What a real authenticator refuses to do, this one does on request: another origin,
- * no user verification, a counter that goes back.
+ * A passkey in software: ES256, no attestation, with the byte layout of WebAuthn level 2 (sections
+ * 6.1, 6.5.1, 8.7). On request it does what a real authenticator refuses: another origin, no user
+ * verification, a counter that goes back.
  */
 export interface Signing {
   origin?: string;
@@ -20,7 +20,7 @@ export function createAuthenticator() {
   const id = credentialId.toString('base64url');
   return {
     id,
-    /** The answer to `navigator.credentials.create`. */
+    /** The response to `navigator.credentials.create`. */
     register(challenge: string, signing: Signing = {}) {
       const attested = Buffer.concat([Buffer.alloc(16), uint16(credentialId.length), credentialId, coseKey(publicKey)]);
       const authData = authenticatorData(signing, 0x40, attested);
@@ -36,7 +36,7 @@ export function createAuthenticator() {
       };
       return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
     },
-    /** The answer to `navigator.credentials.get`. */
+    /** The response to `navigator.credentials.get`. */
     sign(challenge: string, signing: Signing = {}) {
       const clientDataJSON = clientData('webauthn.get', challenge, signing);
       const authData = authenticatorData(signing, 0, Buffer.alloc(0));
@@ -90,7 +90,7 @@ function coseKey(key: KeyObject): Buffer {
   ]);
 }
 
-/** CBOR, as much as this needs (RFC 8949). */
+/** Encodes the subset of CBOR that this needs (RFC 8949). */
 const text = (value: string) => Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)]);
 const bytes = (value: Buffer) => Buffer.concat([head(2, value.length), value]);
 const map = (entries: [Buffer, Buffer][]) => Buffer.concat([head(5, entries.length), ...entries.flat()]);

@@ -1,6 +1,6 @@
 /**
- * An active membership opens an organization's console only after its own link, or an operator,
- * confirmed the sign-in.
+ * An active membership opens an organization's console only after the person used its link, or an
+ * operator confirmed them.
  */
 import { describe, expect, it } from 'vitest';
 import { acceptEnrolment } from '#domain/identity/enrol.ts';
@@ -14,8 +14,8 @@ import { ids, importDocument, smallDocument } from '../../import/document.ts';
 import { goodPassword, setupPeople, visitor } from './people.ts';
 
 /**
- * A person enrolled by one organization whom an import has made an owner of another one, which has
- * an owner already.
+ * A person enrolled by one organization. An import has made them an owner of another organization,
+ * which already has an owner.
  */
 async function setupImported() {
   const t = await setupPeople();
@@ -175,7 +175,7 @@ describe('an invitation', () => {
     await createEnrolment(t.em, { organizationId: here, email: person.email, by: { personId: boss.userId } }, t.now);
     const session = await t.session(person.token);
     expect(JSON.stringify(session)).not.toMatch(`Secret Firm|${here}`);
-    // Alone it lets them sign in, since that is how they use it, and nothing more.
+    // The link alone lets them sign in, because it is meant for that, and does nothing else.
     await t.enrol({ orgId: there });
     await removeMember(t.em, { organizationId: there, personId: person.personId, by: 'operator' });
     const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);

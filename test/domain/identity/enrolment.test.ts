@@ -1,6 +1,4 @@
-/**
- * One-time links: how people come to sign in.
- */
+/** One-time links, with which people set up their sign-in. */
 import { describe, expect, it } from 'vitest';
 import {
   acceptEnrolment,
@@ -21,7 +19,7 @@ import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '
 
 const hourMs = 60 * minuteMs;
 
-/** A member whose link was opened, with a password and an app that is not confirmed yet. */
+/** Opens a member's link, with a password and an app that is not confirmed yet. */
 async function startEnrolment() {
   const t = await setupPeople();
   const member = await t.make.member();
@@ -154,7 +152,7 @@ describe('the creator of a link', () => {
     await expect(invite(clerk, 'x@example.org')).rejects.toMatchObject({ reason: 'not_held' });
     await expect(invite(clerk, 'x@example.org', ['admin'])).rejects.toMatchObject({ reason: 'not_held' });
     await expect(invite(admin, 'x@example.org', ['owner'])).rejects.toMatchObject({ reason: 'only_owners' });
-    // The link of a member who has not enrolled gives all that they are.
+    // The link of a member who has not enrolled would give full access as that member.
     await expect(invite(clerk, `${admin.userId}@example.org`)).rejects.toMatchObject({ reason: 'not_held' });
     await expect(invite(admin, `${boss.userId}@example.org`)).rejects.toMatchObject({ reason: 'only_owners' });
     await invite(admin, `${reader.userId}@example.org`);
@@ -169,7 +167,7 @@ describe('the creator of a link', () => {
     const [here, there] = [await t.make.organization(), await t.make.organization()];
     const boss = await t.make.member({ orgId: here });
     const by = { personId: boss.userId };
-    // Not enrolled yet, and in both.
+    // Not enrolled, and a member of both organizations.
     const both = await t.make.member({ orgId: here, roleKey: 'member' });
     await t.owner.pool.query(`insert into membership values ($1, $2, 'B', 'b@example.org', null, 'active')`, [
       there,
@@ -179,7 +177,7 @@ describe('the creator of a link', () => {
     await expect(createEnrolment(t.em, { organizationId: here, email, by }, t.now)).rejects.toMatchObject({
       reason: 'operator_needed',
     });
-    // Not enrolled yet, and there alone: a new person here, by whatever name.
+    // Not enrolled, and a member of the other organization only: treated as a new person here.
     const foreign = await t.make.member({ orgId: there });
     const made = await createEnrolment(
       t.em,
@@ -187,7 +185,7 @@ describe('the creator of a link', () => {
       t.now,
     );
     expect(made.personId).not.toBe(foreign.userId);
-    // Enrolled: the link sets nothing, it lets them join once they have signed in.
+    // Enrolled: the link sets no password. It lets them join once they have signed in.
     const enrolled = await t.enrol({ orgId: there });
     const link = await createEnrolment(t.em, { organizationId: here, email: enrolled.email, by }, t.now);
     expect(link).toMatchObject({ personId: enrolled.personId, kind: 'join' });
@@ -197,7 +195,7 @@ describe('the creator of a link', () => {
     const accept = async (who: { token: string }) =>
       acceptEnrolment(t.em, await t.session(who.token), { token: link.token, visitor }, t.now);
     await expect(accept(stranger)).rejects.toMatchObject({ reason: 'link_of_another' });
-    // Until then the organization that invites is not even named to them.
+    // Until then they do not appear by name to the organization that invites them.
     expect((await t.session(enrolled.token)).memberships.map(({ organizationId }) => organizationId)).toEqual([there]);
     expect(await accept(enrolled)).toEqual({ organizationId: here });
     expect((await t.session(enrolled.token)).memberships.map(({ organizationId }) => organizationId).sort()).toEqual(
@@ -215,7 +213,7 @@ describe('the creator of a link', () => {
     });
     const { token, kind } = await createEnrolment(t.em, { ...input, by: 'operator' }, t.now);
     expect(kind).toBe('recover');
-    await t.session(person.token); // until it is used, nothing ends
+    await t.session(person.token); // nothing ends until it is used
     const newPassword = 'quartz lantern meadow fiddle';
     await setEnrolmentPassword(t.em, { token, password: newPassword }, t.now);
     const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);
@@ -282,8 +280,8 @@ describe('an invitation that is not accepted yet', () => {
     const untold = { hasEnrolled: false, lastSeenAt: null };
     await live();
     expect(await seen(victim.personId)).toEqual(untold);
-    // Neither does an organization learn it by suspending and reinstating them, nor do they become
-    // a member by that.
+    // The organization does not learn it by suspending and reinstating them either, and this does
+    // not make them a member.
     const whom = { organizationId: here, personId: victim.personId, by };
     await suspendMember(t.em, whom);
     await live();
@@ -301,7 +299,8 @@ describe('an invitation that is not accepted yet', () => {
       ['member.reinstate', { memberId: victim.personId }],
     ]);
 
-    // Once they have accepted it, it learns them as of any member; once they have left, no more.
+    // After they have accepted, it learns the name as of any member. After they have left, no
+    // longer.
     const again = await invite(victim.email);
     await acceptEnrolment(t.em, await t.session(token), { token: again.token, visitor }, t.now);
     token = await live();
@@ -314,8 +313,8 @@ describe('an invitation that is not accepted yet', () => {
 
 describe('a link whose creator could no longer create it', () => {
   /**
-   * An organization with an owner, an administrator, and a link that the administrator made for
-   * a new person, as far as the second factor.
+   * An organization with an owner, an administrator, and a link that the administrator created for
+   * a new person, up to the second factor.
    */
   async function setupLink() {
     const t = await setupPeople();

@@ -1,4 +1,4 @@
-/** Database errors about what people sign in with quote none of it, whatever a program prints of them. */
+/** Database errors never quote credentials, whichever properties of the error a program prints. */
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { createLog, describeError } from '#runtime/log.ts';
 import { setupPeople } from './people.ts';
 
-/** Everything that a program could print of an error, and the line that it logs. */
+/** Returns all properties of an error that a program could print, and its log line. */
 function textsOf(error: unknown): string {
   if (!(error instanceof Error)) throw new Error('the statement was accepted');
   const lines: string[] = [];

@@ -1,6 +1,4 @@
-/**
- * Second factors of a person: passkeys, authenticator apps, recovery codes.
- */
+/** Second factors of a person: passkeys, authenticator apps, recovery codes. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/enrol.ts';
@@ -22,7 +20,7 @@ import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '
 
 const party = settings.relyingParty;
 
-/** A person with an app and a passkey, and ways to use the passkey. */
+/** A person with an app and a passkey, and functions that use the passkey. */
 async function setupPasskey() {
   const t = await setupPeople();
   const person = await t.enrol();
@@ -81,7 +79,7 @@ describe('a passkey', () => {
     await expect(answer(key.register(challenge, { origin: 'https://evil.example' }))).rejects.toMatchObject({
       reason: 'wrong_passkey',
     });
-    // a challenge counts once
+    // a challenge is valid once
     await expect(answer(key.register(challenge))).rejects.toMatchObject({ reason: 'setup_expired' });
     const again = await startEnrolmentPasskey(t.em, token, party, t.now);
     const done = await answer(key.register(again.challenge));
@@ -105,11 +103,11 @@ describe('a passkey', () => {
     for (const signing of wrong) await refused(t.key.sign(await start(), signing));
     await refused(other.sign(await start()));
     const older = await start();
-    for (let n = 0; n < 5; n += 1) await start(); // five wait at once
+    for (let n = 0; n < 5; n += 1) await start(); // five challenges can be open at once
     await refused(t.key.sign(older));
     for (const nonsense of [null, 'x', {}, { id: t.key.id }, { id: t.key.id, response: {} }]) {
       await start();
-      await refused(nonsense).catch(() => {}); // above ten failures the limit answers instead
+      await refused(nonsense).catch(() => {}); // above ten failures the limit refuses instead
     }
   });
 
@@ -128,15 +126,15 @@ describe('a passkey', () => {
     await answer(full, third);
     await expect(answer(full, first)).rejects.toMatchObject({ reason: 'wrong_passkey' });
     await answer(full, second);
-    // Of another session it answers nothing.
+    // A challenge of another session is invalid.
     const strange = await startPasskeyUse(t.em, await t.half(), party, t.now);
     await expect(answer(full, strange)).rejects.toMatchObject({ reason: 'wrong_passkey' });
-    // Setting one up, likewise.
+    // The same holds for setting one up.
     const key = createAuthenticator();
     const setup = await startPasskey(t.em, full, party, t.now);
     await startPasskey(t.em, full, party, t.now);
     await addPasskey(t.em, full, { response: key.register(setup.challenge), name: 'Phone', visitor }, party, t.now);
-    // A wrong answer uses up what it was to answer, and nothing else.
+    // A wrong answer uses up its challenge, and nothing else.
     const [wrong, other] = [
       await startPasskeyUse(t.em, full, party, t.now),
       await startPasskeyUse(t.em, full, party, t.now),
@@ -201,7 +199,7 @@ describe('another authenticator app', () => {
     const { secret } = await startTotp(t.em, session, settings, t.now);
     const add = (code: string, name = 'Phone') => addTotp(t.em, session, { code, name, visitor }, settings, t.now);
     await expect(add('12345')).rejects.toMatchObject({ reason: 'wrong_code' });
-    await add(codeAt(secret, t.now())); // mistyping does not start again
+    await add(codeAt(secret, t.now())); // a typing error does not restart it
     await expect(add(codeAt(secret, t.now()))).rejects.toMatchObject({ reason: 'setup_expired' });
     t.pass(minuteMs);
     const half = await t.session(

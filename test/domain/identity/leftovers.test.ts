@@ -1,4 +1,4 @@
-/** What has expired of signing in is deleted by the maintenance loop, with the worker's own rights. */
+/** Maintenance deletes expired sign-in data with the worker's rights. */
 import { expect, it } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { purgeExpiredSignInsSql } from '#domain/db/statements/maintenance.ts';

@@ -1,7 +1,4 @@
-/**
- * Everything that is checked when a link is created is checked again when it is used, in the
- * transaction that uses it.
- */
+/** Every check of creating a link is repeated when the link is used, in the same transaction. */
 import { describe, expect, it } from 'vitest';
 import type { Authority } from '#domain/access/authority.ts';
 import {
@@ -16,8 +13,8 @@ import { findSession } from '#domain/identity/sessions.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';
 
 /**
- * An organization, an administrator of it, another organization, and links of the first with all
- * but their last step done.
+ * An organization with an administrator, another organization, and links of the first that lack
+ * only their last step.
  */
 async function setupLinks() {
   const t = await setupPeople();
@@ -25,7 +22,7 @@ async function setupLinks() {
   const admin = await t.make.member({ orgId, roleKey: 'admin' });
   const query = (text: string, values: unknown[] = []) => t.owner.pool.query(text, values);
 
-  /** A link for a new person, as far as the second factor; `use` gives it. */
+  /** A link for a new person, up to the second factor; `use` completes it. */
   async function enrolling(by: Authority = { personId: admin.userId }) {
     const input = { organizationId: orgId, email: 'bob@example.org', by };
     const { token, personId } = await createEnrolment(t.em, input, t.now);
@@ -39,8 +36,8 @@ async function setupLinks() {
   }
 
   /**
-   * A link for a person of the other organization who signs in already; `use` gives it with their
-   * session.
+   * A link for a person of the other organization who already signs in; `use` completes it with
+   * their session.
    */
   async function joining() {
     const person = await t.enrol({ orgId: elsewhere });
@@ -50,12 +47,12 @@ async function setupLinks() {
     return { token, personId, email: person.email, use };
   }
 
-  /** What an import or the platform writes: no check of the console's stands before it. */
+  /** A write of the import or the platform, which no check of the console precedes. */
   const setStatus = (personId: string, status: string) =>
     query('update membership set status = $3 where organization_id = $1 and person_id = $2', [orgId, personId, status]);
   const signInOf = async (personId: string) =>
     (await query('select email from sign_in where person_id = $1', [personId])).rows;
-  /** How many statements wait for a lock. */
+  /** Returns the number of statements that wait for a lock. */
   const countWaiting = async () =>
     (await query(`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`))
       .rowCount;
@@ -138,7 +135,7 @@ describe('an enrolment link', () => {
          values ($1, $2, 'Bob', 'bob@example.org', 'active')`,
         [t.elsewhere, link.personId],
       );
-      // No link waits for an import: it is used before it.
+      // A link does not wait for an import: it is used before the import commits.
       const { token } = await link.use();
       await client.query('commit');
       const { memberships, unconfirmed } = await t.session(token);
@@ -172,7 +169,7 @@ describe('an enrolment link', () => {
   it('is refused when it expires between lookup and use', async () => {
     const t = await setupLinks();
     const link = await t.enrolling();
-    // The link, the attempt and the code are judged in time, the use itself is not.
+    // The link, the attempt and the code are judged by time; the use itself is not.
     let asked = 0;
     const lateAtLast = () => new Date(t.now().getTime() + (asked++ < 3 ? 0 : 72 * 3_600_000));
     await expect(link.use(lateAtLast)).rejects.toMatchObject({ reason: 'link_expired' });
@@ -236,7 +233,7 @@ describe('a link for a person who signs in already', () => {
       ),
       releaseAddress(t.owner.orm.em, link.email),
     ]);
-    // Whichever was first; the session that uses the link may have ended by then.
+    // Either order is possible; the session that uses the link may have ended by then.
     expect(used).toMatch(/^(joined|link_expired|the session has ended)$/);
     expect((await t.query('select from sign_in_confirmation where person_id = $1', [link.personId])).rows).toEqual([]);
   });

@@ -1,5 +1,5 @@
 /**
- * What an outsider who fails on purpose cannot block: known browsers and sessions. Source: OWASP,
+ * A person who fails to sign in on purpose cannot block known browsers and sessions. Source: OWASP,
  * device cookies.
  */
 import { describe, expect, it } from 'vitest';
@@ -18,10 +18,7 @@ const outcomeOf = (work: Promise<unknown>) =>
     (error: { reason?: string }) => error.reason ?? String(error),
   );
 
-/**
- * 60 failures from the visitor's network, as they are counted: its strangers wait for a quarter of
- * an hour.
- */
+/** 60 counted failures from the visitor's network: its unknown browsers wait for 15 minutes. */
 async function blockNetwork(t: People): Promise<void> {
   await t.owner.pool.query(
     `insert into sign_in_attempt (subject, network, at)
@@ -49,7 +46,7 @@ describe('failures from one network', () => {
     const known = { ...visitor, browser };
     const next = await signInFully(t, person, known);
     expect(next.browser).toMatch(/^[\w-]{43}$/);
-    expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as any stranger
+    expect(await outcomeOf(signInFully(t, person, visitor))).toBe('too_many_attempts'); // as any unknown browser
   });
 
   it('do not block the step-up or the password change of an active session', async () => {
@@ -77,7 +74,7 @@ describe('failures from one network', () => {
 });
 
 describe('failures in a known browser or a session', () => {
-  it('have a limit of ten of their own, from any number of networks, and count for no network', async () => {
+  it('have a separate limit of ten, from any number of networks, and count for no network', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const { browser } = await signInFully(t, person, visitor);

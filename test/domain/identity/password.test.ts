@@ -1,4 +1,4 @@
-/** What a password may be, and how it is kept. Source: OWASP ASVS 5.0, 6.2 and 11.4. */
+/** Rules for passwords, and how they are stored. Source: OWASP ASVS 5.0, 6.2 and 11.4. */
 import { argon2Sync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { assertNewPassword, hashPassword, isOutdated, isPassword } from '#domain/identity/password.ts';
@@ -54,7 +54,7 @@ describe('a new password', () => {
   });
 
   it('is compared with far more than the 3,000 most common ones of its length', async () => {
-    // Pairs of ten listed words, a hundred of the millions that the rule covers.
+    // Pairs of ten listed words: a hundred of the millions that the rule covers.
     const words = [
       'dragon',
       'monkey',
@@ -86,7 +86,7 @@ describe('a stored password', () => {
   });
 
   it('agrees with a vector of the reference implementation', async () => {
-    // "password", "somesalt", two passes of 64 MiB: from that implementation's own tests.
+    // "password", "somesalt", two passes of 64 MiB: from the tests of the reference implementation.
     const hash = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
     expect(await isPassword('password', hash, 'sign_in')).toBe(true);
     expect(await isPassword('passwore', hash, 'sign_in')).toBe(false);
@@ -97,6 +97,6 @@ describe('a stored password', () => {
   it('never verifies for an unknown person', async () => {
     expect(await isPassword('anything at all', null, 'sign_in')).toBe(false);
     expect(await isPassword('', null, 'sign_in')).toBe(false);
-    expect(typeof argon2Sync).toBe('function'); // the runtime's own
+    expect(typeof argon2Sync).toBe('function'); // Node's implementation
   });
 });

@@ -16,11 +16,11 @@ export const visitor: Visitor = { address: '203.0.113.7', userAgent: 'a browser'
 export const goodPassword = 'violet-harbour-tractor-mango';
 export const minuteMs = 60_000;
 
-/** The code an authenticator app shows at a moment. */
+/** Returns the code that an authenticator app shows at a moment. */
 export const codeAt = (secret: string, at: Date) =>
   generateSync({ secret, epoch: Math.floor(at.getTime() / 1000), period: 30 });
 
-/** A person who has enrolled with an app, with a session of theirs. `secret` is the app's. */
+/** A person who has enrolled with an app, with a session. `secret` is the app's. */
 export interface Enrolled {
   personId: string;
   orgId: string;
@@ -30,18 +30,18 @@ export interface Enrolled {
   token: string;
 }
 
-/** A database, the console's own login on it, and a clock that only the test moves. */
+/** A database, the console's login on it, and a clock that only the test moves. */
 export async function setupPeople() {
   const { database, owner, make } = await setupDatabase();
   const options = { url: database.urls.console, applicationName: 'test', poolMax: 8 };
   const console = await openDatabase({ ...options, connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 });
   onTestFinished(() => console.close());
   const em = console.orm.em;
-  // Not before the present: the database's own clock writes the activity log.
+  // Not before the present, because the database's clock writes the activity log.
   const clock = { at: new Date() };
   const now = () => clock.at;
 
-  /** Enrols a member by a link, as the pages do. */
+  /** Enrols a member with a link, as the pages do. */
   async function enrol(fields: { orgId?: string; roleKey?: string; permissions?: string[] } = {}): Promise<Enrolled> {
     const member = await make.member(fields);
     const email = `${member.userId}@example.org`;
@@ -70,7 +70,7 @@ export async function setupPeople() {
       if (found === null) throw new Error('the session has ended');
       return found;
     },
-    /** The log, oldest first: action and detail. */
+    /** Returns the log, oldest first: action and detail. */
     async lines(orgId: string) {
       const { rows } = await owner.pool.query<{ action: string; person: string; detail: Record<string, unknown> }>(
         'select action, person_id as person, host(address) as address, detail from activity where ' +

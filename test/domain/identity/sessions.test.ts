@@ -18,7 +18,7 @@ import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '
 type People = Awaited<ReturnType<typeof setupPeople>>;
 const newPassword = 'quartz lantern meadow fiddle';
 
-/** One more full session of an enrolled person. */
+/** Creates another full session of an enrolled person. */
 async function another(t: People, person: { email: string; secret: string }): Promise<string> {
   t.pass(minuteMs);
   const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
@@ -120,7 +120,7 @@ describe('a session', () => {
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
     expect(await findSessionEnd(t.em, person.token)).toBe('access_lost');
     await t.make.member({ orgId: await t.make.organization(), userId: person.personId });
-    // Access that comes back does not bring back the session.
+    // Reinstated access does not restore the session.
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
     expect(await findSessionEnd(t.em, person.token)).toBe('timed_out');
 

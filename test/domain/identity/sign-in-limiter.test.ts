@@ -1,6 +1,5 @@
 /**
- * What refused and crowded sign-ins cost a process: no I/O while PostgreSQL would refuse, and
- * bounded queues.
+ * Bounds on refused and queued sign-ins: no I/O while PostgreSQL would refuse, and bounded queues.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -21,13 +20,13 @@ const outcomeOf = (work: Promise<unknown>) =>
     () => 'in',
     (error: { reason?: string }) => error.reason ?? String(error),
   );
-/** The refusal for too many attempts that work ends with; null for any other end. */
+/** Returns the refusal for too many attempts that `work` ends with; null for any other end. */
 const refusalOf = (work: Promise<unknown>) =>
   work.then(
     () => null,
     (error: unknown) => (error instanceof TooManyAttempts ? error : null),
   );
-/** Lets everything run that waits for no more than a turn. */
+/** Waits until all work that needs only one turn of the event loop has run. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a remembered refusal', () => {
@@ -54,8 +53,7 @@ describe('a remembered refusal', () => {
       );
       if (refusal === null) continue;
       if (refusal.admissions === null) seen.remembered += 1;
-      // Asked all the same, PostgreSQL refuses until the same moment. Refused, an attempt counts
-      // nothing.
+      // PostgreSQL would refuse until the same moment. A refused attempt counts nothing.
       const truth = await refusalOf(admitAttempt(t.em, attempt, t.now()));
       expect(truth?.retryAt).toEqual(refusal.retryAt);
     }
@@ -87,7 +85,7 @@ describe('a remembered refusal', () => {
     expect(await outcomeOf(limiter.run(known, async () => {}))).toBe('too_many_attempts');
     expect(await outcomeOf(limiter.run({ ...known, browser: 'bo' }, async () => {}))).toBe('in');
     expect(await outcomeOf(limiter.run(stranger(2), async () => {}))).toBe('in');
-    // An address that differs in more than ASCII case may be another one to PostgreSQL.
+    // PostgreSQL may treat an address that differs in more than ASCII case as another address.
     const accented = (email: string) => ({ email, address: null, browser: null });
     await outcomeOf(limiter.run(accented('é@example.org'), refuse));
     expect(await outcomeOf(limiter.run(accented(' é@EXAMPLE.org'), async () => {}))).toBe('too_many_attempts');

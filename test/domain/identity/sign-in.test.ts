@@ -1,6 +1,6 @@
 /**
- * Signing in: two steps, limits, and nothing that tells who is known.
- * Source: OWASP ASVS 5.0, V6.
+ * Signing in: two steps, limits, and answers that do not reveal whether a person exists. Source:
+ * OWASP ASVS 5.0, V6.
  */
 import { argon2Sync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -147,14 +147,14 @@ describe('failed attempts', () => {
     for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, person.email, 'wrong wrong wrong'));
     for (const waitMs of [30_000, 60_000, 120_000, 240_000, 480_000, 900_000, 900_000]) {
       t.pass(waitMs - 1);
-      expect(await outcomeOf(enter(t, person.email))).toBe('too_many_attempts'); // the right one, too early
+      expect(await outcomeOf(enter(t, person.email))).toBe('too_many_attempts'); // correct, but too early
       t.pass(1);
       expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
     }
     t.pass(900_000);
     const half = await t.session((await enter(t, person.email)).token);
     await verifyTotp(t.em, half, { code: codeAt(person.secret, t.now()), visitor }, settings, t.now);
-    // A complete sign-in deletes the failures: the next ten are admitted at once.
+    // A complete sign-in deletes the failures, so the next ten are admitted at once.
     for (let n = 0; n < 10; n += 1)
       expect(await outcomeOf(enter(t, person.email, 'wrong wrong wrong'))).toBe('wrong_credentials');
   });
@@ -204,8 +204,8 @@ describe('failed attempts', () => {
     const person = await t.enrol();
     const email = `iii@${person.personId.replaceAll('_', '-')}.example`;
     await t.owner.pool.query('update sign_in set email = $1', [email]);
-    // What is one address is PostgreSQL's to say, by its locale: every spelling that it takes for
-    // this one.
+    // PostgreSQL's locale decides which spellings are the same address. This test uses every
+    // spelling that it treats as equal.
     const letters = ['i', 'I', 'İ', 'ı', 'Ｉ', 'ｉ', 'І'];
     const spellings = letters.flatMap((a) =>
       letters.flatMap((b) => letters.map((c) => email.replace('iii', a + b + c))),
@@ -239,8 +239,8 @@ describe('failed attempts', () => {
 
 describe('a known browser', () => {
   /**
-   * 110 failures from as many networks, as they are counted: each further attempt waits 15 minutes
-   * for the one before it.
+   * 110 counted failures from as many networks: each further attempt waits 15 minutes after the one
+   * before.
    */
   const attack = (t: People, subject: Buffer) =>
     t.owner.pool.query(
@@ -263,10 +263,10 @@ describe('a known browser', () => {
     expect(browser).toMatch(/^[\w-]{43}$/);
     await attack(t, passwordSubject(person.email));
     const known = { ...home, browser };
-    expect(await outcomeOf(enter(t, person.email, goodPassword, home))).toBe('too_many_attempts'); // as any stranger
+    expect(await outcomeOf(enter(t, person.email, goodPassword, home))).toBe('too_many_attempts'); // as unknown
     const next = await signInFully(t, person, known);
     expect(next.browser).not.toBe(browser);
-    // Each sign-in renews it; the token before is nothing any more.
+    // Each sign-in renews the token and invalidates the one before.
     expect(await outcomeOf(enter(t, person.email, goodPassword, known))).toBe('too_many_attempts');
     expect(await outcomeOf(enter(t, person.email, goodPassword, { ...home, browser: next.browser }))).toBe('in');
     const { rows } = await t.owner.pool.query(`select string_agg(b::text, '') as everything from known_browser b`);
@@ -299,7 +299,7 @@ describe('a known browser', () => {
     // These failures did not use up another browser's limit.
     expect(await outcomeOf(enter(t, person.email, goodPassword, elsewhere))).toBe('in');
     for (let n = 0; n < 10; n += 1) await outcomeOf(enter(t, other.email, 'wrong wrong wrong', elsewhere));
-    // of the other it is unknown
+    // the token of another person is unknown
     expect(await outcomeOf(enter(t, other.email, goodPassword, from))).toBe('too_many_attempts');
     const known = async () =>
       (await t.owner.pool.query('select count(*)::int as n from known_browser where person_id = $1', [person.personId]))

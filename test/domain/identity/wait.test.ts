@@ -1,6 +1,6 @@
 /**
- * The first moment at which a limit of failures admits an attempt, against the rule applied to
- * every moment.
+ * Checks the first moment at which a limit of failures admits an attempt, against the rule applied
+ * to every moment.
  */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { findAdmission } from '#domain/identity/wait.ts';
 
 const second = 1000;
 
-/** The rule itself: whether a limit admits an attempt at a moment. */
+/** The rule: returns whether a limit admits an attempt at a moment. */
 function isAdmitted(limit: number, windowMs: number, failuresMs: readonly number[], atMs: number): boolean {
   const counted = failuresMs.filter((failureMs) => failureMs > atMs - windowMs);
   if (counted.length < limit) return true;

@@ -1,6 +1,5 @@
 /**
- * Making, rotating and revoking keys: who may, what is refused, and that each change has its
- * line.
+ * Creating, rotating and revoking keys: permissions, refusals, and an activity row for each change.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +17,7 @@ const day = 86_400;
 const permissions = ['org.keys.manage', 'org.read', 'org.clients.read'];
 
 /**
- * A database with a member who may manage keys, and the three changes as that member asks for them.
+ * A database with a member who may manage keys, and the three changes as that member requests them.
  */
 async function setupKeys() {
   const { database, owner, make } = await setupDatabase();

@@ -1,4 +1,4 @@
-/** A leaked key is found by its value under every pepper, and the answer says nothing else. */
+/** A leaked key is found by its value under every pepper, and the result contains nothing else. */
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { findCompromisedKey } from '#domain/keys/compromised.ts';

@@ -1,4 +1,4 @@
-/** The form of a key, computed a second time here. */
+/** The format of a key, computed a second time here. */
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ const pepper = testKeySecrets.peppers[0];
 const region = fc.constantFrom<Region>(...regionCodes);
 const letter = fc.constantFrom(...alphabet);
 
-/** Big-endian base62 of so many characters. */
+/** Returns bytes in big-endian base62 with a fixed number of characters. */
 function base62(value: bigint, length: number): string {
   let text = '';
   for (let rest = value; text.length < length; rest /= 62n) text = alphabet.charAt(Number(rest % 62n)) + text;
@@ -30,7 +30,7 @@ function crc32(text: string): bigint {
   return BigInt((crc ^ 0xffffffff) >>> 0);
 }
 
-/** The key with this random part. */
+/** Returns the key with this random part. */
 function keyOf(code: Region, random: string, secret: Buffer): string {
   const body = `aln_${code}_${random}`;
   const mac = createHmac('sha256', secret).update(body).digest().subarray(0, 6);
@@ -40,7 +40,7 @@ function keyOf(code: Region, random: string, secret: Buffer): string {
 
 describe('an API key', () => {
   it.each([
-    // Worked out in another language with the secrets of test/support/secrets.ts.
+    // Computed in another language with the secrets of test/support/secrets.ts.
     [
       'aln_us_0123456789ABCDEFGHIJKLMNOPQRSTzEdr1dIW9G',
       '2a3f7889739dc933ccc2e1cf7b679b2dccf18b9e10c880d0a7a15e7eabb4c607',
@@ -133,8 +133,8 @@ describe('an API key', () => {
     const seen = new Map<string, number>();
     for (const character of keys.map((key) => key.slice(7, 37)).join(''))
       seen.set(character, (seen.get(character) ?? 0) + 1);
-    // 60,000 draws, 968 of each expected, standard deviation 31: beyond seven of them the generator
-    // is at fault.
+    // 60,000 draws, 968 expected of each, standard deviation 31. A deviation of more than seven
+    // means that the generator is biased.
     for (const character of alphabet) expect(Math.abs((seen.get(character) ?? 0) - 968)).toBeLessThan(7 * 31);
   });
 

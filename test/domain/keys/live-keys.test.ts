@@ -1,4 +1,4 @@
-/** At most 25 keys of an organization are live at a time. */
+/** An organization can have at most 25 live keys. */
 import { expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
@@ -12,7 +12,7 @@ import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 const day = 86_400_000;
-/** Fifty wait for one lock, on a machine that others use too. */
+/** Fifty transactions wait for one lock, on a machine with other work. */
 const patient = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 
 const inputOf = (maker: MadeMember, expiresAt: Date | null = null) => ({
@@ -47,7 +47,7 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
     for (const reason of refused) expect(reason).toMatchObject({ name: 'KeyRefused', reason: 'too_many_keys' });
     expect((await liveKeys(owner, maker.orgId)).length).toBe(liveKeysPerOrganization);
     const { rows } = await owner.pool.query(`select count(*)::int as lines from activity where action = 'key.create'`);
-    expect(rows).toEqual([{ lines: liveKeysPerOrganization }]); // the refused left no line
+    expect(rows).toEqual([{ lines: liveKeysPerOrganization }]); // refused requests leave no row
   } finally {
     for (const database of consoles) await database.close();
   }

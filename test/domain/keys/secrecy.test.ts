@@ -1,4 +1,4 @@
-/** Only a fingerprint of a key is kept anywhere. */
+/** Only a fingerprint of a key is stored. */
 import { Redis } from 'ioredis';
 import { expect, inject, it } from 'vitest';
 import { createKey } from '#domain/keys/create.ts';
@@ -7,7 +7,7 @@ import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import type { TestInstallation } from '#test/setup.ts';
 import { setup, startTestApi } from '#test/setup.ts';
 
-/** Every row of every table, as text. */
+/** Returns every row of every table as text. */
 async function dumpDatabase({ owner }: TestInstallation): Promise<string> {
   const { rows: tables } = await owner.pool.query<{ name: string }>(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -24,8 +24,8 @@ async function dumpDatabase({ owner }: TestInstallation): Promise<string> {
 }
 
 /**
- * What would give a key away: 12 characters from the middle of its random part, plain, in hex, and
- * in base64 at each of the three alignments.
+ * Parts that would reveal a key: 12 characters from the middle of its random part, plain, in hex,
+ * and in base64 at each of the three alignments.
  */
 function tracesOf(key: string): string[] {
   const middle = key.slice(15, 27);

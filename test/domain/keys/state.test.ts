@@ -1,4 +1,4 @@
-/** The rules of an API key's states, as its entity has them. */
+/** State rules of an API key, as its entity implements them. */
 import { expect, it } from 'vitest';
 import { ApiKey } from '#domain/db/entities/key.ts';
 

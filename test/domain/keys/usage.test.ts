@@ -1,4 +1,4 @@
-/** What the console shows of keys: uses, callers, what works, what replaced what. */
+/** What the console shows about keys: uses, callers, endpoints, replacements. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { rotateKey } from '#domain/keys/rotate.ts';

@@ -117,7 +117,7 @@ describe('changing a member', () => {
     ).rejects.toMatchObject({ reason: 'not_held' });
     const { id } = await createRole(t.em, { ...role, permissions: ['org.read'] });
     await assignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
-    await assignRole(t.em, { ...asked(t, clerk, t.member), roleId: id }); // no second line
+    await assignRole(t.em, { ...asked(t, clerk, t.member), roleId: id }); // no second row
     await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
     await unassignRole(t.em, { ...asked(t, clerk, t.member), roleId: id });
     expect((await t.lines()).map(({ action }) => action)).toEqual([
@@ -139,7 +139,7 @@ describe('changing a member', () => {
     await expect(removeMember(t.em, { ...asked(t, t.boss, t.boss), by: 'operator' })).rejects.toMatchObject({
       reason: 'last_owner',
     });
-    // A suspended owner is none who could act.
+    // A suspended owner cannot act, so does not count.
     const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
     await suspendMember(t.em, asked(t, t.boss, second));
     await expect(removeMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
@@ -165,7 +165,7 @@ describe('an owner who has not enrolled', () => {
         reason: 'last_owner',
         message: expect.stringContaining('First assign the role Owner to a member who can sign in.'),
       });
-    // The imported one may go: who could not act takes nothing away.
+    // The imported owner may be removed: they could not act, so no owner is lost.
     const bo = await t.enrol({ orgId: ada.orgId, roleKey: 'owner' });
     await removeMember(t.em, { ...self, personId: imported.userId });
     await removeMember(t.em, self);
@@ -305,7 +305,7 @@ describe('a custom role', () => {
       reason: 'role_in_use',
       message: expect.stringContaining('One member has'),
     });
-    // What is refused leaves everything as it was.
+    // A refusal changes nothing.
     const held = () => t.owner.pool.query('select person_id from membership_role where role_id = $1', [roleId]);
     expect((await held()).rows).toHaveLength(2);
     await t.owner.pool.query(`update membership set status = 'left' where person_id = $1`, [t.member.userId]);
@@ -323,7 +323,7 @@ describe('a custom role', () => {
       unassignRole(t.em, { ...asked(t, t.boss, second), roleId: systemRole.admin }),
       assignRole(t.em, { ...asked(t, second, t.member), roleId: systemRole.admin }),
     ]);
-    // Either was first; never both undone.
+    // Either change was first; the two never both succeed.
     expect(result).toEqual(
       expect.toBeOneOf([
         ['done', 'done'],

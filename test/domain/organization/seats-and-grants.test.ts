@@ -1,4 +1,4 @@
-/** Seats and clients' access: given, ended, moved, with their events. */
+/** Seats and clients' access: assigned, ended, moved, with their events. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { endGrant, moveGrant } from '#domain/organization/grants.ts';

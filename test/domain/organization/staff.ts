@@ -11,8 +11,8 @@ export const systemRole = {
 } as const;
 
 /**
- * An organization with an owner, an administrator and a member, and the console's own connections
- * to the database.
+ * An organization with an owner, an administrator and a member, and the console's connections to
+ * the database.
  */
 export async function setupStaff() {
   const { database, owner, make } = await setupDatabase();
@@ -61,7 +61,7 @@ export async function setupStaff() {
   };
 }
 
-/** How each of several things done at once ended: 'done' or the reason of the refusal. */
+/** Returns how each of several concurrent calls ended: 'done' or the reason of the refusal. */
 export async function outcomes(works: Promise<unknown>[]): Promise<string[]> {
   const settled = await Promise.allSettled(works);
   return settled

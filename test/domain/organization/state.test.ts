@@ -1,4 +1,4 @@
-/** The state rules of members, roles, client access and seats, as their entities have them. */
+/** State rules of members, roles, client access and seats, as their entities implement them. */
 import { expect, it } from 'vitest';
 import { ClientGrant, Seat } from '#domain/db/entities/client.ts';
 import { Membership, Role } from '#domain/db/entities/organization.ts';

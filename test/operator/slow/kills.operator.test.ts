@@ -1,4 +1,4 @@
-/** Operators that are killed with SIGKILL at each piece that they send to a server. */
+/** Operators that are killed with SIGKILL at each write to a server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setupDatabase, shareInstallation } from '../../support/setup.ts';
 import { type ApiServer, startApiServer } from '../api-server.ts';

@@ -1,4 +1,4 @@
-/** An API server that goes away for a minute, and definitions that are deleted. */
+/** An API server that is unreachable for a minute, and definitions that are deleted. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApiextensionsV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -32,7 +32,7 @@ it('an API server that is away for a minute delays a change, and nothing is done
 
   await vi.waitFor(async () => expect(await t.conditions()).toContain('Delivering False Paused'), waiting);
   expect(await t.actions()).toEqual(['webhook.create', 'webhook.pause']);
-  // Each watch and list waits longer after each failure: an outage is no storm of requests.
+  // Each watch and list waits longer after each failure, so an outage causes no storm of requests.
   expect(tried).toBeLessThan(60);
   await t.remove();
   await vi.waitFor(async () => expect(await t.exists()).toBe(false), waiting);

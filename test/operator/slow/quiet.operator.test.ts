@@ -1,4 +1,4 @@
-/** A region where nothing changes: what the operator still asks the API server. */
+/** A region where nothing changes: which requests the operator still sends to the API server. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type ApiServer, startApiServer } from '../api-server.ts';
 import { arrangeRollout, waiting } from '../rollout.ts';
@@ -26,11 +26,14 @@ it('a Region that has converged causes only watches and relists, and a change of
     const page = await (await fetch(new URL('/metrics', metricsUrl))).text();
     return Number(/^org_api_operator_passes_total\{kind="Region"\} (\d+)$/m.exec(page)?.[1]);
   };
-  /** Waits for whole passes over the Region. Returns what they asked; the Lease is renewed beside them. */
+  /**
+   * Waits for whole passes over the Region. Returns their requests; the Lease is renewed beside
+   * them.
+   */
   const runPasses = async (count: number): Promise<string[]> => {
     const before = t.installed.listRequests().length;
     const from = await countPasses();
-    // One more: a pass counts when it begins.
+    // One more, because a pass counts when it begins.
     await vi.waitFor(async () => expect(await countPasses()).toBeGreaterThan(from + count), waiting);
     const requests = t.installed.listRequests().slice(before);
     return requests.map(({ request }) => request).filter((one) => !one.endsWith(' leases'));
@@ -40,7 +43,8 @@ it('a Region that has converged causes only watches and relists, and a change of
 
   const asked = await runPasses(passes);
   process.stdout.write(`${passes} passes over a converged Region: ${asked.length} requests (${asked.join(', ')})\n`);
-  // Every five minutes it lists Regions and reads the Secret again; neither may come with each pass.
+  // Every five minutes it lists Regions and reads the Secret again; neither may happen with each
+  // pass.
   expect(asked.filter((request) => !['watch regions', 'list regions', 'get secrets'].includes(request))).toEqual([]);
   expect(asked.filter((request) => !request.startsWith('watch')).length).toBeLessThan(passes);
 

@@ -1,4 +1,7 @@
-/** Operators that are killed with SIGKILL in and after the actions of a Region, and those that follow. */
+/**
+ * Operators that are killed with SIGKILL in and after the actions of a Region, and their
+ * successors.
+ */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -89,7 +92,7 @@ describe('an operator that is killed', () => {
     });
 
     await t.kill({ atStatement: { text: 'sealed = $1', count } });
-    // PostgreSQL carries out what it was sent.
+    // PostgreSQL executes what it was sent.
     await vi.waitFor(async () => expect(await countLeft(original)).toBe(4 - count), waiting);
     const interrupted = await read();
     await t.runUntil('KeysFresh True NewestKeySeals');
@@ -197,7 +200,7 @@ describe('an operator that is killed', () => {
 
 const queueIn = (namespace: string, name = deliverQueue) => ({ namespace, taskQueue: { name } });
 
-/** A region's servers and its Secret, and operators in processes of their own. */
+/** A region's servers and its Secret, and operators in separate processes. */
 async function setup(secrets: Record<string, string> = {}) {
   const namespace = await createNamespace(server);
   const { database, owner, make } = await setupDatabase();
@@ -267,7 +270,7 @@ async function setup(secrets: Record<string, string> = {}) {
     },
     read: async () =>
       (await custom.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' })) as Region,
-    /** Runs an operator until it dies after this action. */
+    /** Runs an operator until it is killed after this action. */
     async killAfter(action: string): Promise<void> {
       await t.kill({ afterAction: action });
       killed.add(action);
@@ -276,7 +279,9 @@ async function setup(secrets: Record<string, string> = {}) {
       const [, signal] = await spawnOperator({ KILL: JSON.stringify(kill) }).ended;
       expect(signal).toBe('SIGKILL');
     },
-    /** Runs an operator until its status of the newest spec says this, and stops it. */
+    /**
+     * Runs an operator until its status for the newest spec satisfies the condition, and stops it.
+     */
     async runUntil(...expected: string[]): Promise<void> {
       const operator = spawnOperator();
       const startedAt = Date.now();
@@ -285,7 +290,7 @@ async function setup(secrets: Record<string, string> = {}) {
         expect(status?.observedGeneration).toBe(metadata.generation);
         const found = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason}`);
         expect(found).toEqual(expect.arrayContaining(expected));
-        expect(Date.now() - startedAt).toBeGreaterThan(2_000); // not the status of the one before
+        expect(Date.now() - startedAt).toBeGreaterThan(2_000); // not the status of the previous spec
       }, waiting);
       operator.process.kill('SIGTERM');
       await operator.ended;
@@ -299,7 +304,7 @@ async function setup(secrets: Record<string, string> = {}) {
           WORKER_ROLLOUT: 'operator',
         }),
       ),
-    /** The runs of the rollout workflow that Temporal has. It lists a run up to a second late. */
+    /** Returns Temporal's runs of the rollout workflow. It lists a run up to a second late. */
     async countRollouts(): Promise<number> {
       await sleep(2_000);
       const client = new Client({ connection: temporal, namespace: temporalNamespace });

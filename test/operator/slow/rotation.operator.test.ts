@@ -30,7 +30,7 @@ it('every post verifies with the published secret or the one before it while the
   await t.start();
   await t.waitUntilReady();
   const published = [await readPublished()];
-  /** How many of the last two published secrets verified each post when it arrived. */
+  /** Returns how many of the last two published secrets verified each post when it arrived. */
   const verified: number[] = [];
   receiver.answer = async (response, post) => {
     const secret = await readPublished();
@@ -46,7 +46,7 @@ it('every post verifies with the published secret or the one before it while the
     const text = `update webhook_secret set created_at = created_at - interval '2 hours' where organization_id = $1`;
     await t.rows(text, [t.orgId]);
     const events = Array.from({ length: eventsPerRotation }, () => t.make.grant({ professional }));
-    await declare(`${10 + rotation}m`); // the operator looks at the age of the secret again
+    await declare(`${10 + rotation}m`); // the operator checks the age of the secret again
     await Promise.all(events);
     await vi.waitFor(async () => {
       await t.make.grant({ professional });

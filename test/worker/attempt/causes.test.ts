@@ -12,7 +12,7 @@ describe('the table of causes', () => {
       expect(cause).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/);
       const explanation = factsOf(cause).explanation;
       expect(explanation, cause).toMatch(/^[A-Z].{30,}\.$/);
-      // What happened and, after a colon or in the next sentence, what to do; or what to enter.
+      // What happened, and what to do.
       if (cause !== 'accepted') expect(explanation, cause).toMatch(/: |\. [A-Z]|^Enter /);
     }
   });
@@ -69,8 +69,8 @@ describe('the cause of a connection’s error', () => {
   });
 });
 
-// Once, a receiver whose network a router far away reported as unreachable was tried for ever: each
-// attempt was taken for an internal error.
+// Regression: a receiver whose network a distant router reported as unreachable was tried without
+// end, because each attempt counted as an internal error.
 describe('a network that cannot be reached', () => {
   it('is an internal error only while this machine has no route to any other', async () => {
     expect(await confirmInternalError('network_unreachable', async () => false)).toBe('network_unreachable');

@@ -2,9 +2,9 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject,
 import { isIP } from 'node:net';
 
 /**
- * Certificates made at run time, so that no key is committed and neither openssl nor a package is
- * needed. X.509 v3, ECDSA P-256 with SHA-256, written as DER (RFC 5280) by hand: just what TLS
- * tests need.
+ * Certificates created at run time, so that no key is committed and neither openssl nor a package
+ * is needed. X.509 v3, ECDSA P-256 with SHA-256, encoded as DER (RFC 5280): only what TLS tests
+ * need.
  */
 export interface TestCertificate {
   /** PEM. */
@@ -24,7 +24,7 @@ interface Wanted {
   toDay?: number;
 }
 
-/** Days count from today; without an issuer the certificate signs itself. */
+/** Days count from today; without an issuer the certificate is self-signed. */
 export function makeCertificate({
   subject,
   names = [],

@@ -8,7 +8,7 @@ export interface DnsRecord {
   type: RecordType;
   /** An address, or a name for CNAME and NS. */
   value: string;
-  /** The owner, when it is not the name that was asked for. */
+  /** The owner, when it differs from the queried name. */
   name?: string;
 }
 
@@ -19,8 +19,8 @@ const typeCodes: Record<RecordType, number> = { A: 1, NS: 2, CNAME: 5, AAAA: 28 
 const errorCodes = { SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 
 /**
- * A DNS server on loopback (UDP, one question per message) that says what the test tells it to. It
- * closes when the test ends.
+ * A DNS server on loopback (UDP, one question per message) with answers from the test. It closes
+ * when the test ends.
  */
 export async function startDnsServer(answer: (name: string, type: string) => DnsAnswer) {
   const socket = createSocket('udp4');
@@ -67,7 +67,7 @@ function writeRecord(owner: string, { type, value }: DnsRecord): Buffer {
   const fixed = Buffer.alloc(10);
   fixed.writeUInt16BE(typeCodes[type], 0);
   fixed.writeUInt16BE(1, 2);
-  fixed.writeUInt32BE(60, 4); // long enough for a cache to show
+  fixed.writeUInt32BE(60, 4); // long enough for a cache to be visible
   fixed.writeUInt16BE(data.length, 8);
   return Buffer.concat([writeName(owner), fixed, data]);
 }
@@ -80,7 +80,7 @@ function writeName(name: string): Buffer {
   ]);
 }
 
-/** An address written in full or with one `::`. */
+/** Parses an address written in full or with one `::`. */
 function ipv6(text: string): Buffer {
   const [head = '', tail = ''] = text.split('::').map((half) =>
     half

@@ -3,8 +3,8 @@ import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 const long = (characters: number) => `https://hooks.example.com/${'a'.repeat(characters - 26)}`;
 
 /**
- * URLs that must be refused by their text, without a look-up, by the cause they must be refused
- * with. Nothing is allowed beside public addresses.
+ * URLs that must be refused by their text, without a DNS query, with the expected cause. Only
+ * public addresses are allowed.
  */
 export const hostileUrls: Readonly<Record<Exclude<RefusalCause, 'name_not_public'>, readonly string[]>> = {
   address_not_public: [
@@ -304,7 +304,7 @@ export const hostileUrls: Readonly<Record<Exclude<RefusalCause, 'name_not_public
   ],
 };
 
-/** URLs that a webhook may have; those with a name are looked up at each attempt. */
+/** Valid URLs of webhooks; names are resolved at each attempt. */
 export const acceptableUrls: readonly { url: string; sent?: string }[] = [
   { url: 'https://hooks.example.com/' },
   { url: 'https://hooks.example.com', sent: 'https://hooks.example.com/' },

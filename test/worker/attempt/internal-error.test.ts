@@ -7,7 +7,7 @@ import { startRawServer } from './raw-server.ts';
 const run = promisify(execFile);
 const child = path.join(import.meta.dirname, 'post-child.ts');
 
-/** Posts once in a process of its own and tells outcome and memory. */
+/** Posts once in a separate process and prints outcome and memory. */
 async function postInChild(mode: 'plain' | 'without-descriptors', url: string) {
   const limited = mode === 'without-descriptors' ? ['-c', 'ulimit -n 64; exec "$0" "$@"'] : ['-c', 'exec "$0" "$@"'];
   const { stdout } = await run('/bin/sh', [...limited, process.execPath, child, mode, url]);

@@ -14,7 +14,7 @@ const thanks: RequestListener = (_request, response) => void response.end('thank
 const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 const delivered = { kind: 'delivered', status: 200, isInternalError: false };
 
-/** A receiver that keeps connections open for a minute, and its connections in their order. */
+/** A receiver that keeps connections open for a minute, and its connections in order. */
 async function startReceiver(onRequest: RequestListener = thanks, isTls = false) {
   const server: Server = isTls ? createTlsServer({ cert, key }, onRequest) : createServer(onRequest);
   server.keepAliveTimeout = 60_000;
@@ -36,7 +36,7 @@ function keepConnections(options?: Parameters<typeof createKeptConnections>[0]) 
   return connections;
 }
 
-/** A receiver that answers the first post of each connection, and then does this with the next. */
+/** A receiver that answers the first post of each connection, and handles the next as given. */
 function startChangingServer(onNext: (socket: Socket) => void): Promise<RawServer> {
   let connections = 0;
   return startRawServer((socket) => {
@@ -139,7 +139,7 @@ describe('a connection to a receiver', () => {
     expect(sockets.length).toBe(2);
   });
 
-  // Regression: a post that a receiver had read was made a second time under the same number.
+  // Regression: a post that a receiver had read was repeated under the same number.
   it.each<[string, string, (socket: Socket) => void]>([
     ['closes without an answer', 'answer_missing', (socket) => socket.end()],
     ['resets', 'answer_missing', (socket) => socket.resetAndDestroy()],

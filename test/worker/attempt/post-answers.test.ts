@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { post, startRawServer } from './raw-server.ts';
 
-/** What a receiver answers with, in full, before it closes. */
+/** The complete answer of a receiver, before it closes. */
 async function answering(answer: string | Buffer) {
   const server = await startRawServer((socket) => socket.end(answer));
   return { server, url: `http://127.0.0.1:${server.port}/hook?token=s3cret` };

@@ -21,7 +21,7 @@ if (mode === 'without-descriptors') {
   try {
     for (;;) openSync('/dev/null', 'r');
   } catch {
-    // EMFILE: now there is none left
+    // EMFILE: no descriptor is left
   }
 }
 const highestBytes = () => process.resourceUsage().maxRSS * 1024; // needs no file descriptor

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { keepOn, post, startRawServer, startSocketServer } from './raw-server.ts';
 
-/** Short, as most of these receivers never end by themselves. */
+/** Short, because most of these receivers never end by themselves. */
 const deadlineMs = 400;
 const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n';
 
-/** Sends one attempt to a receiver that does this with each request. */
+/** Sends one attempt to a receiver that handles each request as given. */
 async function postTo(onRequest: (socket: Socket) => void, options: Parameters<typeof post>[1] = { deadlineMs }) {
   const server = await startRawServer(onRequest);
   return post(`http://127.0.0.1:${server.port}/`, options);
@@ -222,7 +222,7 @@ describe('the real limit of 10 s', () => {
 describe('a late event loop', () => {
   it('does not turn a response in time into a timeout', async () => {
     const { Worker } = await import('node:worker_threads');
-    // The receiver has a thread of its own, so that it answers while ours is blocked.
+    // The receiver runs in a separate thread, so it answers while this thread is blocked.
     const worker = new Worker(
       `const { parentPort } = require('node:worker_threads');
        const server = require('node:net').createServer((s) => s.once('data', () => {
@@ -235,7 +235,7 @@ describe('a late event loop', () => {
     try {
       const port = await new Promise((done) => worker.once('message', done));
       worker.once('message', () => {
-        const until = performance.now() + 600; // past the deadline, with the answer waiting in the socket
+        const until = performance.now() + 600; // past the deadline, while the answer waits in the socket
         while (performance.now() < until);
       });
       expect(await post(`http://127.0.0.1:${port}/`, { deadlineMs })).toMatchObject({ kind: 'delivered', status: 200 });

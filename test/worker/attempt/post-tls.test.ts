@@ -117,7 +117,7 @@ describe('TLS', () => {
         maxVersion: version,
       });
       expect(outcome.kind).toBe('failed');
-      // 1.2 has only a general alert for it; 1.3 names it, unless the reset overtakes the alert.
+      // TLS 1.2 has only a general alert for it. TLS 1.3 names it, unless the reset arrives first.
       const possible =
         version === 'TLSv1.3' ? ['tls_client_certificate', 'answer_missing'] : ['tls_failed', 'tls_closed'];
       expect(possible).toContain(outcome.cause);

@@ -7,12 +7,12 @@ import type { Outcome } from '../../../apps/worker/attempt/outcome.ts';
 import { type Post, postOnce } from '../../../apps/worker/attempt/post.ts';
 
 /**
- * A receiver made of bytes: `onRequest` gets each connection once the head and body of a post have
+ * A receiver of raw bytes: `onRequest` gets each connection once the head and body of a post have
  * arrived.
  */
 export interface RawServer {
   port: number;
-  /** What each connection sent. */
+  /** The bytes that each connection sent. */
   requests: string[];
   connections: number;
 }
@@ -20,14 +20,14 @@ export interface RawServer {
 type OnConnection = (socket: Socket) => void;
 
 /**
- * Starts a receiver on loopback that answers a whole request; with `tls` over TLS. It closes when
- * the test ends.
+ * Starts a receiver on loopback that answers a complete request; with `tls` over TLS. It closes
+ * when the test ends.
  */
 export function startRawServer(onRequest: OnConnection, tls?: TlsOptions): Promise<RawServer> {
   return startSocketServer(() => {}, tls, onRequest);
 }
 
-/** The same for what happens before a request: `onConnect` gets each connection at once. */
+/** The same without waiting for a request: `onConnect` gets each connection at once. */
 export async function startSocketServer(
   onConnect: OnConnection,
   tls?: TlsOptions,
@@ -70,13 +70,13 @@ function isWhole(request: string): boolean {
   return body !== undefined && body.length >= Number(length ?? 0);
 }
 
-/** Calls `write` every `everyMs` until the connection is gone. */
+/** Calls `write` every `everyMs` until the connection is closed. */
 export function keepOn(socket: Socket, everyMs: number, write: () => void): void {
   const timer = setInterval(() => (socket.destroyed ? clearInterval(timer) : write()), everyMs);
   socket.on('close', () => clearInterval(timer));
 }
 
-/** A look-up that must not happen. */
+/** A resolver that must not be called. */
 const noLookUp = async () => {
   throw new Error('nothing may be looked up in this test');
 };

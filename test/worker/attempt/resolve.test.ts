@@ -12,7 +12,7 @@ const rootAnswer: DnsAnswer = [{ type: 'NS', value: 'a.root-servers.net' }];
 
 /**
  * A DNS server with these answers for the name; the root's name servers are known unless `root`
- * says otherwise.
+ * differs.
  */
 async function resolver(answers: { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAnswer }) {
   const { A = [], AAAA = [], root = rootAnswer } = answers;
@@ -22,7 +22,7 @@ async function resolver(answers: { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAn
   return { ...dns, resolve: createResolve({ servers: [dns.server] }) };
 }
 
-/** A receiver that accepts, and an answer of DNS that leads to it. */
+/** A receiver that accepts, and a DNS answer that leads to it. */
 async function receiver() {
   const server = await startRawServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
   return { server, url: `http://${name}:${server.port}/` };
@@ -120,7 +120,7 @@ describe('a post to a name', () => {
     });
     const resolve = createResolve({ servers: [dns.server] });
     expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
-    expect([...dns.questions].sort()).toEqual([`${name} A`, `${name} AAAA`]); // nothing was asked after the judgement
+    expect([...dns.questions].sort()).toEqual([`${name} A`, `${name} AAAA`]); // no query follows the decision
 
     expect(await post(url, { resolve })).toMatchObject({ kind: 'refused', cause: 'name_not_public' });
     expect(server.connections).toBe(1);

@@ -6,7 +6,7 @@ import { redeliver as todaysRedelivery } from '../../../workflows/redeliver/work
 import type { SendTestInput } from '../../../workflows/send-test/types.ts';
 import { sendTest as todaysTest } from '../../../workflows/send-test/workflow.ts';
 
-/** Today's workflows with a change that workflows under way do not survive: one more timer. */
+/** The current workflows with a change that running workflows do not survive: one more timer. */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
   await sleep(1);
   return today(input);

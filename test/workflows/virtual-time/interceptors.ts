@@ -1,10 +1,7 @@
 import type { WorkflowInterceptors } from '@temporalio/workflow';
 import { timesFaster } from './speed.ts';
 
-/**
- * Lets every timer of a workflow fire this many times sooner; the workflow's own code is untouched
- * and knows nothing of it.
- */
+/** Makes every timer of a workflow fire sooner by this factor; the workflow code is unchanged. */
 export const interceptors = (): WorkflowInterceptors => ({
   outbound: [
     {

@@ -1,6 +1,6 @@
 /**
- * Schemathesis, which calls the API with whatever its OpenAPI document allows and forbids. A Python
- * program, kept in a virtual environment of its own.
+ * Installs Schemathesis, which sends the API the requests that its OpenAPI document allows and
+ * forbids. It is a Python program in a virtual environment.
  */
 import path from 'node:path';
 import { pythonEnvironment } from '#test/python-environment.ts';
@@ -8,9 +8,8 @@ import { pythonEnvironment } from '#test/python-environment.ts';
 const version = '4.32.5';
 
 /**
- * The path of schemathesis. `SCHEMATHESIS_PATH` wins; else the copy in the user's cache folder,
+ * Returns the path of schemathesis: `SCHEMATHESIS_PATH`, or the copy in the user's cache folder,
  * which the first run installs.
- *
  * @throws Error with the remedy when it cannot be installed.
  */
 export async function getSchemathesis(): Promise<string> {
