@@ -8,38 +8,7 @@ import { WorkflowRefused } from './refused.ts';
 import type { SendTestInput, SignatureCheck, TestResult } from './send-test/types.ts';
 
 /** Signals and starts workflows from outside the worker. */
-export interface WorkflowClient {
-  /**
-   * Makes a delivery's next attempt now. Returns false when its workflow has ended; the reconciler
-   * then repairs the delivery within about a minute.
-   */
-  retryNow(delivery: DeliveryKey, round: number): Promise<boolean>;
-  /**
-   * Ends the workflow of a delivery that the caller has settled in the database. Returns false when
-   * it had ended.
-   */
-  cancelDelivery(delivery: DeliveryKey, round: number): Promise<boolean>;
-  /**
-   * Makes a redelivery check at once whether it was stopped in the database; otherwise it checks
-   * before its next page. Returns false when it had ended.
-   */
-  cancelRedelivery(redeliveryId: string): Promise<boolean>;
-  /**
-   * Sends a test event through a worker and waits at most 40 s for the result. Returns null when
-   * the webhook is deleted meanwhile.
-   *
-   * @throws WorkflowRefused when no worker carried it out.
-   */
-  sendTest(input: SendTestInput): Promise<TestResult | null>;
-  /**
-   * Checks whether the receiver verifies signatures; waits at most 60 s. Returns null when the
-   * webhook is deleted meanwhile.
-   *
-   * @throws WorkflowRefused when no worker carried it out.
-   */
-  checkSignatures(input: SendTestInput): Promise<SignatureCheck | null>;
-  close(): Promise<void>;
-}
+export type WorkflowClient = Awaited<ReturnType<typeof openWorkflowClient>>;
 
 const connectTimeoutMs = 5_000;
 
@@ -49,7 +18,7 @@ const connectTimeoutMs = 5_000;
  * @throws WorkflowRefused when it does not answer within 5 s, or refuses the connection; the
  * message says why.
  */
-export async function openWorkflowClient(temporal: TemporalServer): Promise<WorkflowClient> {
+export async function openWorkflowClient(temporal: TemporalServer) {
   const options = { ...connectionOptions(temporal), connectTimeout: connectTimeoutMs };
   const connection = Connection.lazy(temporal.apiKey ? { ...options, apiKey: temporal.apiKey } : options);
   try {
@@ -62,11 +31,36 @@ export async function openWorkflowClient(temporal: TemporalServer): Promise<Work
   }
   const client = new Client({ connection, namespace: temporal.namespace });
   return {
-    retryNow: (delivery, round) => retryNow(client, delivery, round),
-    cancelDelivery: (delivery, round) => signal(client, workflowIdOf(delivery, round), 'cancel'),
-    cancelRedelivery: (redeliveryId) => signal(client, redeliveryWorkflowId(redeliveryId), 'cancel'),
-    sendTest: (input) => executeTest<TestResult>(client, input, '40s'),
-    checkSignatures: (input) => executeTest<SignatureCheck>(client, { ...input, checkSignatures: true }, '60s'),
+    /**
+     * Makes a delivery's next attempt now. Returns false when its workflow has ended; the
+     * reconciler then repairs the delivery within about a minute.
+     */
+    retryNow: (delivery: DeliveryKey, round: number) => retryNow(client, delivery, round),
+
+    /**
+     * Ends the workflow of a delivery that the caller has settled in the database. Returns false
+     * when it had ended.
+     */
+    cancelDelivery: (delivery: DeliveryKey, round: number) => signal(client, workflowIdOf(delivery, round), 'cancel'),
+
+    /**
+     * Makes a redelivery check at once whether it was stopped in the database; otherwise it checks
+     * before its next page. Returns false when it had ended.
+     */
+    cancelRedelivery: (redeliveryId: string) => signal(client, redeliveryWorkflowId(redeliveryId), 'cancel'),
+
+    /**
+     * Sends a test event through a worker and waits at most 40 s for the result. Returns null when
+     * the webhook is deleted meanwhile.
+     *
+     * @throws WorkflowRefused when no worker carried it out.
+     */
+    sendTest: (input: SendTestInput) => executeTest<TestResult>(client, input, '40s'),
+
+    /** Checks whether the receiver verifies signatures, as `sendTest`; waits at most 60 s. */
+    checkSignatures: (input: SendTestInput) =>
+      executeTest<SignatureCheck>(client, { ...input, checkSignatures: true }, '60s'),
+
     close: () => connection.close(),
   };
 }

@@ -33,6 +33,12 @@ export function createLog(options: {
   );
 }
 
+/** Returns a function that logs an error with this message. */
+export const errorLogger =
+  (log: Logger, message: string) =>
+  (cause: unknown): void =>
+    log.error({ error: describeError(cause) }, message);
+
 /**
  * Returns what may be logged of an error: class, code, constraint and the lines of its stack, but
  * not its message or detail.

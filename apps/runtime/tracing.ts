@@ -13,7 +13,8 @@ import {
 /** An ended span. Times are Unix time in ms; ids are hexadecimal, 32 digits and 16. */
 interface RecordedSpan {
   name: string;
-  kind: 'internal' | 'client';
+  /** `internal` by default. */
+  kind?: 'client';
   traceId: string;
   /** Null for a random one; set where another process has to compute it. */
   spanId: string | null;
@@ -22,8 +23,8 @@ interface RecordedSpan {
   startedAtMs: number;
   endedAtMs: number;
   attributes: Attributes;
-  events: { name: string; atMs: number; attributes?: Attributes }[];
-  isError: boolean;
+  events?: { name: string; atMs: number; attributes?: Attributes }[];
+  isError?: boolean;
 }
 
 /** Spans around the parts of a request. Without an OTLP endpoint `span` only calls its function. */
@@ -83,7 +84,7 @@ export async function openTracing(options: {
   return {
     span: (name, run) => within(tracer.startSpan(name), run),
     request: (name, run) => within(tracer.startSpan(name, { root: true }), run),
-    record({ name, kind, traceId, spanId, parentSpanId, startedAtMs, endedAtMs, attributes, events, isError }) {
+    record({ name, kind, traceId, spanId, parentSpanId, startedAtMs, endedAtMs, attributes, events = [], isError }) {
       const parent = { traceId, spanId: parentSpanId ?? '', traceFlags: TraceFlags.SAMPLED, isRemote: true };
       const within = parentSpanId === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
       ids.next = { traceId, spanId };

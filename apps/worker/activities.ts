@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type SealingKeys, SecretNotUnsealed, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
-import { describeError, type Logger } from '#runtime/log.ts';
+import { describeError, errorLogger, type Logger } from '#runtime/log.ts';
 import {
   type ActivityDependencies,
   type AttemptLine,
@@ -34,10 +34,7 @@ export function createActivities(options: {
 }) {
   const { config, pool, metrics, traces, log, connections, onAttemptEnded } = options;
   const resolve = createResolve();
-  const speed = createReceiverSpeed({
-    pool,
-    onError: (cause) => log.error({ error: describeError(cause) }, 'a receiver’s speed could not be recorded'),
-  });
+  const speed = createReceiverSpeed({ pool, onError: errorLogger(log, 'a receiver’s speed could not be recorded') });
   const dependencies: ActivityDependencies = {
     pool,
     post: ({ organizationId, webhookId, ...request }) =>
@@ -67,13 +64,6 @@ export function createActivities(options: {
       log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrorLines[code]);
     },
   };
-  const redeliveryActivities = createRedeliveryActivities({
-    pool,
-    leaseMs: config.reconcileAfterMs,
-    onInternalError: (cause, redelivery) =>
-      log.error({ error: describeError(cause), ...redelivery }, 'a page of a redelivery failed; tried again soon'),
-  });
-
   function report(line: AttemptLine): void {
     const { timingsMs, startedAtMs, ...logged } = line;
     metrics.attempts.observe({ outcome: line.outcome, cause: line.cause }, timingsMs.total / 1000);
@@ -87,7 +77,12 @@ export function createActivities(options: {
   return {
     ...createDeliveryActivities(dependencies),
     ...createTestActivities(dependencies),
-    ...redeliveryActivities,
+    ...createRedeliveryActivities({
+      pool,
+      leaseMs: config.reconcileAfterMs,
+      onInternalError: (cause, redelivery) =>
+        log.error({ error: describeError(cause), ...redelivery }, 'a page of a redelivery failed; tried again soon'),
+    }),
   };
 }
 

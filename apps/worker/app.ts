@@ -1,6 +1,6 @@
 import { openDatabase } from '#domain/db/connect.ts';
 import { startServer } from '#runtime/http-server.ts';
-import { describeError, type Logger } from '#runtime/log.ts';
+import { describeError, errorLogger, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { once } from '#runtime/once.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
@@ -76,22 +76,17 @@ export async function startWorker(
           pool: database.pool,
           otlpEndpoint: config.otlpEndpoint,
           region: config.region,
-          onError: (cause) =>
-            log.error({ error: describeError(cause) }, 'the activity log could not be streamed; tried again soon'),
+          onError: errorLogger(log, 'the activity log could not be streamed; tried again soon'),
         })
       : null;
   void stream?.start();
   const deliveries = await startDeliveries({ config, pool: database.pool, metrics, tracing, log, coreMetrics });
   const ledger = ledgerMetrics(database.pool, metrics.registry, {
-    onError: (cause) => log.error({ error: describeError(cause) }, 'the ledger could not be read; tried again in 15 s'),
+    onError: errorLogger(log, 'the ledger could not be read; tried again in 15 s'),
   });
   await ledger.start();
   const defaultPartition = defaultPartitionMetric(database.pool, metrics.registry, {
-    onError: (cause) =>
-      log.error(
-        { error: describeError(cause) },
-        'the default partition could not be looked at; tried again in a minute',
-      ),
+    onError: errorLogger(log, 'the default partition could not be looked at; tried again in a minute'),
   });
   await defaultPartition.start();
   findUnreadiness = () => (deliveries.isOpen() ? null : 'Temporal has not answered yet; the log says what to do');
@@ -109,8 +104,5 @@ export async function startWorker(
     await tracing.stop();
     await database.close();
   }
-  return {
-    metricsUrl: server.url,
-    stop: once(close),
-  };
+  return { metricsUrl: server.url, stop: once(close) };
 }

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { defaultPartitionBytesSql } from '#domain/db/statements/maintenance.ts';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { metricsIn } from '#runtime/metrics.ts';
 
 /**
  * Sets `org_api_activity_default_partition_bytes`, which shows whether rows of the activity log
@@ -16,11 +17,10 @@ export function defaultPartitionMetric(
   registry: Registry,
   { everyMs = 60_000, onError = () => {} }: { everyMs?: number; onError?: (cause: unknown) => void } = {},
 ) {
-  const gauge = new Gauge({
-    name: 'org_api_activity_default_partition_bytes',
-    help: 'Size of the activity log’s default partition. Alert when it is not 0: a month had no partition.',
-    registers: [registry],
-  });
+  const gauge = metricsIn(registry).gauge(
+    'org_api_activity_default_partition_bytes',
+    'Size of the activity log’s default partition. Alert when it is not 0: a month had no partition.',
+  );
 
   async function look(): Promise<void> {
     try {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { describeError, type Logger } from '#runtime/log.ts';
+import { errorLogger, type Logger } from '#runtime/log.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import { isAway } from '#workflows/connection.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
@@ -107,15 +107,13 @@ async function openDeliveries(
     service: temporal.service,
     namespace: config.temporal.namespace,
     registry: metrics.registry,
-    onError: (cause) =>
-      log.error({ error: describeError(cause) }, 'Temporal did not answer about its queues; asked again soon'),
+    onError: errorLogger(log, 'Temporal did not answer about its queues; asked again soon'),
   });
   await temporalMetrics.start();
   const redeliveries = createRedeliveryStarter({
     pool,
     startWorkflow: redeliveryWorkflows(temporal.client, config.reconcileAfterMs),
-    onError: (cause) =>
-      log.error({ error: describeError(cause) }, 'redeliveries could not be claimed or started; tried again soon'),
+    onError: errorLogger(log, 'redeliveries could not be claimed or started; tried again soon'),
   });
   relay = createRelay({
     pool,
@@ -123,8 +121,7 @@ async function openDeliveries(
     isAway,
     onClaimed: (deliveries) => metrics.claimed.inc(deliveries),
     onStarted: traces.started,
-    onError: (cause) =>
-      log.error({ error: describeError(cause) }, 'deliveries could not be claimed or started; tried again soon'),
+    onError: errorLogger(log, 'deliveries could not be claimed or started; tried again soon'),
   });
   relay.start();
   void redeliveries.start();
@@ -160,8 +157,7 @@ async function openDeliveries(
       wakeRelay();
       traces.lost(lost);
     },
-    onError: (cause) =>
-      log.error({ error: describeError(cause) }, 'deliveries could not be repaired; tried again soon'),
+    onError: errorLogger(log, 'deliveries could not be repaired; tried again soon'),
   });
   void repairs.start();
 
@@ -184,11 +180,7 @@ async function openDeliveries(
         metrics.versionIsCurrent.set(isOwn ? 1 : 0);
         log.info({ current: buildId, own: version.buildId }, 'the current version of the workers');
       },
-      onError: (cause) =>
-        log.error(
-          { error: describeError(cause) },
-          'the current version could not be looked up or set; tried again soon',
-        ),
+      onError: errorLogger(log, 'the current version could not be looked up or set; tried again soon'),
     });
   }
 

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { AttemptLine, LostAttempt } from '#workflows/deliver-event/activities.ts';
-import type { DeliveryKey, RoundEnd } from '#workflows/deliver-event/types.ts';
+import type { DeliveryRound, RoundEnd } from '#workflows/deliver-event/types.ts';
 import type { ClaimedDelivery } from './relay/claimed-delivery.ts';
 import type { StartTimes } from './relay/relay.ts';
-
-type Round = DeliveryKey & { round: number };
 
 /** Returns the trace id of an event: the event id without its dashes. */
 const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
@@ -14,10 +12,10 @@ const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
  * Returns the id of a round's root span. Several processes add to it without communicating, so each
  * computes the same id.
  */
-const roundSpanIdOf = ({ webhookId, round }: Pick<Round, 'webhookId' | 'round'>): string =>
+const roundSpanIdOf = ({ webhookId, round }: Pick<DeliveryRound, 'webhookId' | 'round'>): string =>
   createHash('sha256').update(`${webhookId}/${round}`).digest('hex').slice(0, 16);
 
-const idsOf = ({ organizationId, webhookId, eventId, round }: Round) => ({
+const idsOf = ({ organizationId, webhookId, eventId, round }: DeliveryRound) => ({
   'org_api.organization_id': organizationId,
   'org_api.webhook_id': webhookId,
   'org_api.event_id': eventId,
@@ -34,7 +32,7 @@ const idsOf = ({ organizationId, webhookId, eventId, round }: Round) => ({
  * seem to begin a little before its parent.
  */
 export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
-  const partOf = (round: Round) => ({
+  const partOf = (round: DeliveryRound) => ({
     traceId: traceIdOf(round.eventId),
     spanId: null,
     parentSpanId: roundSpanIdOf(round),
@@ -44,12 +42,10 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
       tracing.record({
         ...partOf(delivery),
         name: 'delivery.start',
-        kind: 'internal',
         startedAtMs: askedAtMs,
         endedAtMs: startedAtMs,
         attributes: { ...idsOf(delivery), 'org_api.event_type': delivery.type },
         events: [{ name: 'claimed', atMs: claimedAtMs }],
-        isError: false,
       });
     },
 
@@ -82,7 +78,6 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
         startedAtMs: attempt.startedAtMs,
         endedAtMs: Date.now(),
         attributes: { ...idsOf(attempt), 'org_api.attempt': attempt.number, 'org_api.cause': 'lost' },
-        events: [],
         isError: true,
       });
     },
@@ -94,7 +89,6 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
         spanId: roundSpanIdOf(round),
         parentSpanId: null,
         name: 'delivery',
-        kind: 'internal',
         startedAtMs: round.begunAtMs,
         endedAtMs: Date.now(),
         attributes: {
@@ -103,7 +97,6 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
           'org_api.outcome': round.end,
           'org_api.failed_attempts': round.failed,
         },
-        events: [],
         isError: round.end === 'exhausted',
       });
     },

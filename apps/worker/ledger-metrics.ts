@@ -1,8 +1,9 @@
 import type { Pool } from 'pg';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { countFailingWebhooksSql, type FailingWebhooks } from '#domain/db/statements/count-webhooks.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { metricsIn } from '#runtime/metrics.ts';
 
 const help: Record<keyof Ledger, string> = {
   obligations: 'Deliveries that events require, as counted when they were created.',
@@ -33,24 +34,16 @@ export function ledgerMetrics(
   registry: Registry,
   { everyMs = 15_000, onError = () => {} }: { everyMs?: number; onError?: (cause: unknown) => void } = {},
 ) {
-  const figures = Object.keys(help) as (keyof Ledger)[];
-  const gauges = figures.map((figure) => {
-    const gauge = new Gauge({ name: `org_api_ledger_${figure}`, help: help[figure], registers: [registry] });
-    return { figure, gauge };
-  });
-  const readAt = new Gauge({
-    name: 'org_api_ledger_read_timestamp_seconds',
-    help: 'When the ledger was last read.',
-    registers: [registry],
-  });
-  const webhooks = new Gauge({
-    name: 'org_api_webhooks',
-    help:
-      'Webhooks that are not well: failing (active, only failures came back lately), suspended ' +
-      '(nothing was accepted for SUSPEND_AFTER) and paused (by a person).',
-    labelNames: ['state'],
-    registers: [registry],
-  });
+  const { gauge } = metricsIn(registry);
+  const figures = Object.entries(help) as [keyof Ledger, string][];
+  const gauges = figures.map(([figure, text]) => ({ figure, gauge: gauge(`org_api_ledger_${figure}`, text) }));
+  const readAt = gauge('org_api_ledger_read_timestamp_seconds', 'When the ledger was last read.');
+  const webhooks = gauge(
+    'org_api_webhooks',
+    'Webhooks that are not well: failing (active, only failures came back lately), suspended (nothing was ' +
+      'accepted for SUSPEND_AFTER) and paused (by a person).',
+    'state',
+  );
 
   async function refresh(): Promise<void> {
     await rollUpLedger(pool);

@@ -20,31 +20,36 @@ import {
   type Begun,
   type DeliveryActivities,
   type DeliveryKey,
+  type DeliveryRound,
   type LostAttemptInput,
   postDeadlineMs,
+  roundOf,
   type UnderWay,
 } from './types.ts';
 
-/** The result of one post, as the delivery's record stores it. */
+/** The outcome of one post, as the delivery's record stores it. */
 export interface PostOutcome {
-  kind: 'delivered' | 'refused' | 'failed';
-  status: number | null;
   /**
-   * A stable code, and a sentence with the remedy; neither contains a secret, a body or a URL's
-   * query.
+   * `refused`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything
+   * but a 2xx status line in time. Both count as an attempt unless `isInternalError`.
    */
+  kind: 'delivered' | 'refused' | 'failed';
+  /** From the status line, regardless of what follows it; null when there was none. */
+  status: number | null;
+  /** A stable code. */
   cause: string;
+  /** What happened and what to do, for the receiver's owner; no part of the URL, headers or bodies. */
   explanation: string;
   timingsMs: AttemptTimings;
+  /** The address that was connected to; null without a connection. */
   peerAddress: string | null;
+  /** The length of `answer`. */
   keptBytes: number;
-  /** At most 16 KiB of the answer. */
+  /** The beginning of the answer's body as it was sent, at most 16 KiB. */
   answer: Buffer;
+  /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
   retryAfterSeconds: number | null;
-  /**
-   * Whether it is an internal error: nothing was sent, and the attempt does not count against the
-   * receiver.
-   */
+  /** Whether the service could not send. Such an attempt does not count against the receiver. */
   isInternalError: boolean;
 }
 
@@ -112,21 +117,16 @@ export interface ActivityDependencies {
 export type InternalErrorCode = 'internal_error' | 'activity_failed' | 'delivery_missing';
 
 /** What logs and metrics report of an attempt: ids, its outcome and times. */
-export interface AttemptLine extends DeliveryKey {
-  round: number;
-  number: number;
+export interface AttemptLine extends LostAttempt {
   type: string;
   outcome: 'delivered' | 'failed' | 'exhausted' | 'internal_error';
   status: number | null;
   cause: string;
-  /** Unix time by PostgreSQL's clock. */
-  startedAtMs: number;
   timingsMs: AttemptTimings;
 }
 
 /** An attempt that was closed as lost; `startedAtMs` is Unix time by PostgreSQL's clock. */
-export interface LostAttempt extends DeliveryKey {
-  round: number;
+export interface LostAttempt extends DeliveryRound {
   number: number;
   startedAtMs: number;
 }
@@ -166,22 +166,10 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     const outcome = request === null ? internalError : await post(request);
     const result = resultOf(outcome, input);
     await record(input, admitted, { outcome, result, headers: request?.headers ?? null }, beganAt);
-    const { organizationId, webhookId, eventId, round } = input;
     const { number, type, startedAtMs } = admitted;
     const { status, cause, timingsMs } = outcome;
-    onAttempt({
-      organizationId,
-      webhookId,
-      eventId,
-      round,
-      number,
-      type,
-      outcome: nameOutcome(result),
-      status,
-      cause,
-      startedAtMs,
-      timingsMs,
-    });
+    const ended = nameOutcome(result);
+    onAttempt({ ...roundOf(input), number, type, outcome: ended, status, cause, startedAtMs, timingsMs });
     return result;
   }
 
@@ -258,32 +246,36 @@ export function createDeliveryActivities(deps: ActivityDependencies): DeliveryAc
     if (row?.underWayMs != null)
       return { kind: 'underWay', waitMs: Math.max(1, Math.ceil(attemptTimeoutMs - row.underWayMs)) };
     if (row?.number != null && row.startedAtMs !== null)
-      onLost({ organizationId, webhookId, eventId, round, number: row.number, startedAtMs: row.startedAtMs });
+      onLost({ ...roundOf(input), number: row.number, startedAtMs: row.startedAtMs });
     return row?.closed ? next : resultAfterLoss(row, input.nextDelayMs);
   }
 
-  /**
-   * Temporal stores what a failed activity reports, so no error text may be part of it: it could
-   * quote a value.
-   */
-  const withoutText =
-    <Input extends DeliveryKey, Result>(activity: (input: Input) => Promise<Result>) =>
-    async (input: Input): Promise<Result> => {
-      try {
-        return await activity(input);
-      } catch (cause) {
-        onInternalError(cause, input, 'activity_failed');
-        const failure = ApplicationFailure.create({ message: internalErrorMessage });
-        failure.stack = '';
-        throw failure;
-      }
-    };
-
-  return { attemptDelivery: withoutText(attemptDelivery), recordLostAttempt: withoutText(recordLostAttempt) };
+  const onFailed = (cause: unknown, input: DeliveryKey) => onInternalError(cause, input, 'activity_failed');
+  return {
+    attemptDelivery: withoutErrorText(attemptDelivery, onFailed),
+    recordLostAttempt: withoutErrorText(recordLostAttempt, onFailed),
+  };
 }
 
-/** All that Temporal stores of an internal error. */
-export const internalErrorMessage = 'internal error; see the worker log';
+/**
+ * Returns an activity that reports an error to `onError` and fails without its text. Temporal
+ * stores what a failed activity reports, and an error's text could quote a value.
+ */
+export function withoutErrorText<Input, Result>(
+  activity: (input: Input) => Promise<Result>,
+  onError: (cause: unknown, input: Input) => void,
+): (input: Input) => Promise<Result> {
+  return async (input) => {
+    try {
+      return await activity(input);
+    } catch (cause) {
+      onError(cause, input);
+      const failure = ApplicationFailure.create({ message: 'internal error; see the worker log' });
+      failure.stack = '';
+      throw failure;
+    }
+  };
+}
 
 /** The outcome of an attempt that sent nothing. */
 export const internalError: PostOutcome = {

@@ -11,18 +11,26 @@ export interface DeliveryKey {
   eventId: string;
 }
 
-export interface DeliverEventInput extends DeliveryKey {
-  /**
-   * The round of the delivery that this workflow carries out; attempts of an older one are not
-   * admitted.
-   */
+/** A round of a delivery; attempts of an older one are not admitted. */
+export interface DeliveryRound extends DeliveryKey {
   round: number;
+}
+
+/** Returns the round alone. */
+export const roundOf = ({ organizationId, webhookId, eventId, round }: DeliveryRound): DeliveryRound => ({
+  organizationId,
+  webhookId,
+  eventId,
+  round,
+});
+
+export interface DeliverEventInput extends DeliveryRound {
   /**
    * Milliseconds from each failed attempt to the next. There is one attempt more than there are
    * waits.
    */
   delaysMs: number[];
-  /** Whether the webhook is failing: its first attempts also go to the slow queue. */
+  /** Whether the webhook is failing or slow: its first attempts also go to the slow queue. */
   slow: boolean;
   /** The event's type. */
   type: string;
@@ -55,8 +63,7 @@ export interface DeliveryProgress {
  */
 export type DeliveryEnd = 'delivered' | 'exhausted' | 'closed';
 
-export interface AttemptInput extends DeliveryKey {
-  round: number;
+export interface AttemptInput extends DeliveryRound {
   /** The wait after a failure, including jitter; null when this is the schedule's last attempt. */
   nextDelayMs: number | null;
   /** Whether it is admitted only if its round has no attempt yet; a repetition gets `begun`. */
@@ -124,10 +131,7 @@ export interface DeliveryActivities {
 }
 
 /** How a round ended, for traces. */
-export interface RoundEnd extends DeliveryKey {
-  round: number;
-  type: string;
-  begunAtMs: number;
+export interface RoundEnd extends DeliveryRound, Pick<DeliverEventInput, 'type' | 'begunAtMs'> {
   end: DeliveryEnd;
   /** Failed attempts of this round. */
   failed: number;

@@ -25,6 +25,7 @@ import {
   type DeliverySinks,
   deliverSlowQueue,
   type LostAttemptInput,
+  roundOf,
 } from './types.ts';
 
 /**
@@ -70,8 +71,7 @@ const { delivery } = proxySinks<DeliverySinks>();
  */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
   const { delaysMs, slow: isFailing, type, begunAtMs } = input;
-  const { organizationId, webhookId, eventId } = input;
-  const round = { organizationId, webhookId, eventId, round: input.round };
+  const round = roundOf(input);
   let wake = false;
   let cancelled = false;
   let waitingSinceMs: number | null = null;

@@ -1,9 +1,8 @@
 import { getClient } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
 import { carryOutPage, listUnnotified, recordNotified } from '#domain/webhooks/redelivery-page.ts';
 import { retryNow } from '../client.ts';
-import { internalErrorMessage } from '../deliver-event/activities.ts';
+import { withoutErrorText } from '../deliver-event/activities.ts';
 import type { PageInput, RedeliveryActivities, RedeliveryKey, RedeliveryProgress } from './types.ts';
 
 interface RedeliveryDependencies {
@@ -48,14 +47,5 @@ export function createRedeliveryActivities(deps: RedeliveryDependencies): Redeli
     return notified ?? progress;
   }
 
-  return {
-    redeliverPage: (input) =>
-      redeliverPage(input).catch((cause: unknown) => {
-        onInternalError(cause, input);
-        // The error stays in the worker's log: its text could carry a value into the history.
-        const failure = ApplicationFailure.create({ message: internalErrorMessage });
-        failure.stack = '';
-        throw failure;
-      }),
-  };
+  return { redeliverPage: withoutErrorText(redeliverPage, onInternalError) };
 }

@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Logger } from '../log.ts';
+import { metricsIn } from '../metrics.ts';
 import type { FollowedSettings } from './follow.ts';
 
 /**
@@ -22,26 +23,22 @@ export function watchSettings(options: {
   everyMs?: number;
 }) {
   const { followed, registry, log, everyMs = 5_000 } = options;
-  const labelNames = ['setting'] as const;
-  const registers = [registry];
-  const changes = new Counter({
-    name: 'org_api_setting_changes_total',
-    help: 'New values of settings that were taken from their files while the process ran.',
-    labelNames,
-    registers,
-  });
-  const refused = new Gauge({
-    name: 'org_api_setting_refused',
-    help: '1 while the file of a setting holds a value that cannot be used; the old one is still in use.',
-    labelNames,
-    registers,
-  });
-  const readAt = new Gauge({
-    name: 'org_api_setting_read_timestamp_seconds',
-    help: 'When the value in use was read from its file, in seconds since 1970.',
-    labelNames,
-    registers,
-  });
+  const { counter, gauge } = metricsIn(registry);
+  const changes = counter(
+    'org_api_setting_changes_total',
+    'New values of settings that were taken from their files while the process ran.',
+    'setting',
+  );
+  const refused = gauge(
+    'org_api_setting_refused',
+    '1 while the file of a setting holds a value that cannot be used; the old one is still in use.',
+    'setting',
+  );
+  const readAt = gauge(
+    'org_api_setting_read_timestamp_seconds',
+    'When the value in use was read from its file, in seconds since 1970.',
+    'setting',
+  );
   for (const setting of followed.names) {
     changes.inc({ setting }, 0); // a series that begins with its first change does not increase by it
     refused.set({ setting }, 0);

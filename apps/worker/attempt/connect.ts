@@ -16,7 +16,7 @@ const addressTimeoutMs = 2_000;
  * Connects to one of the checked addresses, in their order. The name is not resolved again, so that
  * a DNS answer that changes has no effect.
  */
-export async function openConnection(options: {
+export function openConnection(options: {
   hostname: string;
   addresses: readonly string[];
   port: number;
@@ -31,10 +31,7 @@ export async function openConnection(options: {
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
     lookup: (_hostname, _options, callback) => callback(null, judged),
   });
-  const end = await reach(socket, 'connect', options.signal);
-  return end.reached
-    ? { ok: true, socket }
-    : fail(socket, end.timeout ? 'connection_timeout' : causeOfError(end.error, 'connect'));
+  return reach(socket, 'connect', options.signal);
 }
 
 /**
@@ -42,7 +39,7 @@ export async function openConnection(options: {
  * replaces the authorities that Node trusts. `rejectUnauthorized` is set explicitly, because an
  * environment variable of Node could turn it off.
  */
-export async function secureConnection(options: {
+export function secureConnection(options: {
   socket: Socket;
   hostname: string;
   ca?: string | undefined;
@@ -58,34 +55,27 @@ export async function secureConnection(options: {
     rejectUnauthorized: true,
     ALPNProtocols: ['http/1.1'],
   });
-  const end = await reach(socket, 'secureConnect', options.signal);
-  return end.reached
-    ? { ok: true, socket }
-    : fail(socket, end.timeout ? 'tls_timeout' : causeOfError(end.error, 'tls'));
+  return reach(socket, 'secureConnect', options.signal);
 }
-
-type End = { reached: true } | { reached: false; timeout: boolean; error: Error | null };
 
 /**
  * Waits until the socket emits `event`, fails or closes, or the signal aborts. Later errors concern
  * no request and are ignored.
  */
-function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<End> {
+function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<Connection> {
+  const isTls = event === 'secureConnect';
   return new Promise((resolve) => {
-    const end = (result: End) => {
+    const end = (result: Connection) => {
       signal.removeEventListener('abort', abort);
+      if (!result.ok) socket.destroy();
       resolve(result);
     };
-    const abort = () => end({ reached: false, timeout: true, error: null });
-    socket.once(event, () => end({ reached: true }));
-    socket.on('error', (error: Error) => end({ reached: false, timeout: false, error }));
-    socket.once('close', () => end({ reached: false, timeout: false, error: null }));
+    const fail = (error: Error | null) => end({ ok: false, cause: causeOfError(error, isTls ? 'tls' : 'connect') });
+    const abort = () => end({ ok: false, cause: isTls ? 'tls_timeout' : 'connection_timeout' });
+    socket.once(event, () => end({ ok: true, socket }));
+    socket.on('error', fail);
+    socket.once('close', () => fail(null));
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
   });
-}
-
-function fail(socket: Socket, cause: FailureCause): Connection {
-  socket.destroy();
-  return { ok: false, cause };
 }

@@ -1,55 +1,13 @@
 import { type RefusalCause, refusals } from '#domain/webhooks/address/refusals.ts';
-import { internalErrorExplanation } from '#workflows/deliver-event/activities.ts';
+import { internalErrorExplanation, type PostOutcome } from '#workflows/deliver-event/activities.ts';
 
-/**
- * `refused`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything but
- * a 2xx status line in time. Both count as an attempt unless `isInternalError`.
- */
-type OutcomeKind = 'delivered' | 'refused' | 'failed';
-
-/**
- * Whole milliseconds. Each is the duration of its phase, null when it was not completed; `dns` is
- * null when there was no name to resolve.
- */
-export interface Timings {
-  dns: number | null;
-  connect: number | null;
-  tls: number | null;
-  /** From the start of the request to the first byte of the answer. */
-  firstByte: number | null;
-  /** From the start to the end of the attempt, including reading the answer. */
-  total: number;
-}
-
-/** The outcome of one attempt. */
-export interface Outcome {
-  kind: OutcomeKind;
-  /** From the status line, regardless of what follows it; null when there was none. */
-  status: number | null;
+/** The outcome of one attempt; no phase of its timings is absent. */
+export interface Outcome extends PostOutcome {
   cause: Cause;
-  /**
-   * A sentence for the owner of the receiver: what happened and what to do. It contains no part of
-   * the URL, headers or bodies.
-   */
-  explanation: string;
-  timingsMs: Timings;
-  /** The address that was connected to; null without a connection. */
-  peerAddress: string | null;
-  /** The length of `answer`. */
-  keptBytes: number;
-  /** The beginning of the answer's body as it was sent, never decompressed. */
-  answer: Buffer;
-  /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
-  retryAfterSeconds: number | null;
-  /** Whether the service could not send. Such an attempt does not count against the receiver. */
-  isInternalError: boolean;
+  timingsMs: Required<PostOutcome['timingsMs']>;
 }
 
-interface CauseFacts {
-  kind: OutcomeKind;
-  isInternalError: boolean;
-  explanation: string;
-}
+type CauseFacts = Pick<Outcome, 'kind' | 'isInternalError' | 'explanation'>;
 
 const failed = (explanation: string): CauseFacts => ({ kind: 'failed', isInternalError: false, explanation });
 const internal = (what: string): CauseFacts => ({

@@ -43,9 +43,7 @@ export interface Post {
 }
 
 /** What is known so far; `conclude` turns it into an outcome. */
-interface Progress {
-  timingsMs: { -readonly [P in keyof Outcome['timingsMs']]: Outcome['timingsMs'][P] };
-  peerAddress: string | null;
+interface Progress extends Pick<Outcome, 'timingsMs' | 'peerAddress'> {
   exchange: Exchange | null;
   /** Set before the request is written. A failure before that has sent nothing. */
   isSending: boolean;

@@ -3,16 +3,15 @@ import type { RunningRound } from '#domain/db/statements/orphaned-workflows.ts';
 import { priorityOfRound } from '#workflows/deliver-event/priority.ts';
 import {
   type DeliverEventInput,
-  type DeliveryKey,
+  type DeliveryRound,
   deliverQueue,
   parseWorkflowId,
+  roundOf,
   workflowIdOf,
 } from '#workflows/deliver-event/types.ts';
 import type { ClaimedDelivery } from './claimed-delivery.ts';
 import { failingFromAttempt, getWorkflowStatus, type WorkflowStatus } from './progress.ts';
 import type { DeliverySearchAttributes } from './search-attributes.ts';
-
-type Round = DeliveryKey & { round: number };
 
 /**
  * How long Temporal waits for a worker that has taken a workflow task. A worker that is killed
@@ -40,16 +39,15 @@ export function createDeliveryWorkflows(options: {
   const { client, delaysMs, attributes, strandedAfterMs = 60_000 } = options;
   const getStatus = (workflowId: string, nowMs: number) =>
     getWorkflowStatus(client, workflowId, nowMs, { failingFromAttempt, strandedAfterMs });
-  const handleOf = (delivery: Round) => client.workflow.getHandle(workflowIdOf(delivery, delivery.round));
+  const handleOf = (delivery: DeliveryRound) => client.workflow.getHandle(workflowIdOf(delivery, delivery.round));
 
   async function start(delivery: ClaimedDelivery): Promise<void> {
-    const { organizationId, webhookId, eventId, round, slow, type, begunAtMs } = delivery;
-    const ids = { organizationId, webhookId, eventId, round };
-    const input: DeliverEventInput = { ...ids, delaysMs: [...delaysMs], slow, type, begunAtMs };
+    const { slow, type, begunAtMs } = delivery;
+    const input: DeliverEventInput = { ...roundOf(delivery), delaysMs: [...delaysMs], slow, type, begunAtMs };
     const typedSearchAttributes = attributes.of(delivery);
     await client.workflow.start('deliverEvent', {
       taskQueue: deliverQueue,
-      workflowId: workflowIdOf(delivery, round),
+      workflowId: workflowIdOf(delivery, delivery.round),
       args: [input],
       requestEagerStart: true,
       workflowTaskTimeout,
@@ -73,21 +71,21 @@ export function createDeliveryWorkflows(options: {
     },
 
     /** `nowMs` is Unix time by PostgreSQL's clock, because a worker's may be wrong. */
-    getStatus: (delivery: Round, nowMs: number): Promise<WorkflowStatus> =>
+    getStatus: (delivery: DeliveryRound, nowMs: number): Promise<WorkflowStatus> =>
       getStatus(workflowIdOf(delivery, delivery.round), nowMs),
 
     /**
      * Terminates the workflow of a round that makes no progress. Its delivery is already in another
      * round.
      */
-    terminate: (delivery: Round): Promise<void> =>
+    terminate: (delivery: DeliveryRound): Promise<void> =>
       unlessGone(handleOf(delivery).terminate('it makes no progress; its delivery is in another round')),
 
     /**
      * Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`. Does
      * nothing for a workflow that has ended.
      */
-    retryNow: (delivery: Round, waitingSinceBeforeMs: number): Promise<void> =>
+    retryNow: (delivery: DeliveryRound, waitingSinceBeforeMs: number): Promise<void> =>
       unlessGone(handleOf(delivery).signal('retryNow', waitingSinceBeforeMs)),
 
     /**

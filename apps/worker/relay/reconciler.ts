@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { closeAbandonedAttemptsSql } from '#domain/db/statements/attempts.ts';
 import { listOverdueSql, replaceRoundSql } from '#domain/db/statements/claim-deliveries.ts';
 import type { LostAttempt } from '#workflows/deliver-event/activities.ts';
-import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
+import type { DeliveryRound } from '#workflows/deliver-event/types.ts';
 import type { WorkflowStatus } from './progress.ts';
 
 /**
@@ -13,19 +13,18 @@ const abandonedAfterSeconds = 45;
 /** How many requests to Temporal run at once. */
 const askedAtOnce = 20;
 
-type Round = DeliveryKey & { round: number };
-type Overdue = Round & { dueAt: string; dueAtMs: number; nowMs: number };
+type Overdue = DeliveryRound & { dueAt: string; dueAtMs: number; nowMs: number };
 const nil = '00000000-0000-0000-0000-000000000000';
 const beforeAll = { organizationId: nil, webhookId: nil, dueAt: '-infinity', eventId: nil };
 
 interface ReconcilerOptions {
   pool: Pool;
   /** Returns the state of the round's workflow; rejects when Temporal does not answer. */
-  getStatus: (delivery: Round, nowMs: number) => Promise<WorkflowStatus>;
+  getStatus: (delivery: DeliveryRound, nowMs: number) => Promise<WorkflowStatus>;
   /** Ends the wait of a round if it began before this Unix time in ms. */
-  retryNow: (delivery: Round, waitingSinceBeforeMs: number) => Promise<void>;
+  retryNow: (delivery: DeliveryRound, waitingSinceBeforeMs: number) => Promise<void>;
   /** Terminates a workflow that makes no progress. */
-  terminate: (delivery: Round) => Promise<void>;
+  terminate: (delivery: DeliveryRound) => Promise<void>;
   overdueMs: number;
   /** Ends it between two pages. */
   signal: AbortSignal;

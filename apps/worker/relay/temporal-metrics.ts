@@ -1,6 +1,7 @@
 import type { NativeConnection } from '@temporalio/worker';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { metricsIn } from '#runtime/metrics.ts';
 import { deliverQueue, deliverSlowQueue } from '#workflows/deliver-event/types.ts';
 
 /** Temporal's own numbers of the two kinds of queues. */
@@ -24,25 +25,23 @@ export function createTemporalMetrics(options: {
   onError: (cause: unknown) => void;
 }) {
   const { service, namespace, registry, everyMs = 15_000, onError } = options;
-  const registers = [registry];
-  const labelNames = ['queue', 'kind'] as const;
-  const answeredAt = new Gauge({
-    name: 'org_api_temporal_answered_timestamp_seconds',
-    help: 'When Temporal last answered this worker about its queues; 0 when it never has.',
-    registers,
-  });
-  const tasks = new Gauge({
-    name: 'org_api_queue_backlog_tasks',
-    help: 'Tasks that wait in Temporal for a worker, as it estimates them.',
-    labelNames,
-    registers,
-  });
-  const age = new Gauge({
-    name: 'org_api_queue_backlog_age_seconds',
-    help: 'How long the oldest task has waited in Temporal for a worker; 0 when none waits.',
-    labelNames,
-    registers,
-  });
+  const { gauge } = metricsIn(registry);
+  const answeredAt = gauge(
+    'org_api_temporal_answered_timestamp_seconds',
+    'When Temporal last answered this worker about its queues; 0 when it never has.',
+  );
+  const tasks = gauge(
+    'org_api_queue_backlog_tasks',
+    'Tasks that wait in Temporal for a worker, as it estimates them.',
+    'queue',
+    'kind',
+  );
+  const age = gauge(
+    'org_api_queue_backlog_age_seconds',
+    'How long the oldest task has waited in Temporal for a worker; 0 when none waits.',
+    'queue',
+    'kind',
+  );
 
   async function ask(): Promise<void> {
     for (const queue of queues)
