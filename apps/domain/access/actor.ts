@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { lockName } from '../db/locks.ts';
+import { query, sql } from '../db/statement.ts';
 import { type Authority, permissionsHeld } from './authority.ts';
 import { consoleAccess, isConfirmed } from './console-access.ts';
 import { OrganizationRefused } from './organization-refused.ts';
@@ -40,12 +41,8 @@ export interface MemberAccess {
  * lost. Each such change takes this lock first. Seats and client access have separate locks
  * (`seat_held_rules`).
  */
-export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
-  await runStatement(
-    tx,
-    sql`select pg_advisory_xact_lock(hashtextextended('org_api.members.' || ${organizationId}::text, 0))`,
-  );
-}
+export const lockOrganization = (tx: EntityManager, organizationId: string): Promise<void> =>
+  lockName(tx, `members.${organizationId}`);
 
 const refusals = {
   'org.members.manage': ['may_not_manage_members', 'manage members'],
@@ -86,12 +83,9 @@ export async function findMember(
   organizationId: string,
   personId: string,
 ): Promise<MemberAccess | null> {
-  const rows = await runStatement<MemberAccess>(
-    em,
-    sql`
+  const rows = await query<MemberAccess>(em)`
     select m.person_id as "personId", ${memberColumns}
-    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`,
-  );
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
   return rows[0] ?? null;
 }
 
@@ -137,17 +131,14 @@ export function assertHolds(actor: Actor, granted: readonly Permission[]): void 
  * @throws OrganizationRefused `last_owner`
  */
 export async function assertOwnerRemains(tx: EntityManager, organizationId: string, gone: string): Promise<void> {
-  const rows = await runStatement(
-    tx,
-    sql`
+  const rows = await query(tx)`
     select m.person_id from membership m
     join membership_role mr on mr.organization_id = m.organization_id and mr.person_id = m.person_id
     join role r on r.id = mr.role_id and r.organization_id is null and r.key = 'owner'
     join membership g on g.organization_id = m.organization_id and g.person_id = ${gone}
     where m.organization_id = ${organizationId} and m.person_id <> ${gone} and m.status = 'active'
       and (${consoleAccess()} = 'open' or not ${isConfirmed('g')})
-    limit 1`,
-  );
+    limit 1`;
   if (rows.length > 0) return;
   throw new OrganizationRefused(
     'last_owner',

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Permission } from '../contract/scopes.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query, sql } from '../db/statement.ts';
 
 /**
  * The caller of a change: a person, who needs the permission for it, with their IP address where it
@@ -46,11 +46,8 @@ export async function findPermissions(
   organizationId: string,
   personId: string,
 ): Promise<Set<Permission> | null> {
-  const [member] = await runStatement<{ permissions: Permission[] }>(
-    em,
-    sql`
+  const [member] = await query<{ permissions: Permission[] }>(em)`
     select array(${permissionsHeld}) as permissions from membership m
-    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`,
-  );
+    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'`;
   return member === undefined ? null : new Set(member.permissions);
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
-import { runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { query, type SqlPart, sql } from '../db/statement.ts';
 import { type Authority, askerOf } from './authority.ts';
 
 /**
@@ -39,15 +39,12 @@ export async function confirmSignIn(
   now: Date,
 ): Promise<boolean> {
   const source = by === 'operator' ? 'operator' : 'link';
-  const rows = await runStatement(
-    tx,
-    sql`
+  const rows = await query(tx)`
     insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
     select m.person_id, m.organization_id, ${now.toISOString()}::timestamptz, ${source}
     from membership m join sign_in i on i.person_id = m.person_id
     where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'
-    on conflict do nothing returning person_id`,
-  );
+    on conflict do nothing returning person_id`;
   if (rows.length === 0) return false;
   await recordActivity(tx, {
     organizationId,

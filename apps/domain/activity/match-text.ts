@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 import type { TextMatch } from './plan-search.ts';
 import type { Reader } from './search.ts';
 import { knownActions } from './sentences.ts';
@@ -20,9 +20,7 @@ export async function matchText(
 ): Promise<TextMatch> {
   const exact = text.trim();
   const part = `%${exact.replace(/[\\%_]/g, '\\$&')}%`;
-  const rows = await runStatement<{ id: string }>(
-    em.fork(),
-    sql`
+  const rows = await query<{ id: string }>(em.fork())`
     (select m.person_id as id from membership m
       where m.organization_id = ${organizationId} and (m.name ilike ${part} or m.email ilike ${part})
       order by m.person_id limit ${idsPerKind})
@@ -41,8 +39,7 @@ export async function matchText(
     union all
     (select g.id::text from client_grant g join family f on f.organization_id = g.organization_id and f.id = g.family_id
       where ${maySeeClients} and g.organization_id = ${organizationId} and f.name ilike ${part}
-      order by g.id limit ${idsPerKind})`,
-  );
+      order by g.id limit ${idsPerKind})`;
   const lower = exact.toLowerCase();
   const titles = knownActions.filter(({ title }) => title.toLowerCase().includes(lower));
   return { ids: rows.map(({ id }) => id), actions: titles.map(({ action }) => action), exact: lower };

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 
 /**
  * An entry of the activity log other than a read. `personId` null: an operator. `detail` contains
@@ -24,11 +24,8 @@ interface ActivityLine {
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
   const { organizationId, personId, keyId = null, address = null, managedBy = null, action } = line;
   const detail = managedBy === null ? (line.detail ?? null) : { ...line.detail, managedBy };
-  await runStatement(
-    tx,
-    sql`
+  await query(tx)`
     insert into activity (organization_id, person_id, key_id, action, address, detail)
     values (${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet,
-      ${detail === null ? null : JSON.stringify(detail)}::jsonb)`,
-  );
+      ${detail === null ? null : JSON.stringify(detail)}::jsonb)`;
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { allOf, literal, runStatement, sql } from '../db/statement.ts';
+import { allOf, literal, query, sql } from '../db/statement.ts';
 import {
   type ActivityFilter,
   type Direction,
@@ -109,12 +109,9 @@ export async function findActivityEntry(
   id: string,
   reader: Reader = seesNoClients,
 ): Promise<ActivityEntry | null> {
-  const rows = await runStatement<ActivityEntry>(
-    em,
-    sql`
+  const rows = await query<ActivityEntry>(em)`
     select ${entryColumns(reader)} from activity a ${entryJoins}
-    where a.id = ${id}::uuid and a.organization_id = ${organizationId}::uuid`,
-  );
+    where a.id = ${id}::uuid and a.organization_id = ${organizationId}::uuid`;
   return rows[0] ?? null;
 }
 
@@ -156,13 +153,10 @@ async function listLines(
   wanted: number,
   reader: Reader,
 ): Promise<ActivityEntry[]> {
-  return runStatement<ActivityEntry>(
-    em,
-    sql`
+  return query<ActivityEntry>(em)`
     select ${entryColumns(reader)} from (select a.* from activity a where ${leading} ${order(direction)}
       limit ${literal(wanted)}) a ${entryJoins}
-    ${order(direction)}`,
-  );
+    ${order(direction)}`;
 }
 
 /**
@@ -196,17 +190,14 @@ interface Looked {
  */
 async function look(em: EntityManager, search: Search, wanted: number): Promise<Looked> {
   const { leading, rest, atMost, direction, needsLine } = search;
-  const places = await runStatement<Place>(
-    em,
-    sql`
+  const places = await query<Place>(em)`
     select ${isoMicroseconds} as at, a.id
     from (
       select a.at, a.id, a.key_id, a.person_id, a.action, a.status
         ${needsLine ? sql`, a.code, a.address, a.detail` : sql``} from activity a
       where ${leading} ${order(direction)} limit ${literal(atMost)}
     ) a
-    where ${allOf(rest)} ${order(direction)} limit ${literal(wanted)}`,
-  );
+    where ${allOf(rest)} ${order(direction)} limit ${literal(wanted)}`;
   return { places, seenTo: places.length === wanted ? null : await findLastSeen(em, search) };
 }
 
@@ -216,14 +207,11 @@ async function look(em: EntityManager, search: Search, wanted: number): Promise<
  * longest.
  */
 async function findLastSeen(em: EntityManager, { leading, atMost, direction }: Search): Promise<Place | null> {
-  const rows = await runStatement<Place>(
-    em,
-    sql`
+  const rows = await query<Place>(em)`
     select ${isoMicroseconds} as at, a.id
     from (select a.at, a.id from activity a where ${leading} ${order(direction)} offset ${literal(atMost - 1)}
       limit 2) a
-    ${order(direction)}`,
-  );
+    ${order(direction)}`;
   const [last, next] = rows;
   return last === undefined || next === undefined ? null : placeOf(last);
 }
@@ -247,17 +235,14 @@ async function fetchLines(
   if (places.length === 0) return [];
   const [ids, moments] = [places.map(({ id }) => id), places.map(({ at }) => at)];
   const [earliest = '', latest = ''] = [moments[0], moments.at(-1)].sort();
-  return runStatement<ActivityEntry>(
-    em,
-    sql`
+  return query<ActivityEntry>(em)`
     select ${entryColumns(reader)}
     from (
       select a.* from unnest(${listed(ids)}::uuid[], ${listed(moments)}::timestamptz[]) as place (id, at)
       join activity a on a.organization_id = ${organizationId}::uuid and a.id = place.id and a.at = place.at
         and a.at between ${literal(earliest)}::timestamptz and ${literal(latest)}::timestamptz
     ) a ${entryJoins}
-    ${order(direction)}`,
-  );
+    ${order(direction)}`;
 }
 
 /** Returns an array literal of ids or times, which contain no character that needs escaping. */

@@ -20,9 +20,14 @@ export function runStatement<Row = unknown>(em: EntityManager, statement: SqlPar
   return em.execute(statement) as Promise<unknown[]> as Promise<Row[]>;
 }
 
+/** Returns a tag that runs a statement as `runStatement` does. */
+export function query<Row = unknown>(em: EntityManager) {
+  return (texts: TemplateStringsArray, ...values: unknown[]): Promise<Row[]> => runStatement(em, sql(texts, ...values));
+}
+
 /** Returns the time of the database's clock, to the millisecond. */
 export async function findDatabaseTime(em: EntityManager): Promise<Date> {
-  const [row] = await runStatement<{ at: string }>(em, sql`select clock_timestamp() as at`);
+  const [row] = await query<{ at: string }>(em)`select clock_timestamp() as at`;
   return new Date(row?.at ?? Number.NaN);
 }
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { isConfirmed } from '../access/console-access.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query, sql } from '../db/statement.ts';
 import type { Visitor } from './types.ts';
 
 /**
@@ -23,13 +23,10 @@ export async function recordPersonActivity(
 ): Promise<void> {
   const { personId, action, visitor, by = 'person' } = line;
   const detail = by === 'operator' ? { memberId: personId, ...line.detail } : (line.detail ?? null);
-  await runStatement(
-    tx,
-    sql`
+  await query(tx)`
     insert into activity (organization_id, person_id, action, address, detail)
     select m.organization_id, ${by === 'operator' ? sql`null` : sql`m.person_id`}, ${action},
       ${visitor?.address ?? null}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb
     from membership m where m.person_id = ${personId} and ${isConfirmed()}
-    order by m.organization_id`,
-  );
+    order by m.organization_id`;
 }

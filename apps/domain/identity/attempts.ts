@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { runStatement, sql } from '../db/statement.ts';
+import { lockName } from '../db/locks.ts';
+import { query, sql } from '../db/statement.ts';
 import {
   failuresPerNetwork,
   failuresPerPerson,
@@ -63,19 +64,16 @@ export const enrolmentSubject = (tokenHash: Buffer) => hashOf(`enrolment\0${toke
  */
 export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Date): Promise<void> {
   const refused = await em.fork().transactional(async (tx) => {
-    if (attempt.address !== null) await lock(tx, `network.${networkOf(attempt.address)}`);
-    await lock(tx, `subject.${attempt.subject.toString('hex')}`);
+    if (attempt.address !== null) await lockName(tx, `sign_in.network.${networkOf(attempt.address)}`);
+    await lockName(tx, `sign_in.subject.${attempt.subject.toString('hex')}`);
     const admissions = findAdmissions(await listFailures(tx, attempt, now), now);
     // A limit that admits an attempt continues to admit it: all of them do from the last of these
     // times on.
     const retryAt = new Date(Math.max(...Object.values(admissions).map((at) => at.getTime())));
     if (retryAt > now) return new TooManyAttempts(retryAt, now, admissions);
-    await runStatement(
-      tx,
-      sql`
+    await query(tx)`
       insert into sign_in_attempt (id, subject, network, at)
-      values (${randomUUIDv7()}, ${attempt.subject}, ${networkSql(attempt)}, ${now.toISOString()}::timestamptz)`,
-    );
+      values (${randomUUIDv7()}, ${attempt.subject}, ${networkSql(attempt)}, ${now.toISOString()}::timestamptz)`;
     return null;
   });
   if (refused !== null) throw refused;
@@ -86,12 +84,9 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
  * failures elsewhere still count.
  */
 export async function deleteFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
-  await runStatement(
-    tx,
-    sql`
+  await query(tx)`
     delete from sign_in_attempt a
-    where a.subject = ${attempt.subject} and a.network is not distinct from ${networkSql(attempt)}`,
-  );
+    where a.subject = ${attempt.subject} and a.network is not distinct from ${networkSql(attempt)}`;
 }
 
 /**
@@ -103,12 +98,9 @@ export async function deletePasswordFailures(
   sessionId: string,
   browserHash: Buffer | null,
 ): Promise<void> {
-  const [first] = await runStatement<{ folded: string; address: string | null }>(
-    tx,
-    sql`
+  const [first] = await query<{ folded: string; address: string | null }>(tx)`
     select lower(i.email) as folded, host(s.address) as address
-    from console_session s join sign_in i on i.person_id = s.person_id where s.id = ${sessionId}`,
-  );
+    from console_session s join sign_in i on i.person_id = s.person_id where s.id = ${sessionId}`;
   if (first !== undefined) await deleteFailures(tx, { subject: passwordSubject(first.folded), address: first.address });
   if (browserHash !== null)
     await deleteFailures(tx, { subject: browserSubject('password', browserHash), address: null });
@@ -118,10 +110,6 @@ export async function deletePasswordFailures(
 const networkSql = ({ address }: Attempt) =>
   sql`(select case family(a) when 6 then network(set_masklen(a, 64)) else network(a) end
     from (select ${address}::inet) as given (a))`;
-
-async function lock(tx: EntityManager, name: string): Promise<void> {
-  await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.sign_in.' || ${name}::text, 0))`);
-}
 
 /** Times (ms) of the failures that count for an attempt, oldest first, by limit. */
 interface Failures {
@@ -133,9 +121,7 @@ interface Failures {
 async function listFailures(tx: EntityManager, attempt: Attempt, now: Date): Promise<Failures> {
   const at = sql`${now.toISOString()}::timestamptz`;
   // Bounded: above its limit, a count grows by one attempt in 15 minutes.
-  const [failures] = await runStatement<Failures>(
-    tx,
-    sql`
+  const [failures] = await query<Failures>(tx)`
     with given as (select ${networkSql(attempt)} as network),
     of_subject as (
       select a.at, a.network is not distinct from g.network as "isPair"
@@ -150,8 +136,7 @@ async function listFailures(tx: EntityManager, attempt: Attempt, now: Date): Pro
     select
       array(select (extract(epoch from at) * 1000)::float8 from of_subject order by at) as "ofSubject",
       array(select (extract(epoch from at) * 1000)::float8 from of_subject where "isPair" order by at) as "ofPair",
-      array(select (extract(epoch from at) * 1000)::float8 from of_network order by at) as "ofNetwork"`,
-  );
+      array(select (extract(epoch from at) * 1000)::float8 from of_network order by at) as "ofNetwork"`;
   if (failures === undefined) throw new Error('a select without a table gave no row');
   return failures;
 }

@@ -7,7 +7,7 @@ import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { Membership } from '../db/entities/organization.ts';
 import { writeLock } from '../db/locks.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures, enrolmentSubject } from './attempts.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
@@ -269,13 +269,10 @@ async function consume(
   // and its link.
   await tx.findOne(SignIn, { personId }, writeLock);
   await tx.findOne(Membership, { organizationId, personId }, writeLock);
-  const rows = await runStatement(
-    tx,
-    sql`
+  const rows = await query(tx)`
     delete from enrolment e
     where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${isLinkValid(now)}
-    returning e.person_id`,
-  );
+    returning e.person_id`;
   if (rows.length === 0) throw linkExpired();
 }
 

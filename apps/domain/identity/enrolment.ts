@@ -15,7 +15,7 @@ import { recordActivity } from '../activity/record.ts';
 import { Enrolment } from '../db/entities/identity.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from '../db/entities/organization.ts';
 import { writeLock } from '../db/locks.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
@@ -167,9 +167,7 @@ export interface EnrolmentRow {
 export async function findEnrolmentRow(em: EntityManager, token: string, now: Date): Promise<EnrolmentRow | null> {
   const hash = findTokenHash(token);
   if (hash === null) return null;
-  const [row] = await runStatement<EnrolmentRow>(
-    em,
-    sql`
+  const [row] = await query<EnrolmentRow>(em)`
     select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName",
       e.person_id as "personId", m.name, e.email,
       case when e.kind = 'enrol' and exists (select from sign_in i
@@ -178,8 +176,7 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
     from enrolment e
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
-    where e.token_hash = ${hash} and ${isLinkValid(now)}`,
-  );
+    where e.token_hash = ${hash} and ${isLinkValid(now)}`;
   return row === undefined ? null : { ...row, expiresAt: new Date(row.expiresAt) };
 }
 
@@ -193,9 +190,7 @@ async function assertOrganization(tx: EntityManager, organizationId: string): Pr
  * person. Members who left count only when no other person has the address.
  */
 async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
-  const rows = await runStatement<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(
-    tx,
-    sql`
+  const rows = await query<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(tx)`
     select p.id as "personId", ${memberColumns},
       i.person_id is not null as "signsIn", coalesce(${consoleAccess()} = 'open', false) as "isOpen",
       coalesce(lower(i.email) = lower(${email}), false) as "signsInWith",
@@ -207,8 +202,7 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
     where p.id in (
       select person_id from membership where organization_id = ${organizationId} and lower(email) = lower(${email})
       union all select person_id from sign_in where lower(email) = lower(${email}))
-    order by p.id`,
-  );
+    order by p.id`;
   const members = rows.filter(({ status }) => status !== null);
   const present = members.filter(({ status }) => status !== 'left');
   const candidates = present.length > 0 ? present : members.length > 0 ? members : rows;

@@ -4,7 +4,7 @@ import { confirmSignIn, isConfirmed } from '../access/console-access.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { assertEmail } from './email.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
@@ -48,9 +48,7 @@ export async function getSignIn(
   email: string,
   now: () => Date = () => new Date(),
 ): Promise<SignInDetails> {
-  const [found] = await runStatement<SignInDetails>(
-    em,
-    sql`
+  const [found] = await query<SignInDetails>(em)`
     select i.person_id as "personId", i.email, i.created_at as "createdAt",
       (select count(*)::int from console_session s where s.person_id = i.person_id
         and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
@@ -59,8 +57,7 @@ export async function getSignIn(
           order by o.name collate "C", o.id), '[]')
         from membership m join organization o on o.id = m.organization_id
           where m.person_id = i.person_id and m.status <> 'left') as memberships
-    from sign_in i where lower(i.email) = lower(${email.trim()})`,
-  );
+    from sign_in i where lower(i.email) = lower(${email.trim()})`;
   if (found === undefined) throw noSuchSignIn();
   return { ...found, createdAt: new Date(found.createdAt) };
 }

@@ -4,7 +4,7 @@ import { permissionsHeld } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
 import { ConsoleSession } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import {
@@ -34,9 +34,7 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
   const hash = findTokenHash(token);
   if (hash === null) return null;
   const at = sql`${now.toISOString()}::timestamptz`;
-  const [found] = await runStatement<Session>(
-    em,
-    sql`
+  const [found] = await query<Session>(em)`
     with found as (
       select s.id, s.person_id, s.state, s.created_at, s.last_seen_at, s.expires_at, s.second_factor_at
       from console_session s
@@ -65,8 +63,7 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
         where m.person_id = f.person_id and ${consoleAccess()} is not null) m
       join organization o on o.id = m.organization_id
     ) m
-    where m.count > 0`,
-  );
+    where m.count > 0`;
   return found === undefined ? null : { ...found, ...datesOf(found), secondFactorAt: dateOrNull(found.secondFactorAt) };
 }
 
@@ -80,13 +77,10 @@ export type SessionEnd = 'timed_out' | 'access_lost' | 'unknown';
 export async function findSessionEnd(em: EntityManager, token: string): Promise<SessionEnd> {
   const hash = findTokenHash(token);
   if (hash === null) return 'unknown';
-  const [found] = await runStatement<{ hasAccess: boolean }>(
-    em,
-    sql`
+  const [found] = await query<{ hasAccess: boolean }>(em)`
     select exists (select from membership m
       where m.person_id = s.person_id and ${consoleAccess()} is not null) as "hasAccess"
-    from console_session s where s.token_hash = ${hash}`,
-  );
+    from console_session s where s.token_hash = ${hash}`;
   if (found === undefined) return 'unknown';
   return found.hasAccess ? 'timed_out' : 'access_lost';
 }
@@ -234,14 +228,11 @@ export const endSessions = (tx: EntityManager, personId: string, exceptId: strin
  * deletes them, so that `findSessionEnd` can say why a person was signed out.
  */
 export async function endSessionsWithoutAccess(tx: EntityManager, personId: string): Promise<void> {
-  await runStatement(
-    tx,
-    sql`
+  await query(tx)`
     update console_session s
       set expires_at = least(s.expires_at, s.last_seen_at)
       where s.person_id = ${personId} and not exists (
-        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`,
-  );
+        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`;
 }
 
 /** Times come from the entity manager's connections as text. */

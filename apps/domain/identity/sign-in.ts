@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { consoleAccess } from '../access/console-access.ts';
 import { SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, browserSubject, passwordSubject } from './attempts.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
@@ -95,9 +95,7 @@ interface LookedUp {
  */
 async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);
-  const [row] = await runStatement<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>(
-    em,
-    sql`
+  const [row] = await query<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>(em)`
     select f.folded, b.token_hash as "browserHash", i.person_id as "personId", i.email,
       i.password_hash as "passwordHash",
       exists (
@@ -106,8 +104,7 @@ async function findSignIn(em: EntityManager, email: string, browser: string | nu
     from (select lower(${email.trim()}::text) as folded) f
     left join sign_in i on lower(i.email) = f.folded
     left join known_browser b on b.person_id = i.person_id and b.token_hash = ${tokenHash}
-      and b.expires_at > ${at.toISOString()}::timestamptz`,
-  );
+      and b.expires_at > ${at.toISOString()}::timestamptz`;
   if (row === undefined) throw new Error('a join from one row gave none');
   const { folded, browserHash, ...known } = row;
   return { folded, browserHash, known: known.personId === null ? null : known };

@@ -2,20 +2,15 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { Membership } from '../db/entities/organization.ts';
-import { shareLock } from '../db/locks.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { lockName, shareLock } from '../db/locks.ts';
 
 /**
  * Makes the changes of one organization's keys wait for each other until the transaction ends. The
  * unique index on slots would refuse a 26th key without it; with it, concurrent callers get
  * different slots instead of an error.
  */
-export async function lockKeys(tx: EntityManager, organizationId: string): Promise<void> {
-  await runStatement(
-    tx,
-    sql`select pg_advisory_xact_lock(hashtextextended('org_api.keys.' || ${organizationId}::text, 0))`,
-  );
-}
+export const lockKeys = (tx: EntityManager, organizationId: string): Promise<void> =>
+  lockName(tx, `keys.${organizationId}`);
 
 /**
  * Makes a change of the maker's membership wait until the transaction ends, and waits for one that

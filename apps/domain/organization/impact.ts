@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { operationsOfScope } from '../contract/operations.ts';
 import type { Permission, Scope } from '../contract/scopes.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 
 /**
  * Previews of a change: a key can do only what its creator may do now, so a change of a member or a
@@ -141,9 +141,7 @@ async function listMakers(
   { personId, roleId }: { personId: string | null; roleId: string | null },
   now: Date,
 ): Promise<Maker[]> {
-  return runStatement<Maker>(
-    em,
-    sql`
+  return query<Maker>(em)`
     select m.person_id as "personId", m.status = 'active' as "isActive",
       (select coalesce(json_agg(json_build_object('id', r.id, 'permissions', r.permissions)), '[]')
         from membership_role mr join role r on r.id = mr.role_id
@@ -163,17 +161,13 @@ async function listMakers(
       and (${roleId}::uuid is null or exists (
         select from membership_role mr where mr.organization_id = m.organization_id and mr.person_id = m.person_id
           and mr.role_id = ${roleId}::uuid))
-    order by m.person_id`,
-  );
+    order by m.person_id`;
 }
 
 async function countActiveGrants(em: EntityManager, organizationId: string, personId: string): Promise<number> {
-  const rows = await runStatement<{ count: number }>(
-    em,
-    sql`
+  const rows = await query<{ count: number }>(em)`
     select count(*)::int as count from client_grant
     where organization_id = ${organizationId} and professional_id = ${personId} and status = 'active'
-      and (ends_at is null or ends_at > now())`,
-  );
+      and (ends_at is null or ends_at > now())`;
   return rows[0]?.count ?? 0;
 }

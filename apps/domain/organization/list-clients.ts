@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { allOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { noSuchGrant } from './seats.ts';
 
@@ -78,13 +78,10 @@ async function selectPage(
     ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
     ...(after === null ? [] : [beyond(organizationId, after)]),
   ];
-  const rows = await runStatement<ClientRow>(
-    em,
-    sql`
+  const rows = await query<ClientRow>(em)`
     select ${columns} ${source}
     where ${allOf(conditions)}
-    order by g.since desc, g.id desc limit ${literal(pageSize + 1)}`,
-  );
+    order by g.since desc, g.id desc limit ${literal(pageSize + 1)}`;
   return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
 }
 
@@ -102,15 +99,12 @@ export interface ClientDetails extends ClientRow {
  * @throws OrganizationRefused `no_such_grant`
  */
 export async function getClient(em: EntityManager, organizationId: string, grantId: string): Promise<ClientDetails> {
-  const [client] = await runStatement<ClientDetails>(
-    em,
-    sql`
+  const [client] = await query<ClientDetails>(em)`
     select ${columns}, g.end_reason as "endReason",
       exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id
         and h.grant_id <> g.id and h.ended_at is null) as "hasSeatElsewhere"
     ${source}
-    where g.organization_id = ${organizationId} and g.id = ${grantId}`,
-  );
+    where g.organization_id = ${organizationId} and g.id = ${grantId}`;
   if (client === undefined) throw noSuchGrant();
   return withDates(client);
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { MemberAccess } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
-import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { allOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 
@@ -88,15 +88,12 @@ export async function listMembers(
             where c.organization_id = ${organizationId} and c.person_id = ${after})`,
         ]),
   ];
-  const rows = await runStatement<MemberRow>(
-    em,
-    sql`
+  const rows = await query<MemberRow>(em)`
     with m as (
       select m.organization_id, m.person_id, m.name, m.email, m.title, m.status, m.accepted from membership m
       where ${allOf(conditions)} ${order('m')} limit ${literal(pageSize + 1)}
     )
-    select ${columns(now)} from m ${order('m')}`,
-  );
+    select ${columns(now)} from m ${order('m')}`;
   return pageOf(rows.map(withDates), pageSize, ({ personId }) => personId);
 }
 
@@ -120,17 +117,14 @@ export async function getMemberDetails(
   personId: string,
   now: Date,
 ): Promise<MemberDetails> {
-  const [row] = await runStatement<MemberRow & { activeGrants: number; linkExpiresAt: string | null }>(
-    em,
-    sql`
+  const [row] = await query<MemberRow & { activeGrants: number; linkExpiresAt: string | null }>(em)`
     select ${columns(now)},
       (select count(*)::int from client_grant g where g.organization_id = m.organization_id
         and g.professional_id = m.person_id
         and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
       (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
         and ${isLinkValid(now)}) as "linkExpiresAt"
-    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`,
-  );
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
   if (row === undefined) throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
   const { linkExpiresAt, ...member } = row;
   return {

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import type { Permission } from '../contract/scopes.ts';
-import { literal, runStatement, sql } from '../db/statement.ts';
+import { literal, query, sql } from '../db/statement.ts';
 
 /**
  * A role in lists and on its page. `holders` counts members who have not left; while there is one,
@@ -25,16 +25,13 @@ const rolesListed = 500;
 
 /** Lists the system roles in their fixed order, then the organization's own by name. */
 export async function listRoles(em: EntityManager, organizationId: string): Promise<RoleRow[]> {
-  return runStatement<RoleRow>(
-    em,
-    sql`
+  return query<RoleRow>(em)`
     select ${columns}, coalesce(h.holders, 0) as holders
     from role r
     left join (select mr.role_id, count(*)::int as holders ${held(organizationId)} group by mr.role_id) h
       on h.role_id = r.id
     where r.organization_id = ${organizationId} or r.organization_id is null
-    order by r.position nulls last, r.name, r.id limit ${literal(rolesListed)}`,
-  );
+    order by r.position nulls last, r.name, r.id limit ${literal(rolesListed)}`;
 }
 
 /**
@@ -43,13 +40,10 @@ export async function listRoles(em: EntityManager, organizationId: string): Prom
  * @throws OrganizationRefused `no_such_role`
  */
 export async function getRoleDetails(em: EntityManager, organizationId: string, roleId: string): Promise<RoleRow> {
-  const [role] = await runStatement<RoleRow>(
-    em,
-    sql`
+  const [role] = await query<RoleRow>(em)`
     select ${columns}, (select count(*)::int ${held(organizationId)} and mr.role_id = r.id) as holders
     from role r
-    where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`,
-  );
+    where r.id = ${roleId} and (r.organization_id = ${organizationId} or r.organization_id is null)`;
   if (role === undefined) throw new OrganizationRefused('no_such_role', 'The organization has no such role.');
   return role;
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { OrganizationRefused } from '../access/organization-refused.ts';
-import { literal, runStatement, sql } from '../db/statement.ts';
+import { literal, query, sql } from '../db/statement.ts';
 import { type ListPage, pageOf } from './list-page.ts';
 
 /**
@@ -18,15 +18,12 @@ export interface SeatCounts {
 }
 
 export async function getSeatCounts(em: EntityManager, organizationId: string): Promise<SeatCounts> {
-  const rows = await runStatement<{ paid: number; invoiced: number; used: number }>(
-    em,
-    sql`
+  const rows = await query<{ paid: number; invoiced: number; used: number }>(em)`
     select
       (select coalesce(sum(s.quantity), 0)::int from subscription s where s.organization_id = ${organizationId}
         and s.status in ('active', 'trialing', 'past_due')) as paid,
       coalesce((select p.invoiced from seat_plan p where p.organization_id = ${organizationId}), 0) as invoiced,
-      (select count(*)::int from seat s where s.organization_id = ${organizationId} and s.ended_at is null) as used`,
-  );
+      (select count(*)::int from seat s where s.organization_id = ${organizationId} and s.ended_at is null) as used`;
   const { paid = 0, invoiced = 0, used = 0 } = rows[0] ?? {};
   return { paid, invoiced, used, total: paid + invoiced, free: Math.max(0, paid + invoiced - used) };
 }
@@ -63,14 +60,11 @@ export async function listSeats(
       ? sql``
       : sql`and (${moment}, s.id) < (select ${cursorMoment}, c.id from seat c
         where c.organization_id = ${organizationId} and c.id = ${after})`;
-  const rows = await runStatement<SeatRow>(
-    em,
-    sql`
+  const rows = await query<SeatRow>(em)`
     select ${columns} ${source}
     where s.organization_id = ${organizationId}
       and ${state === 'held' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
-    order by ${moment} desc, s.id desc limit ${literal(pageSize + 1)}`,
-  );
+    order by ${moment} desc, s.id desc limit ${literal(pageSize + 1)}`;
   return pageOf(rows.map(withDates), pageSize, ({ seatId }) => seatId);
 }
 
@@ -79,13 +73,10 @@ const seatsOfGrantListed = 50;
 
 /** Lists the seats that one access has and had, last assigned first. */
 export async function listSeatsOfGrant(em: EntityManager, organizationId: string, grantId: string): Promise<SeatRow[]> {
-  const rows = await runStatement<SeatRow>(
-    em,
-    sql`
+  const rows = await query<SeatRow>(em)`
     select ${columns} ${source}
     where s.organization_id = ${organizationId} and s.grant_id = ${grantId}
-    order by s.given_at desc, s.id desc limit ${literal(seatsOfGrantListed)}`,
-  );
+    order by s.given_at desc, s.id desc limit ${literal(seatsOfGrantListed)}`;
   return rows.map(withDates);
 }
 
@@ -95,11 +86,8 @@ export async function listSeatsOfGrant(em: EntityManager, organizationId: string
  * @throws OrganizationRefused `no_such_seat`
  */
 export async function getSeat(em: EntityManager, organizationId: string, seatId: string): Promise<SeatRow> {
-  const [seat] = await runStatement<SeatRow>(
-    em,
-    sql`
-    select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`,
-  );
+  const [seat] = await query<SeatRow>(em)`
+    select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`;
   if (seat === undefined) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
   return withDates(seat);
 }

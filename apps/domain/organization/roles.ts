@@ -6,7 +6,7 @@ import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
 import { MembershipRole, Role } from '../db/entities/organization.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 
 /**
  * An organization's own roles: named sets of permissions. Each change requires `org.roles.manage`.
@@ -118,13 +118,10 @@ export async function deleteRole(
 }
 
 async function takeFromFormerMembers(tx: EntityManager, organizationId: string, roleId: string): Promise<void> {
-  await runStatement(
-    tx,
-    sql`
+  await query(tx)`
     delete from membership_role mr using membership m
     where mr.organization_id = ${organizationId} and mr.role_id = ${roleId}
-      and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`,
-  );
+      and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`;
 }
 
 /**

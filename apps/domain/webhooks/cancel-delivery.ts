@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 import { assertMayUse, type WebhookRequest } from './access.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { WebhookRefused } from './refused.ts';
@@ -30,23 +30,17 @@ export async function cancelDelivery(
   const { organizationId, webhookId, eventId, by } = input;
   return em.fork().transactional(async (tx) => {
     await assertMayUse(tx, input);
-    const [found] = await runStatement<CancelledDelivery & { state: DeliveryState }>(
-      tx,
-      sql`
+    const [found] = await query<CancelledDelivery & { state: DeliveryState }>(tx)`
       select d.state, d.round, d.started from delivery d
       where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}
-      for no key update`,
-    );
+      for no key update`;
     if (found === undefined) throw noSuchDelivery();
     const { state, round, started } = found;
     if (state !== 'waiting') throw deliverySettled(state);
-    await runStatement(
-      tx,
-      sql`
+    await query(tx)`
       update delivery set state = 'cancelled', round = round + 1, started = false, claimed = false, leased_until = null,
         next_attempt_at = null, settled_at = clock_timestamp()
-      where organization_id = ${organizationId} and webhook_id = ${webhookId} and event_id = ${eventId}`,
-    );
+      where organization_id = ${organizationId} and webhook_id = ${webhookId} and event_id = ${eventId}`;
     const detail = { webhookId, eventId };
     await recordActivity(tx, { organizationId, ...askerOf(by), action: 'delivery.cancel', detail });
     return { round, started };

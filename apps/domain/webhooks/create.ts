@@ -4,7 +4,7 @@ import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Organization } from '../db/entities/organization.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { lockName } from '../db/locks.ts';
 import { assertMayManageWebhooks, type WebhookAuthority } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertSecret, assertUrl, hostOf, readEventTypes } from './fields.ts';
@@ -107,10 +107,7 @@ const managerOf = (by: WebhookAuthority) =>
  * webhook of every writer; with the lock, concurrent callers get different slots and no error.
  */
 async function findFreeSlot(tx: EntityManager, organizationId: string): Promise<number> {
-  await runStatement(
-    tx,
-    sql`select pg_advisory_xact_lock(hashtextextended('org_api.webhooks.' || ${organizationId}::text, 0))`,
-  );
+  await lockName(tx, `webhooks.${organizationId}`);
   if ((await tx.count(Organization, { id: organizationId })) === 0)
     throw new WebhookRefused('no_such_organization', 'There is no such organization.');
   const living = await tx.find(Webhook, { organizationId, slot: { $ne: null } }, { fields: ['slot'] });

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventType } from '../contract/events.ts';
-import { literal, numbered, runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { literal, numbered, query, type SqlPart, sql } from '../db/statement.ts';
 import { isOpenSql } from '../db/statements/open-deliveries.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { WebhookRefused } from './refused.ts';
@@ -93,10 +93,7 @@ export const noSuchDelivery = () =>
  */
 export async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
   await assertMayManageWebhooks(em, organizationId, by);
-  const rows = await runStatement(
-    em,
-    sql`
-    select from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`,
-  );
+  const rows = await query(em)`
+    select from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`;
   if (rows.length === 0) throw noSuchWebhook();
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { runStatement, sql } from '../db/statement.ts';
+import { query, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import { type AttemptSummary, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
 import { type FoundDelivery, nowColumns } from './search-deliveries.ts';
@@ -46,27 +46,21 @@ export async function getDeliveryDetail(
   const { organizationId, webhookId, eventId } = request;
   const fork = em.fork();
   await assertShown(fork, request);
-  const [delivery] = await runStatement<FoundDelivery & { body: string }>(
-    fork,
-    sql`
+  const [delivery] = await query<FoundDelivery & { body: string }>(fork)`
     select ${deliveryColumns}, ${nowColumns}, e.body
     from delivery d
     join event e on e.organization_id = d.organization_id and e.id = d.event_id
     left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
       and a.event_id = d.event_id and a.number = d.attempts
-    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`,
-  );
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`;
   if (delivery === undefined) throw noSuchDelivery();
   const { before, atMost, withAnswers = false } = page;
-  const attempts = await runStatement<DeliveryDetail['newestAttempts'][number]>(
-    fork,
-    sql`
+  const attempts = await query<DeliveryDetail['newestAttempts'][number]>(fork)`
     select ${attemptColumns}, ${withAnswers ? sql`a.answer` : sql`null as answer`} from delivery_attempt a
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
       and (${before}::integer is null or a.number < ${before}::integer)
     order by a.number desc
-    limit ${atMost === null ? null : atMost + 1}`,
-  );
+    limit ${atMost === null ? null : atMost + 1}`;
   const newestAttempts = attempts.slice(0, atMost ?? attempts.length);
   const olderAttempts = attempts.length > newestAttempts.length ? (newestAttempts.at(-1)?.number ?? null) : null;
   return { ...delivery, newestAttempts, olderAttempts };
@@ -84,13 +78,10 @@ export async function findAttempt(
   const { organizationId, webhookId, eventId, number } = request;
   const fork = em.fork();
   await assertShown(fork, request);
-  const rows = await runStatement<AttemptDetail>(
-    fork,
-    sql`
+  const rows = await query<AttemptDetail>(fork)`
     select ${attemptColumns}, e.type, e.body, a.headers, a.answer from delivery_attempt a
     join event e on e.organization_id = a.organization_id and e.id = a.event_id
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
-      and a.number = ${number}`,
-  );
+      and a.number = ${number}`;
   return rows[0] ?? null;
 }

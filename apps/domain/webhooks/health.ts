@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { arrayOf, literal, runStatement, sql } from '../db/statement.ts';
+import { arrayOf, literal, query, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
@@ -61,9 +61,7 @@ export async function listHealth(
   const fork = em.fork();
   await assertShown(fork, request);
   const buckets = bucketsOf(span, now);
-  const rows = await runStatement<HealthCounts>(
-    fork,
-    sql`
+  const rows = await query<HealthCounts>(fork)`
     select c.* from ${buckets.source}
     cross join lateral (
       select ${healthCounts} from (
@@ -74,8 +72,7 @@ export async function listHealth(
         limit ${healthLooksAt}
       ) d
     ) c
-    order by b.place`,
-  );
+    order by b.place`;
   return buckets.withCounts(rows);
 }
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Authority } from '../access/authority.ts';
-import { runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { query, type SqlPart, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
 import { noCounts, type WebhookCounts, type WebhookHead } from './summary.ts';
 
@@ -56,13 +56,10 @@ export async function getWebhookWithSecrets<Counts>(
 ): Promise<WebhookHead & Counts & { secrets: SecretPeriod[] }> {
   const webhook = await getWebhook(em, request, counts);
   const { organizationId, webhookId } = request;
-  const secrets = await runStatement<SecretPeriod>(
-    em.fork(),
-    sql`
+  const secrets = await query<SecretPeriod>(em.fork())`
     select s.id, api.utc(s.created_at) as "createdAt", api.utc(s.valid_until) as "validUntil" from webhook_secret s
     where s.organization_id = ${organizationId} and s.webhook_id = ${webhookId}
-    order by s.valid_until desc nulls first, s.created_at desc, s.id`,
-  );
+    order by s.valid_until desc nulls first, s.created_at desc, s.id`;
   return { ...webhook, secrets };
 }
 
@@ -73,15 +70,12 @@ async function selectWebhooks<Counts>(
   which: SqlPart,
   { columns, source }: Pick<WebhookCounts<Counts>, 'columns' | 'source'> = noCounts,
 ): Promise<(WebhookHead & Counts)[]> {
-  return runStatement<WebhookHead & Counts>(
-    em,
-    sql`
+  return query<WebhookHead & Counts>(em)`
     select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
       w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp,
       w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt",
       api.utc(w.created_at) as "createdAt", w.managed_by as "managedBy" ${columns}
     from webhook w ${source}
     where w.organization_id = ${organizationId} and ${which}
-    order by w.created_at, w.id`,
-  );
+    order by w.created_at, w.id`;
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { WebhookSecret } from '../db/entities/webhook.ts';
-import { runStatement, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 import { assertMayUse, lockLivingWebhook, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { healthLooksAt } from './health.ts';
 import { type SealingKeys, unsealSecret } from './seal.ts';
@@ -25,9 +25,7 @@ export interface ManagedWebhook {
 
 /** Returns the webhook that a cluster object manages and that is not deleted; null for none. */
 export async function findManagedWebhook(em: EntityManager, objectUid: string): Promise<ManagedWebhook | null> {
-  const [webhook] = await runStatement<ManagedWebhook>(
-    em.fork(),
-    sql`
+  const [webhook] = await query<ManagedWebhook>(em.fork())`
     select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.state,
       w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", s.id as "secretId",
       api.utc(s.created_at) as "secretCreatedAt", api.utc(l.settled_at) as "lastDeliveredAt"
@@ -41,8 +39,7 @@ export async function findManagedWebhook(em: EntityManager, objectUid: string): 
         limit ${healthLooksAt}
       ) d
     ) l
-    where w.managed_uid = ${objectUid}::uuid and w.state <> 'deleted'`,
-  );
+    where w.managed_uid = ${objectUid}::uuid and w.state <> 'deleted'`;
   return webhook ?? null;
 }
 

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Authority } from '../access/authority.ts';
 import type { EventType } from '../contract/events.ts';
-import { literal, runStatement, sql } from '../db/statement.ts';
+import { literal, query, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks } from './access.ts';
 import { bucketsOf, type HealthBucket, type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
 
@@ -24,9 +24,7 @@ export async function listOrganizationHealth(
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
   const buckets = bucketsOf('24h', now);
-  const rows = await runStatement<HealthCounts>(
-    fork,
-    sql`
+  const rows = await query<HealthCounts>(fork)`
     select ${sums} from ${buckets.source}
     left join lateral (
       select c.* from webhook w
@@ -42,8 +40,7 @@ export async function listOrganizationHealth(
       where w.organization_id = ${organizationId} and w.state <> 'deleted'
     ) c on true
     group by b.place
-    order by b.place`,
-  );
+    order by b.place`;
   return buckets.withCounts(rows);
 }
 
@@ -85,9 +82,7 @@ export async function listRecentFailures(
 ): Promise<RecentFailure[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
-  return runStatement<RecentFailure>(
-    fork,
-    sql`
+  return query<RecentFailure>(fork)`
     select d.webhook_id as "webhookId", w.url, w.description, d.event_id as "eventId", e.type, d.state, d.attempts,
       api.utc(a.started_at) as at, a.status, a.cause, a.explanation
     from webhook w
@@ -103,6 +98,5 @@ export async function listRecentFailures(
     where w.organization_id = ${organizationId} and w.state <> 'deleted' and d.state <> 'delivered'
       and a.finished_at is not null and (a.status is null or a.status not between 200 and 299)
     order by a.started_at desc, a.event_id
-    limit ${atMost}`,
-  );
+    limit ${atMost}`;
 }

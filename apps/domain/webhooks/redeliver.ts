@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
-import { numbered, runStatement, sql } from '../db/statement.ts';
+import { numbered, query, runStatement } from '../db/statement.ts';
 import { redeliverOneSql } from '../db/statements/redeliveries.ts';
 import { assertMayUse, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
 import { deliverySettled } from './cancel-delivery.ts';
@@ -88,15 +88,12 @@ export async function assertSendable(tx: EntityManager, request: WebhookRequest)
 
 async function findForRedelivery(tx: EntityManager, delivery: WebhookRequest & { eventId: string }) {
   const { organizationId, webhookId, eventId } = delivery;
-  const rows = await runStatement<FoundForRedelivery>(
-    tx,
-    sql`
+  const rows = await query<FoundForRedelivery>(tx)`
     select d.state, d.created_at < ${oldestRedeliverable(new Date()).toISOString()}::timestamptz as "isTooOld",
       d.started and d.epoch = w.epoch as started
     from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}
-    for no key update of d`,
-  );
+    for no key update of d`;
   return rows[0] ?? null;
 }
 

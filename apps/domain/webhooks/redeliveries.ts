@@ -5,7 +5,7 @@ import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Redelivery } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
-import { numbered, runStatement, type SqlPart, sql } from '../db/statement.ts';
+import { numbered, query, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
 import { assertMayManageWebhooks, assertMayUse, type WebhookAuthority, type WebhookRequest } from './access.ts';
 import { assertShown, isOpen } from './deliveries.ts';
@@ -207,10 +207,9 @@ export async function findRedelivery(em: EntityManager, request: RedeliveryReque
 
 /** Returns the redelivery that a cluster object asked for; null when it has asked for none. */
 export async function findRedeliveryOfObject(em: EntityManager, objectUid: string): Promise<RedeliveryRow | null> {
-  const [row] = await runStatement<RedeliveryRow>(
+  const [row] = await query<RedeliveryRow>(
     em.fork(),
-    sql`select ${columns} from redelivery r where r.object_uid = ${objectUid}::uuid`,
-  );
+  )`select ${columns} from redelivery r where r.object_uid = ${objectUid}::uuid`;
   return row ?? null;
 }
 
@@ -227,15 +226,12 @@ export async function listRedeliveries(
   const { organizationId, webhookId, atMost, before } = input;
   const fork = em.fork();
   await assertShown(fork, input);
-  return runStatement<RedeliveryRow>(
-    fork,
-    sql`
+  return query<RedeliveryRow>(fork)`
     select ${columns} from redelivery r
     where r.organization_id = ${organizationId} and r.webhook_id = ${webhookId} and (${before}::uuid is null
       or r.id < ${before}::uuid)
     order by r.id desc
-    limit ${atMost}`,
-  );
+    limit ${atMost}`;
 }
 
 /**
@@ -254,11 +250,8 @@ async function getRedelivery(em: EntityManager, organizationId: string, id: stri
 }
 
 async function selectRedelivery(em: EntityManager, organizationId: string, id: string) {
-  const rows = await runStatement<RedeliveryRow>(
-    em,
-    sql`
-    select ${columns} from redelivery r where r.organization_id = ${organizationId} and r.id = ${id}`,
-  );
+  const rows = await query<RedeliveryRow>(em)`
+    select ${columns} from redelivery r where r.organization_id = ${organizationId} and r.id = ${id}`;
   return rows[0] ?? null;
 }
 

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import type { EventType } from '../contract/events.ts';
-import { literal, runStatement, sql } from '../db/statement.ts';
+import { literal, query } from '../db/statement.ts';
 import { assertMayManageWebhooks, lockLivingWebhook, type WebhookRequest } from './access.ts';
 import { testsPerMinute } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
@@ -90,13 +90,10 @@ function requestPost(
  * @throws WebhookRefused `too_many_tests`
  */
 async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: WebhookRequest): Promise<void> {
-  const rows = await runStatement<{ count: number }>(
-    tx,
-    sql`
+  const rows = await query<{ count: number }>(tx)`
     select count(*)::integer as count from activity a
     where a.organization_id = ${organizationId} and a.action in ('webhook.test', 'webhook.verify') and a.status is null
-      and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`,
-  );
+      and a.at > now() - interval '1 minute' and a.detail ->> 'webhookId' = ${webhookId}`;
   if ((rows[0]?.count ?? 0) < testsPerMinute) return;
   throw new WebhookRefused(
     'too_many_tests',
@@ -142,9 +139,7 @@ export async function listTestOutcomes(
 ): Promise<(TestOutcome & { at: string; askedBy: string | null })[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, organizationId, by);
-  return runStatement<TestOutcome & { at: string; askedBy: string | null }>(
-    fork,
-    sql`
+  return query<TestOutcome & { at: string; askedBy: string | null }>(fork)`
     select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "askedBy",
       a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",
       (a.detail ->> 'delivered')::boolean as delivered, (a.detail ->> 'status')::integer as status,
@@ -158,6 +153,5 @@ export async function listTestOutcomes(
     left join membership m on m.organization_id = ${organizationId} and m.person_id = a.person_id
     where a.detail ->> 'webhookId' = ${webhookId}
     order by a.at desc, a.id desc
-    limit ${atMost}`,
-  );
+    limit ${atMost}`;
 }
