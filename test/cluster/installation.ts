@@ -8,7 +8,8 @@ import { createKey } from '#domain/keys/create.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
 import { addressBlocks, keyPeppers, keyTagSecrets, webhookSecretKeys } from '#runtime/settings/types.ts';
-import { importFile } from '../../apps/import/document/import-file.ts';
+import { fixturePath } from '#test/fixtures.ts';
+import { type ImportResult, importFile } from '../../apps/import/document/import-file.ts';
 import type { Routes } from './ingress-controller.ts';
 import type { ReadOrganization } from './reads.ts';
 import type { RegionServers } from './servers.ts';
@@ -31,8 +32,6 @@ export interface Installation {
   organizations: (ReadOrganization & { ownerUserId: string })[];
   /** Ids of webhooks, by the name of the endpoint. */
   webhookIds: Map<string, string>;
-  /** Days by which the import moved the data. */
-  shiftedDays: number;
   /** The owner's connection. */
   pool: pg.Pool;
 }
@@ -52,9 +51,24 @@ export function makeSecrets(): RegionSecrets {
 }
 
 /** The result of `fillRegion`; the secrets are by endpoint. */
-type FilledRegion = Pick<Installation, 'organizations' | 'webhookIds' | 'shiftedDays'> & {
+type FilledRegion = Pick<Installation, 'organizations' | 'webhookIds'> & {
   webhookSecrets: Record<string, string[]>;
 };
+
+/**
+ * Imports the fixture of a region with its dates moved to today. Done again, it changes nothing but
+ * dates, and these only on another day.
+ */
+export function importFixture({ region, ownerUrl }: RegionServers): Promise<ImportResult> {
+  return importFile({
+    databaseUrl: ownerUrl,
+    source: createReadStream(fixturePath(`${region}.json`)),
+    fileName: `${region}.json`,
+    region,
+    today: true,
+    backfill: true,
+  });
+}
 
 /**
  * Fills a migrated region: imports its organizations, and gives each keys and one webhook at the
@@ -64,20 +78,12 @@ type FilledRegion = Pick<Installation, 'organizations' | 'webhookIds' | 'shifted
 export async function fillRegion(options: {
   servers: RegionServers;
   secrets: RegionSecrets;
-  dataFile: string;
   receiver: string;
   allow: string;
 }): Promise<FilledRegion> {
-  const { servers, secrets, dataFile, receiver, allow } = options;
+  const { servers, secrets, receiver, allow } = options;
   const { region, ownerUrl } = servers;
-  const { organizations: imported, shiftedDays } = await importFile({
-    databaseUrl: ownerUrl,
-    source: createReadStream(dataFile),
-    fileName: `${region}.json`,
-    region,
-    today: true,
-    backfill: true,
-  });
+  const { organizations: imported } = await importFixture(servers);
   const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-cluster-test', poolMax: 2 });
   const keySecrets = keySecretsOf(region, secrets);
   const webhookSettings: WebhookSettings = {
@@ -112,7 +118,7 @@ export async function fillRegion(options: {
   } finally {
     await database.close();
   }
-  return { organizations, webhookIds, shiftedDays, webhookSecrets };
+  return { organizations, webhookIds, webhookSecrets };
 }
 
 /** Creates another key of an organization with the newest pepper. */

@@ -9,6 +9,7 @@ import { scopes } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
 import { fixturePath } from '#test/fixtures.ts';
+import { withinOneDay } from '#test/one-day.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
 import type { Endpoint } from '../../../apps/api/endpoint.ts';
@@ -24,27 +25,34 @@ async function read(api: TestApi, endpoint: Endpoint, orgId: string, key: string
   return body;
 }
 
+async function readAll(api: TestApi, orgId: string, key: string): Promise<Answers> {
+  const answers: Answers = {};
+  for (const endpoint of endpoints)
+    answers[endpoint.operationId] = comparable(endpoint.operationId, await read(api, endpoint, orgId, key));
+  return answers;
+}
+
 it.for<Region>(['us', 'ca'])('%s.json: all nine reads of all organizations', async (region) => {
   const file = fixturePath(`${region}.json`);
   const expected = JSON.parse(readFileSync(fixturePath(`${region}.expected.json`), 'utf8')) as Record<string, Answers>;
 
   const { database, owner } = await setupDatabase();
   const api = await startTestApi(database, { REGION: region });
-  const { organizations, shiftedDays } = await importFile({
-    databaseUrl: database.ownerUrl,
-    source: createReadStream(file),
-    fileName: `${region}.json`,
-    region,
-    today: true,
+  const { answers, shiftedDays } = await withinOneDay(async () => {
+    const imported = await importFile({
+      databaseUrl: database.ownerUrl,
+      source: createReadStream(file),
+      fileName: `${region}.json`,
+      region,
+      today: true,
+    });
+    const byOrganization: Record<string, Answers> = {};
+    for (const { id, ownerUserId } of imported.organizations) {
+      const input = { organizationId: id, makerId: ownerUserId ?? '', scopes, label: '', expiresAt: null };
+      const { key } = await createKey(owner.orm.em, { ...input, byOperator: true }, { ...testKeySecrets, region });
+      byOrganization[id] = await readAll(api, id, key);
+    }
+    return { answers: byOrganization, shiftedDays: imported.shiftedDays };
   });
-  expect(organizations.map(({ id }) => id).sort()).toEqual(Object.keys(expected).sort());
-
-  for (const { id, ownerUserId } of organizations) {
-    const input = { organizationId: id, makerId: ownerUserId ?? '', scopes, label: '', expiresAt: null };
-    const { key } = await createKey(owner.orm.em, { ...input, byOperator: true }, { ...testKeySecrets, region });
-    const answers: Answers = {};
-    for (const endpoint of endpoints)
-      answers[endpoint.operationId] = comparable(endpoint.operationId, await read(api, endpoint, id, key));
-    expect(answers).toEqual(shifted(expected[id], shiftedDays));
-  }
+  expect(answers).toEqual(shifted(expected, shiftedDays));
 });
