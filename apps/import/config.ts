@@ -25,17 +25,19 @@ export interface Installation {
   databaseUrl: string;
 }
 
+export interface ImportConfig {
+  installations: [Installation, ...Installation[]];
+  /** The folder in which npm was called. npm itself changes to the project's folder. */
+  callerFolder: string;
+}
+
 /**
  * Returns the installations to import into: the one that `DATABASE_URL` and `REGION` name, or those
  * of the stack that `npm start` runs. With several, the region of each file decides.
  *
  * @throws SettingsRefused when neither names a region.
  */
-export function readConfig(environment: Record<string, string | undefined> = process.env): {
-  installations: [Installation, ...Installation[]];
-  /** The folder in which npm was called. npm itself changes to the project's folder. */
-  callerFolder: string;
-} {
+export function readConfig(environment: Record<string, string | undefined> = process.env): ImportConfig {
   const s = readSettings(Settings, environment);
   const callerFolder = environment.INIT_CWD ?? process.cwd();
   const stack = s.DATABASE_URL !== undefined && s.REGION !== undefined ? [] : readStack(path.resolve(s.ORG_API_STATE));

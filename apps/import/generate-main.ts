@@ -40,7 +40,7 @@ async function main(): Promise<void> {
 
 /** Returns null when help is asked for. */
 function readOptions(): SampleOptions | null {
-  const { values } = parsed();
+  const values = parsed();
   if (values.help) return null;
   const region = values.region ?? 'us';
   if (!isRegion(region)) throw new WrongUse(`--region must be ${regionCodes.join(' or ')}`);
@@ -60,18 +60,9 @@ function readOptions(): SampleOptions | null {
 function parsed() {
   const text = { type: 'string' } as const;
   try {
-    return parseArgs({
-      options: {
-        region: text,
-        organizations: text,
-        families: text,
-        grants: text,
-        days: text,
-        seed: text,
-        'as-of': text,
-        help: { type: 'boolean' },
-      },
-    });
+    const numbers = { organizations: text, families: text, grants: text, days: text };
+    const options = { region: text, ...numbers, seed: text, 'as-of': text, help: { type: 'boolean' } } as const;
+    return parseArgs({ options }).values;
   } catch (error) {
     throw new WrongUse(error instanceof Error ? error.message : String(error));
   }

@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { SettingsRefused } from '#runtime/settings/read.ts';
-import { type Installation, readConfig } from './config.ts';
+import { type ImportConfig, type Installation, readConfig } from './config.ts';
 import { findRegion } from './document/find-region.ts';
 import { type ImportResult, importFile } from './document/import-file.ts';
 import { ImportRefused } from './document/problems.ts';
@@ -44,10 +44,10 @@ async function main(): Promise<number> {
     process.stdout.write(usage);
     return 0;
   }
-  const { installations, callerFolder } = readConfig();
+  const config = readConfig();
   const done: ImportResult[] = [];
   for (const file of flags.files) {
-    const failure = await importOne(file, { flags, installations, callerFolder }).then(
+    const failure = await importOne(file, flags, config).then(
       (result) => {
         done.push(result);
         if (!flags.json) process.stdout.write(resultText(result));
@@ -61,16 +61,8 @@ async function main(): Promise<number> {
   return 0;
 }
 
-async function importOne(
-  file: string,
-  {
-    flags,
-    installations,
-    callerFolder,
-  }: { flags: Flags; callerFolder: string } & {
-    installations: [Installation, ...Installation[]];
-  },
-): Promise<ImportResult> {
+async function importOne(file: string, flags: Flags, config: ImportConfig): Promise<ImportResult> {
+  const { installations, callerFolder } = config;
   const open = () => bytesOf(file, callerFolder);
   const { region, databaseUrl } = await chooseInstallation(file, installations, open);
   return importFile({
@@ -90,7 +82,7 @@ async function importOne(
  */
 async function chooseInstallation(
   file: string,
-  installations: [Installation, ...Installation[]],
+  installations: ImportConfig['installations'],
   open: () => AsyncIterable<Uint8Array>,
 ): Promise<Installation> {
   const [first] = installations;

@@ -32,7 +32,7 @@ export const activity: Noun = {
         anchors: { value: 'FILE', about: 'a log of the worker, in JSON lines, whose anchors must match' },
       },
       async run(options, { database }) {
-        const organizationId = options.find('org') === null ? null : options.getId('org');
+        const organizationId = options.findId('org');
         const month = options.find('month');
         if (month !== null && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
           throw new WrongUse('--month: enter a month, for example 2026-11.');
@@ -40,16 +40,14 @@ export const activity: Noun = {
         const anchors = file === null ? [] : await readAnchors(file);
         const found = await verifyActivity(database.pool, { organizationId, month }, anchors);
         const { chains, lines, faults } = found;
-        const cells = faults.map((fault) => [
-          fault.organizationId,
-          fault.month,
-          fault.place === null ? '' : String(fault.place),
-          fault.lineId ?? '',
-          fault.fault,
+        const cells = faults.map(({ organizationId, month, place, lineId, fault }) => [
+          organizationId,
+          month,
+          place === null ? '' : String(place),
+          lineId,
+          fault,
         ]);
-        const text = `${chains} chains, ${lines} lines, ${found.anchors} anchors: ${
-          faults.length === 0 ? 'no faults.' : `${faults.length} faults.`
-        }`;
+        const text = `${chains} chains, ${lines} lines, ${found.anchors} anchors: ${faults.length || 'no'} faults.`;
         if (faults.length === 0) return { json: found, text };
         return {
           json: found,

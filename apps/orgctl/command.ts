@@ -13,6 +13,9 @@ interface CommandOption {
   required?: boolean;
 }
 
+export const orgOption = { org: { value: 'ID', about: 'the organization', required: true } };
+export const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
+
 /** What a command works with. */
 export interface Context {
   config: OrgctlConfig;
@@ -52,41 +55,33 @@ export interface Noun {
   commands: Command[];
 }
 
-/** The options of one call, by name; malformed ones are wrong use. */
+/** The options of one call, by name. A missing or malformed one throws WrongUse. */
 export class Options {
-  readonly #values: Record<string, string | undefined>;
-  readonly #flags: ReadonlySet<string>;
+  readonly #values: Record<string, string | boolean | undefined>;
 
   constructor(values: Record<string, string | boolean | undefined>) {
-    const entries = Object.entries(values);
-    this.#flags = new Set(entries.filter(([, value]) => value === true).map(([name]) => name));
-    this.#values = Object.fromEntries(
-      entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-    );
+    this.#values = values;
   }
 
   /** Returns whether an option without a value was given. */
   has(name: string): boolean {
-    return this.#flags.has(name);
+    return this.#values[name] === true;
   }
 
   /** Returns null when the option was left out. */
   find(name: string): string | null {
-    return this.#values[name] ?? null;
+    const value = this.#values[name];
+    return typeof value === 'string' ? value : null;
   }
 
-  /** @throws WrongUse when it was left out. */
+  /** Returns a value that is not empty. */
   get(name: string): string {
-    const value = this.#values[name];
-    if (value === undefined || value === '') throw new WrongUse(`--${name} is missing.`);
+    const value = this.find(name);
+    if (value === null || value === '') throw new WrongUse(`--${name} is missing.`);
     return value;
   }
 
-  /**
-   * Returns an id in lower case.
-   *
-   * @throws WrongUse when it is left out or no UUID.
-   */
+  /** Returns a UUID in lower case. */
   getId(name: string): string {
     const id = this.get(name);
     if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id))
@@ -94,41 +89,34 @@ export class Options {
     return id.toLowerCase();
   }
 
-  /**
-   * Returns parts separated by commas; an empty value has none.
-   *
-   * @throws WrongUse when it was left out.
-   */
-  getList(name: string): string[] {
-    const value = this.#values[name];
-    if (value === undefined) throw new WrongUse(`--${name} is missing.`);
+  /** Returns the same, or null when it was left out. */
+  findId(name: string): string | null {
+    return this.find(name) === null ? null : this.getId(name);
+  }
+
+  /** Returns parts separated by commas, none of them empty; null when it was left out. */
+  findList(name: string): string[] | null {
+    const value = this.find(name);
+    if (value === null) return null;
     return value
       .split(',')
       .map((part) => part.trim())
       .filter((part) => part !== '');
   }
 
-  /**
-   * Returns a limit from 1 to 100,000, or `otherwise` when it was left out.
-   *
-   * @throws WrongUse
-   */
+  /** Returns a limit from 1 to 100,000, or `otherwise` when it was left out. */
   getLimit(otherwise: number): number {
-    const text = this.#values.limit ?? String(otherwise);
+    const text = this.find('limit') ?? String(otherwise);
     const limit = Number(text);
     if (!/^\d+$/.test(text) || limit < 1 || limit > 100_000)
       throw new WrongUse('--limit: enter a number from 1 to 100000.');
     return limit;
   }
 
-  /**
-   * Returns a time: an ISO 8601 date-time with its offset, or a duration ago such as 90m, 6h, 3d.
-   *
-   * @throws WrongUse
-   */
-  getMoment(name: string, now: Date = new Date()): string {
+  /** Returns a time: an ISO 8601 date-time with its offset, or a duration ago such as 90m, 6h, 3d. */
+  getMoment(name: string): string {
     const text = this.get(name);
-    if (/^\d{1,9}[smhd]$/.test(text)) return new Date(now.getTime() - durationSeconds(text) * 1000).toISOString();
+    if (/^\d{1,9}[smhd]$/.test(text)) return new Date(Date.now() - durationSeconds(text) * 1000).toISOString();
     const isWhole = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(text);
     const at = new Date(isWhole ? text : Number.NaN);
     if (Number.isNaN(at.getTime()))
@@ -138,14 +126,10 @@ export class Options {
     return at.toISOString();
   }
 
-  /**
-   * Returns the seconds of a duration such as 0, 90m, 24h, 7d, or null when it was left out.
-   *
-   * @throws WrongUse
-   */
+  /** Returns the seconds of a duration such as 0, 90m, 24h, 7d, or null when it was left out. */
   findSeconds(name: string): number | null {
-    const text = this.#values[name];
-    if (text === undefined) return null;
+    const text = this.find(name);
+    if (text === null) return null;
     if (text === '0') return 0;
     if (!/^\d{1,9}[smhd]$/.test(text))
       throw new WrongUse(`--${name}: enter a duration, for example 0, 90m, 24h or 7d.`);

@@ -13,7 +13,7 @@ import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts'
 import { assertUrl } from '#domain/webhooks/fields.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook } from '#domain/webhooks/park.ts';
-import { ProbeRefused } from './probe-refused.ts';
+import { Refused } from './refused.ts';
 
 /**
  * What the operator's probe needs to read and to receive. `key` and `webhookSecret` are shown only
@@ -38,7 +38,7 @@ const probeScopes: readonly Scope[] = ['org.read'];
  * With `renew`, an existing probe's keys are revoked and its webhooks deleted first. This rotates
  * its secrets, and repairs a call that was interrupted.
  *
- * @throws ProbeRefused when there is one already and `renew` is false.
+ * @throws Refused when there is one already and `renew` is false.
  * @throws WebhookRefused when the URL is refused; nothing is created then.
  */
 export async function createProbe(
@@ -69,7 +69,7 @@ async function takeOrganization(em: EntityManager, renew: boolean): Promise<stri
     await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.probe', 0))`);
     const known = await tx.findOne(Organization, { slug: probe.slug });
     if (known !== null && !renew)
-      throw new ProbeRefused(
+      throw new Refused(
         'A probe exists, and its key cannot be shown again. Use the Secret that contains it, ' +
           'or add --renew yes to revoke the key and create a new probe.',
       );
@@ -80,25 +80,13 @@ async function takeOrganization(em: EntityManager, renew: boolean): Promise<stri
 async function createOrganization(tx: EntityManager): Promise<string> {
   const { name, slug, personId, roleKey } = probe;
   const createdAt = await findDatabaseTime(tx);
-  const { id } = tx.create(Organization, {
-    id: randomUUIDv7(),
-    name,
-    slug,
-    kind: 'other',
-    status: 'active',
-    createdAt,
-  });
+  const id = randomUUIDv7();
+  tx.create(Organization, { id, name, slug, kind: 'other', status: 'active', createdAt });
   await tx.upsert(Person, { id: personId, createdAt }, { onConflictAction: 'ignore' });
   await tx.flush(); // each of these refers to those before it
   await runStatement(tx, sql`insert into seat_plan (organization_id, invoiced) values (${id}, 0)`);
-  tx.create(Membership, {
-    organizationId: id,
-    personId,
-    name: 'Probe',
-    email: 'probe@invalid',
-    title: null,
-    status: 'active',
-  });
+  const member = { organizationId: id, personId, name: 'Probe', email: 'probe@invalid', title: null };
+  tx.create(Membership, { ...member, status: 'active' });
   const { id: roleId } = tx.create(Role, {
     id: randomUUIDv7(),
     organizationId: id,

@@ -8,14 +8,13 @@ import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';
-import type { Answer, Command, Context, Noun, Options } from './command.ts';
+import { type Answer, type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
 import { notifyWorkflow } from './notify-workflow.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
 import { getWebhookRequest } from './webhook.ts';
 
-const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
 const eventOption = { ...webhookOption, event: { value: 'ID', about: 'the event', required: true } };
 const defaultLimit = 1_000;
 const notRunning = 'The delivery has no running workflow. The worker starts one within two minutes.';
@@ -34,7 +33,7 @@ const list: Command = {
   async run(options, context) {
     const state = findState(options);
     const atMost = options.getLimit(defaultLimit);
-    const before = options.find('before') === null ? null : options.getId('before');
+    const before = options.findId('before');
     const request = await getWebhookRequest(options, context);
     const found = await listDeliveries(context.database.orm.em, request, state, { before, atMost: atMost + 1 });
     const shown = found.slice(0, atMost);

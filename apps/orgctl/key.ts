@@ -1,7 +1,7 @@
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
-import { type Context, type Noun, Options } from './command.ts';
+import { type Context, type Noun, Options, orgOption } from './command.ts';
 import { getOrganization } from './org.ts';
 import { Refused, WrongUse } from './refused.ts';
 import { table } from './table.ts';
@@ -14,7 +14,7 @@ export const key: Noun = {
     {
       verb: 'list',
       summary: 'list all keys of an organization, including ended ones, oldest first, without their values',
-      options: { org: { value: 'ID', about: 'the organization', required: true } },
+      options: orgOption,
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
         const keys = await listKeys(context.database.orm.em, organizationId, new Date());
@@ -32,9 +32,7 @@ export const key: Noun = {
     {
       verb: 'revoke',
       summary: 'revoke a key immediately',
-      options: {
-        key: { value: 'ID|KEY', about: 'the key ID, or the key itself', required: true },
-      },
+      options: { key: { value: 'ID|KEY', about: 'the key ID, or the key itself', required: true } },
       async run(options, context) {
         const found = await findKey(options.get('key'), context);
         if (found === null) throw new Refused('This key does not exist in this region.');

@@ -1,9 +1,6 @@
 import { parseArgs } from 'node:util';
-import { OrganizationRefused } from '#domain/access/organization-refused.ts';
+import { Refused as DomainRefused } from '#domain/contract/refused.ts';
 import { openDatabase } from '#domain/db/connect.ts';
-import { IdentityRefused } from '#domain/identity/refused.ts';
-import { KeyRefused } from '#domain/keys/refused.ts';
-import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
@@ -18,7 +15,6 @@ import { ledger } from './ledger.ts';
 import { org } from './org.ts';
 import { person } from './person.ts';
 import { probe } from './probe.ts';
-import { ProbeRefused } from './probe-refused.ts';
 import { redelivery } from './redelivery.ts';
 import { LeftRunning, Refused, WrongUse } from './refused.ts';
 import { secrets } from './secrets.ts';
@@ -71,27 +67,18 @@ function findCommand(args: string[]): { noun: Noun | null; command: Command | nu
 
 /** @throws WrongUse for unknown options, and for missing ones. */
 function readOptions(command: Command, args: string[]): { options: Options; region: string | null; json: boolean } {
-  const text = { type: 'string' } as const;
-  const flag = { type: 'boolean' } as const;
-  const own = Object.fromEntries(
-    Object.entries(command.options).map(([name, { value }]) => [name, value === null ? flag : text]),
-  );
-  const { region, json, ...values } = parse(args, own);
+  const { region, json, ...values } = parse(args, command.options);
   for (const [name, { required }] of Object.entries(command.options))
     if (required && values[name] === undefined) throw new WrongUse(`--${name} is missing.`);
-  return {
-    options: new Options(values),
-    region: typeof region === 'string' ? region : null,
-    json: json === true,
-  };
+  return { options: new Options(values), region: typeof region === 'string' ? region : null, json: json === true };
 }
 
-function parse(
-  args: string[],
-  own: Record<string, { type: 'string' | 'boolean' }>,
-): Record<string, string | boolean | undefined> {
+function parse(args: string[], options: Command['options']): Record<string, string | boolean | undefined> {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
+  const own = Object.entries(options).map(([name, { value }]) => [name, value === null ? flag : text] as const);
   try {
-    return parseArgs({ args, options: { ...own, region: { type: 'string' }, json: { type: 'boolean' } } }).values;
+    return parseArgs({ args, options: { ...Object.fromEntries(own), region: text, json: flag } }).values;
   } catch (error) {
     throw new WrongUse((error as Error).message.split('\n')[0]);
   }
@@ -132,23 +119,8 @@ async function openSignals(
   }
 }
 
-function exitCodeOf(error: unknown): number {
-  if (error instanceof WrongUse) return 2;
-  return error instanceof LeftRunning ? 130 : 1; // the exit code that shells use for a command ended by Ctrl-C
-}
-
 /** Errors whose message is printed unchanged. */
-const expectedErrors = [
-  Refused,
-  LeftRunning,
-  KeyRefused,
-  WebhookRefused,
-  IdentityRefused,
-  OrganizationRefused,
-  ProbeRefused,
-  WorkflowRefused,
-  SettingsRefused,
-];
+const expectedErrors = [Refused, LeftRunning, DomainRefused, SettingsRefused];
 
 try {
   await main(process.argv.slice(2));
@@ -156,5 +128,6 @@ try {
   if (error instanceof WrongUse) report(`${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`);
   else if (error instanceof Error && expectedErrors.some((kind) => error instanceof kind)) report(error.message);
   else report(failureSentence(error));
-  process.exitCode = exitCodeOf(error);
+  // 130 is the exit code that shells use for a command ended by Ctrl-C.
+  process.exitCode = error instanceof WrongUse ? 2 : error instanceof LeftRunning ? 130 : 1;
 }

@@ -4,7 +4,7 @@ import {
   type OrganizationDetails,
   type OrganizationRow,
 } from '#domain/db/statements/organizations.ts';
-import type { Context, Noun, Options } from './command.ts';
+import { type Context, type Noun, type Options, orgOption } from './command.ts';
 import { Refused } from './refused.ts';
 import { fields, table } from './table.ts';
 
@@ -38,7 +38,7 @@ export const org: Noun = {
     {
       verb: 'show',
       summary: 'show one organization, with its counts',
-      options: { org: { value: 'ID', about: 'the organization', required: true } },
+      options: orgOption,
       async run(options, context) {
         const found = await getOrganization(options, context);
         return { json: found, text: fields({ ...found }) };

@@ -7,7 +7,7 @@ import {
   getSignIn,
   releaseAddress,
 } from '#domain/identity/operator-actions.ts';
-import type { Noun } from './command.ts';
+import { type Noun, orgOption } from './command.ts';
 import { getOrganization } from './org.ts';
 import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
@@ -20,7 +20,7 @@ const purposes = {
 };
 
 const sessionsEnded = (ended: number) => `${ended === 1 ? 'One session' : `${ended} sessions`} ended.`;
-const email = { value: 'E', about: 'the sign-in address of the person', required: true };
+const emailOption = { email: { value: 'E', about: 'the sign-in address of the person', required: true } };
 
 /** `orgctl person …` */
 export const person: Noun = {
@@ -31,8 +31,8 @@ export const person: Noun = {
       verb: 'invite',
       summary: 'print a one-time link to set up sign-in, to join another organization, or to recover an account',
       options: {
-        org: { value: 'ID', about: 'the organization', required: true },
-        email,
+        ...orgOption,
+        ...emailOption,
         name: { value: 'N', about: 'the name of a new member' },
         roles: { value: 'K,…', about: 'keys of the roles to assign (default member)' },
       },
@@ -40,13 +40,13 @@ export const person: Noun = {
         const { consoleUrl } = context.config;
         if (consoleUrl === null) throw new WrongUse('CONSOLE_URL is missing. Set it to the address of the console.');
         const { id: organizationId } = await getOrganization(options, context);
-        const [name, roles] = [options.find('name'), options.find('roles')];
+        const [name, roleKeys] = [options.find('name'), options.findList('roles')];
         const { token, expiresAt, personId, kind } = await createEnrolment(context.database.orm.em, {
           organizationId,
           email: options.get('email'),
           by: 'operator',
           ...(name === null ? {} : { name }),
-          ...(roles === null ? {} : { roleKeys: options.getList('roles') }),
+          ...(roleKeys === null ? {} : { roleKeys }),
         });
         const url = enrolmentLink(consoleUrl, token);
         const text =
@@ -58,29 +58,27 @@ export const person: Noun = {
     {
       verb: 'confirm',
       summary: 'confirm the sign-in of an active member for an organization; verify first that the sign-in is theirs',
-      options: { org: { value: 'ID', about: 'the organization', required: true }, email },
+      options: { ...orgOption, ...emailOption },
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
         const done = await confirmSignInOf(context.database.orm.em, { organizationId, email: options.get('email') });
-        const text = done.confirmed
-          ? `${done.personId} can now enter the organization.`
-          : `${done.personId} could already enter the organization.`;
+        const text = `${done.personId} ${done.confirmed ? 'can now' : 'could already'} enter the organization.`;
         return { json: done, text };
       },
     },
     {
       verb: 'show',
       summary: 'show the person who signs in with an address, and their memberships',
-      options: { email },
+      options: emailOption,
       async run(options, { database }) {
         const found = await getSignIn(database.orm.em.fork(), options.get('email'));
         const { memberships, ...signIn } = found;
-        const cells = memberships.map((one) => [
-          one.organizationId,
-          one.status,
-          one.confirmed ? 'yes' : 'no',
-          one.name,
-          one.organizationName,
+        const cells = memberships.map(({ organizationId, status, confirmed, name, organizationName }) => [
+          organizationId,
+          status,
+          confirmed ? 'yes' : 'no',
+          name,
+          organizationName,
         ]);
         const list = table(['ORGANIZATION', 'STATUS', 'CONFIRMED', 'CALLED', 'NAME'], cells, 'No memberships.');
         return { json: found, text: `${fields({ ...signIn, createdAt: signIn.createdAt.toISOString() })}\n\n${list}` };
@@ -89,7 +87,7 @@ export const person: Noun = {
     {
       verb: 'end-sessions',
       summary: 'end all sessions of a person in every organization; password and second factors do not change',
-      options: { email },
+      options: emailOption,
       async run(options, { database }) {
         const done = await endSessionsOf(database.orm.em, options.get('email'));
         return { json: done, text: `${sessionsEnded(done.ended)} They can sign in again.` };
@@ -98,14 +96,11 @@ export const person: Noun = {
     {
       verb: 'change-address',
       summary: 'change the sign-in address of a person; password and second factors do not change',
-      options: { email, to: { value: 'E', about: 'the new address', required: true } },
+      options: { ...emailOption, to: { value: 'E', about: 'the new address', required: true } },
       async run(options, { database }) {
         const [from, to] = [options.get('email'), options.get('to')];
         const done = await changeAddress(database.orm.em, { email: from, to });
-        return {
-          json: { ...done, email: to.trim() },
-          text: `${done.personId} now signs in with ${to.trim()}.`,
-        };
+        return { json: { ...done, email: to.trim() }, text: `${done.personId} now signs in with ${to.trim()}.` };
       },
     },
     {
@@ -113,7 +108,7 @@ export const person: Noun = {
       summary:
         'release an address whose user cannot prove that it is theirs: deletes the password, second factors, ' +
         'sessions and open links of that sign-in; keeps the memberships',
-      options: { email },
+      options: emailOption,
       async run(options, { database }) {
         const done = await releaseAddress(database.orm.em, options.get('email'));
         const text =

@@ -8,7 +8,7 @@ import {
   type RedeliveryRequest,
   type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
-import type { Command, Context, Noun, Options } from './command.ts';
+import { type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
 import { notifyWorkflow } from './notify-workflow.ts';
 import { LeftRunning, Refused } from './refused.ts';
 import { fields, table } from './table.ts';
@@ -103,13 +103,13 @@ const list: Command = {
   verb: 'list',
   summary: "list a webhook's redeliveries, newest first",
   options: {
-    webhook: { value: 'ID', about: 'the webhook', required: true },
+    ...webhookOption,
     limit: { value: 'N', about: `maximum number of rows (default ${defaultLimit})` },
     before: { value: 'ID', about: 'continue after this redelivery' },
   },
   async run(options, context) {
     const atMost = options.getLimit(defaultLimit);
-    const before = options.find('before') === null ? null : options.getId('before');
+    const before = options.findId('before');
     const request = await getWebhookRequest(options, context);
     const found = await listRedeliveries(context.database.orm.em, { ...request, atMost: atMost + 1, before });
     const redeliveries = found.slice(0, atMost);

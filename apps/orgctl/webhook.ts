@@ -13,12 +13,10 @@ import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import type { SignatureCheck, TestResult } from '#workflows/send-test/types.ts';
-import type { Command, Context, Noun, Options } from './command.ts';
+import { type Command, type Context, type Noun, type Options, orgOption, webhookOption } from './command.ts';
 import { getOrganization } from './org.ts';
 import { Refused } from './refused.ts';
 import { fields, table } from './table.ts';
-
-const webhookOption = { webhook: { value: 'ID', about: 'the webhook', required: true } };
 
 /**
  * Returns the webhook that an operator names by its id only.
@@ -52,7 +50,7 @@ const create: Command = {
   verb: 'create',
   summary: 'subscribe a URL to event types, and print the signing secret once',
   options: {
-    org: { value: 'ID', about: 'the organization', required: true },
+    ...orgOption,
     url: { value: 'U', about: 'the endpoint URL (https)', required: true },
     types: { value: 'a,b', about: 'event types: client.started, client.ended, seat.given, seat.ended', required: true },
     description: { value: 'D', about: 'a name for people' },
@@ -64,7 +62,7 @@ const create: Command = {
         organizationId: options.getId('org'),
         by: 'operator',
         url: options.get('url'),
-        eventTypes: options.getList('types'),
+        eventTypes: options.findList('types') ?? [],
         description: options.find('description') ?? '',
       },
       { allow: context.config.allow, sealingKeys: getSealingKeys(context) },
@@ -76,7 +74,7 @@ const create: Command = {
 const list: Command = {
   verb: 'list',
   summary: "list an organization's webhooks, except deleted ones",
-  options: { org: { value: 'ID', about: 'the organization', required: true } },
+  options: orgOption,
   async run(options, context) {
     const { id: organizationId } = await getOrganization(options, context);
     const request = { organizationId, by: 'operator' } as const;
@@ -135,12 +133,16 @@ const change: Command = {
   },
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
-    const [url, description] = [options.find('url'), options.find('description')];
+    const [url, description, eventTypes] = [
+      options.find('url'),
+      options.find('description'),
+      options.findList('types'),
+    ];
     const input = {
       ...request,
       ...(url === null ? {} : { url }),
       ...(description === null ? {} : { description }),
-      ...(options.find('types') === null ? {} : { eventTypes: options.getList('types') }),
+      ...(eventTypes === null ? {} : { eventTypes }),
     };
     const { em } = context.database.orm;
     await changeWebhook(em, input, context.config.allow);

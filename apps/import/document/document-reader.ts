@@ -23,12 +23,6 @@ export interface Item<Kind extends string = string> {
   value: unknown;
 }
 
-interface DocumentReader {
-  accept(token: Token): void;
-  /** Whether the outermost value has ended. */
-  readonly complete: boolean;
-}
-
 /** No document of org-api is deeper than 7. The bound refuses a file of brackets at once. */
 const depthMax = 16;
 
@@ -61,7 +55,7 @@ export function documentReader<Kind extends string>(
   layout: Layout<Kind>,
   onItem: (item: Item<Kind>) => void,
   onProblem: (path: string, problem: string) => void,
-): DocumentReader {
+) {
   const stack: Frame<Kind>[] = [];
   let complete = false;
 
@@ -177,10 +171,11 @@ export function documentReader<Kind extends string>(
   };
 
   return {
-    accept(token) {
+    accept(token: Token): void {
       steps[token.name]?.('value' in token ? (token.value as string) : '');
     },
-    get complete() {
+    /** Whether the outermost value has ended. */
+    get complete(): boolean {
       return complete;
     },
   };

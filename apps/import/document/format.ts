@@ -24,23 +24,11 @@ import {
 
 /** The import format by kind, with the column that stages each field. */
 
-/** The kinds of objects in a document, in the order in which they are written to the database. */
-export type Kind =
-  | 'organization'
-  | 'role'
-  | 'member'
-  | 'family'
-  | 'seatPlan'
-  | 'subscription'
-  | 'grant'
-  | 'seat'
-  | 'referralCode'
-  | 'referral'
-  | 'referralInvoice'
-  | 'familyDay';
-
-/** The names of the kinds in progress lines and results. */
-export const kindPlurals: Record<Kind, string> = {
+/**
+ * The kinds of objects in a document, in the order in which they are written to the database, with
+ * their names in progress lines and results.
+ */
+export const kindPlurals = {
   organization: 'organizations',
   role: 'roles',
   member: 'members',
@@ -53,7 +41,8 @@ export const kindPlurals: Record<Kind, string> = {
   referral: 'referrals',
   referralInvoice: 'referralInvoices',
   familyDay: 'familyDays',
-};
+} as const;
+export type Kind = keyof typeof kindPlurals;
 
 /** How one field is checked and staged. */
 interface Field {

@@ -65,18 +65,18 @@ async function* pieces(source: Bytes): AsyncGenerator<Uint8Array> {
 function decoded(decoder: TextDecoder, piece?: Uint8Array): string {
   try {
     return piece === undefined ? decoder.decode() : decoder.decode(piece, { stream: true });
-  } catch (error) {
-    throw unreadable('$', 'is not UTF-8 text: save the file as UTF-8', error);
+  } catch (cause) {
+    throw new UnreadableDocument('$', 'is not UTF-8 text: save the file as UTF-8', { cause });
   }
 }
 
 function positioned(step: () => unknown): void {
   try {
     step();
-  } catch (error) {
-    const { line, pos } = error as { line?: number; pos?: number };
-    const reason = error instanceof Error ? error.message.replace(/^ERROR at .*?: (Verifier )?/, '') : '';
-    throw unreadable('$', `is not JSON at line ${line}, column ${pos}: ${sentence(reason)}`, error);
+  } catch (cause) {
+    const { line, pos, message } = cause as Error & { line?: number; pos?: number };
+    const reason = sentence(message.replace(/^ERROR at .*?: (Verifier )?/, ''));
+    throw new UnreadableDocument('$', `is not JSON at line ${line}, column ${pos}: ${reason}`, { cause });
   }
 }
 
@@ -85,10 +85,4 @@ function sentence(reason: string): string {
   if (reason.endsWith('escaped characters'))
     return 'a text holds a control character or an escape that JSON does not have';
   return reason.replace(/^(cannot parse input:|has) /, '');
-}
-
-function unreadable(path: string, problem: string, cause: unknown): UnreadableDocument {
-  const error = new UnreadableDocument(path, problem);
-  error.cause = cause;
-  return error;
 }

@@ -40,23 +40,17 @@ export class ImportRefused extends Error {
 export class UnreadableDocument extends Error {
   readonly problem: Problem;
 
-  constructor(path: string, problem: string) {
-    super(`${path}: ${problem}`);
+  constructor(path: string, problem: string, options?: ErrorOptions) {
+    super(`${path}: ${problem}`, options);
     this.name = 'UnreadableDocument';
     this.problem = { path, problem };
   }
 }
 
 /** The problems found so far, bounded. */
-export interface ProblemList {
-  add(path: string, problem: string): void;
-  /** Counts problems that are not listed. */
-  countMore(problems: number): void;
-  readonly listed: Problem[];
-  readonly total: number;
-}
+export type ProblemList = ReturnType<typeof problemList>;
 
-export function problemList(): ProblemList {
+export function problemList() {
   const listed: Problem[] = [];
   let total = 0;
   return {
@@ -64,11 +58,12 @@ export function problemList(): ProblemList {
     get total() {
       return total;
     },
-    add(path, problem) {
+    add(path: string, problem: string): void {
       total += 1;
       if (listed.length < listedProblemsMax) listed.push({ path, problem });
     },
-    countMore(problems) {
+    /** Counts problems that are not listed. */
+    countMore(problems: number): void {
       total += problems;
     },
   };

@@ -1,19 +1,12 @@
 import { type Kind, kindPlurals } from './format.ts';
 
-/** Reports the progress of an import. `stop` may be called twice. */
-export interface Progress {
-  /**
-   * Begins a new stage. While it runs without a separate line, it is repeated with its duration.
-   */
-  stage(name: string): void;
-  line(text: string): void;
-  stop(): void;
-}
+export type Progress = ReturnType<typeof stageProgress>;
 
 const lineEveryMs = 1_000;
 const silenceMaxMs = 2_000;
 
-export function stageProgress(report: (line: string) => void): Progress {
+/** Reports the progress of an import. `stop` may be called twice. */
+export function stageProgress(report: (line: string) => void) {
   let current = '';
   let stageSince = performance.now();
   let lineSince = stageSince;
@@ -28,7 +21,8 @@ export function stageProgress(report: (line: string) => void): Progress {
   }, lineEveryMs);
   return {
     line,
-    stage(name) {
+    /** Begins a new stage. While it reports no line, its name is repeated with its duration. */
+    stage(name: string): void {
       current = name;
       stageSince = performance.now();
       line(name);

@@ -13,20 +13,19 @@ interface DocumentHead {
   asOf?: string;
 }
 
-interface ReadOptions {
-  source: Bytes;
-  staging: Staging;
-  problems: ProblemList;
-  progress: Progress;
-}
-
 /**
  * Reads a document to its end, checks each object by itself and stages it.
  *
  * @returns null when reading had to stop, so that checks across objects would mislead; `problems`
  * then has the position.
  */
-export async function readDocument({ source, staging, problems, progress }: ReadOptions): Promise<DocumentHead | null> {
+export async function readDocument(options: {
+  source: Bytes;
+  staging: Staging;
+  problems: ProblemList;
+  progress: Progress;
+}): Promise<DocumentHead | null> {
+  const { source, staging, problems, progress } = options;
   let head: DocumentHead = {};
   const reader = documentReader(
     documentLayout,

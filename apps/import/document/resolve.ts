@@ -121,17 +121,6 @@ function seatSql(shift: string): string {
 }
 
 /** The relations above, which are granted to the role that merges. */
-export const stagedRelations: readonly string[] = [
-  'organization',
-  'role',
-  'member',
-  'family',
-  'seat_plan',
-  'subscription',
-  'grant',
-  'seat',
-  'referral_code',
-  'referral',
-  'referral_invoice',
-  'family_day',
-].map((name) => `staged_${name}`);
+export const stagedRelations: readonly string[] = Object.values(formats).map(({ table }) =>
+  table.replace('import_', 'staged_'),
+);

@@ -2,34 +2,26 @@ import type { Client } from 'pg';
 import type { Item } from './document-reader.ts';
 import { formats, type Kind, type KindFormat } from './format.ts';
 
-/**
- * Temporary tables, one per kind, that hold the checked objects of a document until all of it is
- * read.
- */
-export interface Staging {
-  add(item: Item<Kind>, value: Record<string, unknown>): void;
-  /** Sends what was added since the last call, one statement per kind. */
-  flush(): Promise<void>;
-  /** The number of objects added so far, by kind. */
-  readonly counts: ReadonlyMap<Kind, number>;
-}
+export type Staging = Awaited<ReturnType<typeof openStaging>>;
 
 /**
- * Creates the temporary tables, which end with the transaction. A row contains its position in the
- * document, so that a check in SQL can name the path.
+ * Creates temporary tables, one per kind, that hold the checked objects of a document until all of
+ * it is read. They end with the transaction. A row contains its position in the document, so that a
+ * check in SQL can name the path.
  */
-export async function openStaging(client: Client): Promise<Staging> {
+export async function openStaging(client: Client) {
   const kinds = Object.entries(formats) as [Kind, KindFormat][];
   for (const [, format] of kinds) {
     await client.query(`create temp table ${format.table} (${columnsOf(format).join(', ')}) on commit drop`);
   }
   const batches = new Map<Kind, Record<string, unknown>[]>(kinds.map(([kind]) => [kind, []]));
-  const inserts = new Map<Kind, string>(kinds.map(([kind, format]) => [kind, insertOf(format)]));
   const counts = new Map<Kind, number>();
 
   return {
-    counts,
-    add(item, value) {
+    /** The number of objects added so far, by kind. */
+    counts: counts as ReadonlyMap<Kind, number>,
+
+    add(item: Item<Kind>, value: Record<string, unknown>): void {
       const format = formats[item.kind];
       const row: Record<string, unknown> = {};
       for (const [index, name] of format.positions.entries()) row[name] = item.at[index];
@@ -40,10 +32,12 @@ export async function openStaging(client: Client): Promise<Staging> {
       batches.get(item.kind)?.push(row);
       counts.set(item.kind, (counts.get(item.kind) ?? 0) + 1);
     },
-    async flush() {
+
+    /** Sends what was added since the last call, one statement per kind. */
+    async flush(): Promise<void> {
       for (const [kind, rows] of batches) {
         if (rows.length === 0) continue;
-        await client.query(inserts.get(kind) ?? '', [JSON.stringify(rows)]);
+        await client.query(insertOf(formats[kind]), [JSON.stringify(rows)]);
         rows.length = 0;
       }
     },
