@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { type AuthorizedRow, authorizedValues, type ReadValues } from '#domain/db/statements/authorized.ts';
-import { isStatementError } from '#runtime/database-error.ts';
 import { smallAnswerBytes } from './answer-body.ts';
+import { isStatementError } from './database-error.ts';
 import type { Endpoint } from './endpoint.ts';
 
 type Statement = Endpoint['statement'];

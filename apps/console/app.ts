@@ -1,7 +1,6 @@
 import Koa from 'koa';
 import { openDatabase } from '#domain/db/connect.ts';
 import { currentMigration } from '#domain/db/migrations/index.ts';
-import { createSignInLimiter } from '#domain/identity/sign-in-limiter.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { createRefusalCounter } from '#runtime/refusal-counter.ts';
@@ -19,6 +18,7 @@ import { drawProblems } from './web/problems.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { logRequests } from './web/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
+import { createSignInLimiter } from './web/sign-in-limiter.ts';
 import { createStepUpPaths } from './web/step-up-paths.ts';
 import type { ConsoleParts, MemberVisit } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';

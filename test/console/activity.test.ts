@@ -2,7 +2,7 @@
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { byteOrderMark } from '#domain/activity/csv.ts';
+import { byteOrderMark } from '../../apps/console/web/csv.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { unescaped } from './http-visitor.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';

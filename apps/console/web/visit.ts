@@ -3,12 +3,12 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
-import type { SignInLimiter } from '#domain/identity/sign-in-limiter.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import type { Workflows } from '../workflows.ts';
 import type { Downloads } from './downloads.ts';
 import type { LiveUpdates } from './live-updates.ts';
+import type { SignInLimiter } from './sign-in-limiter.ts';
 
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
 export interface ConsoleParts {

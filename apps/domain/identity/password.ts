@@ -35,7 +35,7 @@ const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes}
 
 /**
  * What passwords are hashed for. Each purpose has a separate queue, so that none delays the
- * others: sign-ins are bounded before (sign-in-limiter.ts), the other two run one hash at a time.
+ * others: the console bounds sign-ins before, the other two run one hash at a time.
  */
 type HashPurpose = 'sign_in' | 'change' | 'enrolment';
 

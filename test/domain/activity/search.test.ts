@@ -1,7 +1,6 @@
 /** Every filter finds its rows, in order, page by page in both directions. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { eachActivityEntry } from '#domain/activity/download.ts';
 import {
   type ActivityEntry,
   type ActivityFilter,
@@ -12,6 +11,7 @@ import {
   listActivity,
 } from '#domain/activity/search.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { eachActivityEntry } from '../../../apps/console/pages/activity/download.ts';
 import { writeLines } from './lines.ts';
 
 const idsOf = ({ entries }: { entries: ActivityEntry[] }) => entries.map(({ id }) => id);

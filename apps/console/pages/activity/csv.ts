@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { byteOrderMark, csvLine } from '#domain/activity/csv.ts';
-import { eachActivityEntry, recordDownload } from '#domain/activity/download.ts';
 import type { ActivityEntry } from '#domain/activity/search.ts';
 import { describeAction, describeActor, textOf } from '#domain/activity/sentences.ts';
 import { filterQuery } from '../../components/list-filter.ts';
 import { download, redirect } from '../../web/answer.ts';
+import { byteOrderMark, csvLine } from '../../web/csv.ts';
 import { member } from '../../web/route.ts';
+import { eachActivityEntry, recordDownload } from './download.ts';
 import { filterFields, filterProblems, readerOf, readFilter } from './filter.ts';
 
 /** Downloads the filtered log as CSV, of any length. */

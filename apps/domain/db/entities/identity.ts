@@ -179,36 +179,3 @@ export const Enrolment = defineEntity({
     challenge: p.text().strictNullable(),
   },
 });
-
-/**
- * An organization that has confirmed a person's sign-in, by its own link or through an operator.
- */
-export const SignInConfirmation = defineEntity({
-  name: 'SignInConfirmation',
-  tableName: 'sign_in_confirmation',
-  properties: {
-    personId: p.text().primary(),
-    organizationId: p.uuid().primary(),
-    confirmedAt: p.datetime(),
-    confirmedBy: p.text().$type<'link' | 'operator'>(),
-  },
-});
-
-/** An attempt that was admitted and has not succeeded. */
-export const SignInAttempt = defineEntity({
-  name: 'SignInAttempt',
-  tableName: 'sign_in_attempt',
-  properties: {
-    id: p.uuid().primary(),
-    subject: p.blob().$type<Buffer>(),
-    network: p.text().columnType('cidr').strictNullable(),
-    at: p.datetime(),
-  },
-});
-
-/** A form of the console that was sent and may not be sent again. */
-export const FormUse = defineEntity({
-  name: 'FormUse',
-  tableName: 'form_use',
-  properties: { sessionId: p.uuid().primary(), formId: p.uuid().primary() },
-});

@@ -3,14 +3,11 @@ import {
   ConsoleSession,
   Enrolment,
   FactorChallenge,
-  FormUse,
   KnownBrowser,
   PasskeyChallenge,
   RecoveryCode,
   SecondFactor,
   SignIn,
-  SignInAttempt,
-  SignInConfirmation,
 } from './identity.ts';
 import { ApiKey } from './key.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from './organization.ts';
@@ -34,7 +31,6 @@ export const entities = [
   WebhookSecret,
   Redelivery,
   SignIn,
-  SignInConfirmation,
   SecondFactor,
   RecoveryCode,
   ConsoleSession,
@@ -42,6 +38,4 @@ export const entities = [
   PasskeyChallenge,
   KnownBrowser,
   Enrolment,
-  SignInAttempt,
-  FormUse,
 ];

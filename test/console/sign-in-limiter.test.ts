@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { admitAttempt, deleteFailures, passwordSubject } from '#domain/identity/attempts.ts';
 import { hashLoad, isPassword } from '#domain/identity/password.ts';
 import { TooManyAttempts } from '#domain/identity/refused.ts';
-import { createSignInLimiter, type SignInRequest } from '#domain/identity/sign-in-limiter.ts';
-import { setupPeople } from './people.ts';
+import { createSignInLimiter, type SignInRequest } from '../../apps/console/web/sign-in-limiter.ts';
+import { setupPeople } from '../domain/identity/people.ts';
 
 const at = new Date('2026-11-22T12:00:00Z');
 const stranger = (n: number): SignInRequest => ({

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { recordActivity } from './record.ts';
+import { recordActivity } from '#domain/activity/record.ts';
 import {
   type ActivityEntry,
   type ActivityFilter,
@@ -7,7 +7,7 @@ import {
   type Place,
   type Reader,
   seesNoClients,
-} from './search.ts';
+} from '#domain/activity/search.ts';
 
 /**
  * Rows per fetch: a download of any length has about 2 MB in memory. The first fetch is small, so

@@ -1,7 +1,7 @@
 /** Fields that a spreadsheet would interpret. Source: RFC 4180; OWASP, "CSV Injection". */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { csvField, csvLine } from '#domain/activity/csv.ts';
+import { csvField, csvLine } from '../../apps/console/web/csv.ts';
 
 /** Parses one line as in RFC 4180, for this test only. */
 function readLine(line: string, separator = ','): string[] {

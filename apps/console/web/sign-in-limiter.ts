@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { createBoundedQueue } from './bounded-queue.ts';
-import { knownSignInsAtOnce, signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
-import { networkOf } from './network.ts';
-import { type Admissions, TooManyAttempts } from './refused.ts';
+import { createBoundedQueue } from '#domain/identity/bounded-queue.ts';
+import { knownSignInsAtOnce, signInsWaiting, strangersSignInsAtOnce } from '#domain/identity/limits.ts';
+import { networkOf } from '#domain/identity/network.ts';
+import { type Admissions, TooManyAttempts } from '#domain/identity/refused.ts';
 
 /**
  * Makes refused sign-ins cheap for this process: what PostgreSQL refused until some time is refused
