@@ -14,7 +14,7 @@ import { isSocketAbort } from './web/client-abort.ts';
 import { createDownloads } from './web/downloads.ts';
 import { createLiveUpdates } from './web/live-updates.ts';
 import { createRouters } from './web/pipeline.ts';
-import { drawProblems } from './web/problems.ts';
+import { renderProblems } from './web/problems.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { logRequests } from './web/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
@@ -90,7 +90,7 @@ export async function startConsole(
   app.use(logRequests({ log, metrics, isDraining }));
   app.use(setSecurityHeaders);
   app.use(setPageHeaders);
-  app.use(drawProblems(log, now));
+  app.use(renderProblems(log, now));
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);

@@ -5,8 +5,9 @@ import { openWorkflowClient, type WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
 
 /**
- * The shared client of Temporal, opened on first use, so that the console starts and serves its other
- * pages while Temporal is away. Every call throws `WorkflowsAway` if it cannot be carried out.
+ * The shared client of Temporal, opened on first use, so that the console starts and serves its
+ * other pages while Temporal is away. Every call throws `WorkflowsAway` if it cannot be carried
+ * out.
  */
 export interface Workflows extends WorkflowClient {
   /** Whether this installation has a Temporal server. */
@@ -21,7 +22,7 @@ export class WorkflowsAway extends Refused<'workflows_away'> {
 }
 
 /** How long (ms) a call may take; the two that wait for a receiver have separate limits. */
-const patienceMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } as const;
+const deadlineMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } as const;
 
 /** The sentences for people. They name no part of the system. */
 export const awaySentences = {
@@ -67,11 +68,11 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
 
   return {
     isConfigured: temporal !== null,
-    retryNow: (delivery, round) => ask(patienceMs.signal, (client) => client.retryNow(delivery, round)),
-    cancelDelivery: (delivery, round) => ask(patienceMs.signal, (client) => client.cancelDelivery(delivery, round)),
-    cancelRedelivery: (redeliveryId) => ask(patienceMs.signal, (client) => client.cancelRedelivery(redeliveryId)),
-    sendTest: (input) => ask(patienceMs.sendTest, (client) => client.sendTest(input)),
-    checkSignatures: (input) => ask(patienceMs.checkSignatures, (client) => client.checkSignatures(input)),
+    retryNow: (delivery, round) => ask(deadlineMs.signal, (client) => client.retryNow(delivery, round)),
+    cancelDelivery: (delivery, round) => ask(deadlineMs.signal, (client) => client.cancelDelivery(delivery, round)),
+    cancelRedelivery: (redeliveryId) => ask(deadlineMs.signal, (client) => client.cancelRedelivery(redeliveryId)),
+    sendTest: (input) => ask(deadlineMs.sendTest, (client) => client.sendTest(input)),
+    checkSignatures: (input) => ask(deadlineMs.checkSignatures, (client) => client.checkSignatures(input)),
     async close() {
       const client = await opening?.catch(() => null);
       await client?.close();
@@ -80,8 +81,8 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
 }
 
 /**
- * Translates an error of the shared client, which names addresses and commands for operators, into a
- * sentence for people.
+ * Translates an error of the shared client, which names addresses and commands for operators, into
+ * a sentence for people.
  */
 function explained(cause: unknown): unknown {
   if (cause instanceof WorkflowRefused)

@@ -107,7 +107,7 @@ describe('a change that requires a fresh second factor', () => {
     expect(rows).toEqual([{ name: 'Bo Typed', title: 'Paralegal' }]);
   });
 
-  it('can be cancelled, which draws the form again with its input and changes nothing', async () => {
+  it('can be cancelled, which renders the form again with its input and changes nothing', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
@@ -116,9 +116,9 @@ describe('a change that requires a fresh second factor', () => {
     t.pass(6 * minuteMs);
     const asked = await visitor.submit(change, change, { name: 'Bo Typed', title: 'Paralegal' });
     expect(asked.text).toContain('Confirm your identity');
-    const drawn = await visitor.submit(asked, change, { _cancel: 'yes' });
-    expect([drawn.status, drawn.text.includes('Confirm your identity')]).toEqual([200, false]);
-    expect(drawn.text).toContain('value="Bo Typed"');
+    const rendered = await visitor.submit(asked, change, { _cancel: 'yes' });
+    expect([rendered.status, rendered.text.includes('Confirm your identity')]).toEqual([200, false]);
+    expect(rendered.text).toContain('value="Bo Typed"');
     const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [bo.userId]);
     expect(rows).toEqual([{ name: 'Bo Lindqvist' }]);
   });
@@ -151,17 +151,17 @@ describe('a change that requires a fresh second factor', () => {
     expect(await visitor.submit(page, change, { ...fields, _token })).toMatchObject({ status: 303 });
   });
 
-  it('asks for it before a form with a password is drawn, and no page contains a password', async () => {
+  it('asks for it before a form with a password is rendered, and no page contains a password', async () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
     const typed = { oldPassword: goodPassword, newPassword };
-    const drawn = await visitor.get('/account/password');
+    const rendered = await visitor.get('/account/password');
     t.pass(6 * minuteMs);
     // The open form is sent too late. The page that asks for the second factor contains none of its
     // input, even if the input is invalid.
     for (const fields of [typed, { ...typed, newPassword: 'short' }, { ...typed, factorCode: '000000' }]) {
-      const asked = await visitor.submit(drawn, '/account/password', fields);
+      const asked = await visitor.submit(rendered, '/account/password', fields);
       expect(asked.text).toContain('Confirm your identity');
       for (const secret of [...Object.values(fields), 'oldPassword', 'newPassword'])
         expect(asked.text).not.toContain(`"${secret}"`);

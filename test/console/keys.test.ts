@@ -106,8 +106,8 @@ describe('creating a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const visitor = t.http(ada);
-    const drawn = await visitor.get(newKeyAt(ada));
-    const answers = await Promise.all(Array.from({ length: 5 }, () => visitor.submit(drawn, newKeyAt(ada), fields)));
+    const rendered = await visitor.get(newKeyAt(ada));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => visitor.submit(rendered, newKeyAt(ada), fields)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409]);
     expect((await keysOf(t, ada)).length).toBe(1);
   });
@@ -196,7 +196,7 @@ describe('a key', () => {
     const visitor = t.http(ada);
     const [one, two] = [await visitor.get(at), await visitor.get(at)];
     expect(one.text).toContain('127.0.0.1');
-    const answers = await Promise.all([one, two].map((drawn) => visitor.submit(drawn, at)));
+    const answers = await Promise.all([one, two].map((rendered) => visitor.submit(rendered, at)));
     expect(answers.map(({ status, to }) => [status, to])).toEqual(Array(2).fill([303, `/o/${ada.orgId}/keys/${id}`]));
     expect(await read()).toBe(401);
     const lines = await t.owner.pool.query(`select from activity where action = 'key.revoke'`);
@@ -227,9 +227,9 @@ describe('a key', () => {
     for (let n = 0; n < 25; n += 1) await t.make.apiKey({ maker: makerOf(ada) });
     const [old] = await keysOf(t, ada);
     const at = `/o/${ada.orgId}/keys/${old?.id}/rotate`;
-    const drawn = await t.http(ada).get(at);
-    expect(drawn.text).toContain('the old key stops working immediately');
-    const rotated = await t.http(ada).submit(drawn, at, { overlapHours: '24', expiry: 'never' });
+    const rendered = await t.http(ada).get(at);
+    expect(rendered.text).toContain('the old key stops working immediately');
+    const rotated = await t.http(ada).submit(rendered, at, { overlapHours: '24', expiry: 'never' });
     expect(rotated.text).toContain('The old key has stopped working, because');
     const keys = await keysOf(t, ada);
     expect(keys.find(({ id }) => id === old?.id)?.state).toBe('revoked');

@@ -120,7 +120,7 @@ it('what samples and operators set up before the first sign-in completes no step
     expect(text).toMatch(new RegExp(`<a class="button[^"]*" href="[^"]*">${button}</a>`));
 });
 
-it('deliveries and calls of 24 hours are drawn with their numbers in words and in a table, and failures with their cause', async () => {
+it('deliveries and calls of 24 hours are rendered with their numbers in words and in a table, and failures with their cause', async () => {
   const t = await setup();
   const [one, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada, { description: 'Reporting' })];
   const failed = { status: 503, cause: 'answered_unavailable' };

@@ -12,9 +12,9 @@ it('a form after the end of its session leads through sign-in back to its page, 
   const ada = await t.enrol();
   const visitor = t.http(ada);
   const page = `/o/${ada.orgId}/webhooks/new`;
-  const drawn = await visitor.get(page);
+  const rendered = await visitor.get(page);
   t.pass(31 * minuteMs);
-  const late = await visitor.submit(drawn, page, {}, { headers: { referer: `${t.origin}${page}?a=b` } });
+  const late = await visitor.submit(rendered, page, {}, { headers: { referer: `${t.origin}${page}?a=b` } });
   expect(late).toMatchObject({ status: 303, to: `/sign-in?to=${encodeURIComponent(`${page}?a=b`)}` });
   const signIn = await visitor.get(late.to ?? '');
   expect(signIn.text).toContain('Nothing was changed. Your session has ended. Sessions end after 30 minutes');

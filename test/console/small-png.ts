@@ -62,8 +62,8 @@ function unfilter(filtered: Buffer, pixels: Buffer, y: number, stride: number): 
     const left = x < 3 ? 0 : (pixels[at - 3] ?? 0);
     const above = y === 0 ? 0 : (pixels[at - stride] ?? 0);
     const corner = x < 3 || y === 0 ? 0 : (pixels[at - stride - 3] ?? 0);
-    const foretold = [0, left, above, (left + above) >> 1, paeth(left, above, corner)][kind] ?? 0;
-    pixels[at] = ((filtered[from + 1 + x] ?? 0) + foretold) & 0xff;
+    const predicted = [0, left, above, (left + above) >> 1, paeth(left, above, corner)][kind] ?? 0;
+    pixels[at] = ((filtered[from + 1 + x] ?? 0) + predicted) & 0xff;
   }
 }
 

@@ -113,7 +113,7 @@ it('accepts a passkey in the dialog, and keeps typed passwords in their form', {
   expectQuiet(visit);
 });
 
-it('without a script a page asks, and cancelling it draws the form with its input', { timeout }, async () => {
+it('without a script a page asks, and cancelling it renders the form with its input', { timeout }, async () => {
   const t = await setupConsole();
   const ada = await t.enrol();
   const bo = await t.make.member({ orgId: ada.orgId, name: 'Bo Lindqvist', roleKey: 'member' });

@@ -126,8 +126,8 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     // The page formats it in lines; the button copies the bytes as sent.
     const [sent, copy] = [first?.body.toString() ?? '', page.getByRole('button', { name: 'Copy Request body' })];
     expect(await copy.getAttribute('data-copy')).toBe(sent);
-    const drawn = (await page.getByRole('region', { name: 'Request body' }).textContent()) ?? '';
-    expect([drawn.split('\n').length > 3, JSON.parse(drawn)]).toEqual([true, JSON.parse(sent)]);
+    const rendered = (await page.getByRole('region', { name: 'Request body' }).textContent()) ?? '';
+    expect([rendered.split('\n').length > 3, JSON.parse(rendered)]).toEqual([true, JSON.parse(sent)]);
     expect(await page.getByRole('region', { name: 'Response body' }).textContent()).toContain('<script>');
     expect(await page.title()).not.toContain('taken over');
     expect(await violations(page)).toEqual([]);

@@ -18,7 +18,7 @@ export const pagePolicy = [
 ].join('; ');
 
 /**
- * Returns the reference page. The navigation is written here; start.js draws the rest from the
+ * Returns the reference page. The navigation is written here; start.js renders the rest from the
  * document. `introduction` is its Markdown.
  */
 export function referencePage({ title, introduction }: { title: string; introduction: string }): string {
@@ -50,7 +50,7 @@ export function referencePage({ title, introduction }: { title: string; introduc
 </nav>
 <main id="reference">
 <noscript>
-  This page is drawn by a script. Without one, read <a href="/v1/openapi.json">the OpenAPI document</a>.
+  This page is rendered by a script. Without one, read <a href="/v1/openapi.json">the OpenAPI document</a>.
 </noscript>
 </main>
 <script src="/docs/swagger-ui-bundle.js"></script>

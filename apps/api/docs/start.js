@@ -1,5 +1,5 @@
 /**
- * Runs in the reader's browser: draws the document into the page. The page's policy allows no
+ * Runs in the reader's browser: renders the document into the page. The page's policy allows no
  * inline script, so this is a separate file. There is no "Try it out": keys belong in servers, not
  * in browsers, and the policy allows requests to the page's own origin only.
  */

@@ -218,8 +218,8 @@
   }
 
   /**
-   * Shows once in a live part that it is not up to date, and why. It continues to request itself, and
-   * the next response replaces this. @param {Element} part @param {number} status
+   * Shows once in a live part that it is not up to date, and why. It continues to request itself,
+   * and the next response replaces this. @param {Element} part @param {number} status
    */
   function standStill(part, status) {
     const isSignedOut = status === 401;
@@ -243,8 +243,8 @@
     say(words);
   }
 
-  // A live part is replaced only by itself: an error page or the sign-in page would empty it and end
-  // its requests.
+  // A live part is replaced only by itself: an error page or the sign-in page would empty it and
+  // end its requests.
   document.addEventListener('htmx:before:swap', (event) => {
     const { ctx, tasks } = /** @type {CustomEvent} */ (event).detail;
     const part = ctx.sourceElement;
@@ -267,8 +267,8 @@
   const streamed = new Set();
 
   /**
-   * Opens the stream of updates of a live part, and opens it again when it ends: after 2 s, and later
-   * each time that it did not stay open. A hidden page has none, because browsers limit the
+   * Opens the stream of updates of a live part, and opens it again when it ends: after 2 s, and
+   * later each time that it did not stay open. A hidden page has none, because browsers limit the
    * connections to one host. @param {string} id of the part
    */
   function followPart(id) {
@@ -308,14 +308,15 @@
       source.addEventListener('changed', ({ data }) => {
         if (find()?.dataset.version !== data) refresh();
       });
-      // The server ends a stream after some minutes, when it stops, and when the page may not be shown.
+      // The server ends a stream after some minutes, when it stops, and when the page may not be
+      // shown.
       source.addEventListener('end', () => {
         reopen();
         refresh();
       });
       source.addEventListener('error', reopen);
     }
-    /** Opens the stream unless it is open or about to open, so that a poll keeps the waiting time. */
+    /** Opens the stream unless it is open or about to open. A poll keeps the waiting time. */
     function resume() {
       if (source === null && timer === 0) follow();
     }

@@ -7,7 +7,7 @@
   const box = found;
   const text = /** @type {HTMLElement} */ (box.querySelector('p'));
   const stay = /** @type {HTMLElement} */ (box.querySelector('button'));
-  const again = /** @type {HTMLElement} */ (box.querySelector('a'));
+  const signIn = /** @type {HTMLElement} */ (box.querySelector('a'));
   const warnMs = 120_000;
   /** Times of this browser's clock, in ms. */
   let idleEnd = 0;
@@ -20,30 +20,30 @@
   function renew(of) {
     idleEnd = Date.now() + Number(of.idleMs);
     end = Date.now() + Number(of.leftMs ?? Number.POSITIVE_INFINITY);
-    look();
+    update();
   }
 
-  /** @param {string} words @param {HTMLElement | null} way */
-  function say(words, way) {
-    if (text.textContent !== words) text.textContent = words;
-    for (const each of [stay, again]) each.hidden = each !== way;
+  /** @param {string} sentence @param {HTMLElement | null} action */
+  function showNotice(sentence, action) {
+    if (text.textContent !== sentence) text.textContent = sentence;
+    for (const each of [stay, signIn]) each.hidden = each !== action;
     box.hidden = false;
   }
 
-  function look() {
+  function update() {
     const left = Math.min(idleEnd, end) - Date.now();
     if (left > warnMs) box.hidden = true;
     else if (left <= 0)
-      say('You are signed out. Your input is still here: sign in in another tab, then submit it here.', again);
-    else if (idleEnd < end) say('You will be signed out in two minutes because of inactivity.', stay);
-    else say('Your session ends in two minutes. Submit your input before then.', null);
+      showNotice('You are signed out. Your input is still here: sign in in another tab, then submit it here.', signIn);
+    else if (idleEnd < end) showNotice('You will be signed out in two minutes because of inactivity.', stay);
+    else showNotice('Your session ends in two minutes. Submit your input before then.', null);
   }
 
   const tabs = new BroadcastChannel('org-api-session');
   tabs.addEventListener('message', ({ data }) => renew(data));
 
-  stay.addEventListener('click', () => void use());
-  async function use() {
+  stay.addEventListener('click', () => void extendSession());
+  async function extendSession() {
     const answer = await fetch('/account', { redirect: 'error' }).catch(() => null);
     if (!answer?.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
@@ -57,6 +57,6 @@
     tabs.postMessage({ ...of });
   }
   begin(box.dataset);
-  setInterval(look, 5_000);
-  document.addEventListener('visibilitychange', look);
+  setInterval(update, 5_000);
+  document.addEventListener('visibilitychange', update);
 })();

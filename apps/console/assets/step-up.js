@@ -65,7 +65,10 @@
     if (field instanceof HTMLElement) field.focus();
   }
 
-  /** Submits the form that waited. @param {HTMLFormElement} form @param {HTMLElement | null} submitter */
+  /**
+   * Submits the form that waited.
+   * @param {HTMLFormElement} form @param {HTMLElement | null} submitter
+   */
   function submit(form, submitter) {
     waiting = null;
     dialog.close();

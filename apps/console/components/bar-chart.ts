@@ -29,8 +29,8 @@ interface Chart<Key extends string> {
 const size = { bar: 12, gap: 2, height: 100 };
 
 /**
- * Draws counts over time as bars with axes, a tooltip for each bar, a legend, and the same numbers
- * in a sentence and in a table.
+ * Renders counts over time as bars with axes, a tooltip for each bar, a legend, and the same
+ * numbers in a sentence and in a table.
  */
 export function barChart<Key extends string>(chart: Chart<Key>): Html {
   const { id, title, period, series, bars, note } = chart;
@@ -47,7 +47,7 @@ export function barChart<Key extends string>(chart: Chart<Key>): Html {
         <desc id="${id}-text">${sumsOf(series, bars)} The table lists every ${period.toLowerCase()}.</desc>
         ${hatchPattern(id)}
         ${ticks.map((tick) => gridLine(tick, top, bars.length))}
-        ${bars.map((bar, index) => drawBar(id, series, bar, index, top))}
+        ${bars.map((bar, index) => renderBar(id, series, bar, index, top))}
       </svg>
       <div class="x-axis" aria-hidden="true">${axisLabels(bars)}</div>
     </div>
@@ -99,13 +99,13 @@ function gridLine(tick: number, top: number, bars: number): Html {
   return html`<line class="${tick === 0 ? 'axis' : 'grid'}" x1="0" x2="${bars * size.bar}" y1="${y}" y2="${y}"/>`;
 }
 
-/** Draws the names of the first, middle and last bar. */
+/** Renders the names of the first, middle and last bar. */
 function axisLabels<Key extends string>(bars: readonly ChartBar<Key>[]): Html {
   const indexes = new Set([0, Math.floor(bars.length / 2), bars.length - 1]);
   return html`${[...indexes].map((index) => html`<span>${bars[index]?.label}</span>`)}`;
 }
 
-function drawBar<Key extends string>(
+function renderBar<Key extends string>(
   id: string,
   series: readonly ChartSeries<Key>[],
   bar: ChartBar<Key>,

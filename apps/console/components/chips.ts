@@ -1,6 +1,6 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
-/** Draws short codes side by side, the first `atMost` of them; the rest is folded. */
+/** Renders short codes side by side, the first `atMost` of them; the rest is folded. */
 export function chips(texts: readonly string[], atMost = 2): Html {
   // One more takes no more room than the fold.
   const shown = texts.length <= atMost + 1 ? texts.length : atMost;

@@ -4,8 +4,9 @@ import type { Visit } from '../web/visit.ts';
 import { form } from './form.ts';
 
 /**
- * Draws the confirmation of an action that cannot be undone: a part of the page that opens without
- * a script, names the consequences, and contains the form. It is open when its form was refused.
+ * Renders the confirmation of an action that cannot be undone: a part of the page that opens
+ * without a script, names the consequences, and contains the form. It is open when its form was
+ * refused.
  */
 export function confirm(
   visit: Visit,

@@ -1,10 +1,10 @@
 import { type Html, html } from '../web/html.ts';
 import { icon } from './icon.ts';
 
-/** Draws an id with a button that copies it. `what` names it for screen readers: `event ID`. */
+/** Renders an id with a button that copies it. `what` names it for screen readers: `event ID`. */
 export const copyableId = (what: string, id: string): Html => copyableText(what, html`<code>${id}</code>`, id);
 
-/** Draws a URL with a button that copies it. */
+/** Renders a URL with a button that copies it. */
 export const copyableUrl = (what: string, url: string): Html =>
   copyableText(what, html`<bdi class="url">${url}</bdi>`, url);
 

@@ -3,7 +3,7 @@ import { type Html, html } from '../web/html.ts';
 /** Characters of a name that lists show; an imported name may have 10,000. */
 const maxShown = 120;
 
-/** Draws a typed or imported name, at most 120 characters, isolated from the text around it. */
+/** Renders a typed or imported name, at most 120 characters, isolated from the text around it. */
 export const displayName = (name: string): Html => html`<bdi>${truncate(name, maxShown)}</bdi>`;
 
 /** Returns the first `max` whole characters of a text, with … if there are more. */

@@ -1,7 +1,7 @@
 import { type Child, type Html, html, nothing } from '../web/html.ts';
 import { type IconName, icon } from './icon.ts';
 
-/** Draws an empty list: what the list is for, and how to get the first entry. */
+/** Renders an empty list: what the list is for, and how to get the first entry. */
 export function emptyState(parts: { title: string; body: Child; action?: Child; icon?: IconName }): Html {
   return html`<section class="empty-state">
     ${icon(parts.icon ?? 'search')}

@@ -5,13 +5,13 @@ import type { Visit } from '../web/visit.ts';
 import { plainText } from './foreign-text.ts';
 import { notice } from './notice.ts';
 
-/** The hidden fields of every form: the session's token, and the id of this drawing of the form. */
+/** The hidden fields of every form: the session's token and the id of this rendering. */
 export const formTokenField = '_token';
 export const formIdField = '_form';
 
 /**
- * Draws a POST form with its hidden fields, the problem of the whole form, and its button. The kind
- * `danger` is for what cannot be undone.
+ * Renders a POST form with its hidden fields, the problem of the whole form, and its button. The
+ * kind `danger` is for what cannot be undone.
  */
 export function form(
   visit: Visit,
@@ -43,11 +43,11 @@ export function form(
   </form>`;
 }
 
-/** Draws the problem of a form as a whole. */
+/** Renders the problem of a form as a whole. */
 export const problemNotice = ({ problem }: FormState): Html => (problem === null ? nothing : notice('bad', problem));
 
 /**
- * Draws a form that is one button. `about` names its object for screen readers
+ * Renders a form that is one button. `about` names its object for screen readers
  * (`API key “Reports”`).
  */
 export function buttonForm(
@@ -75,7 +75,7 @@ export function buttonForm(
 /** Marks a form that may ask for a second factor: the script asks first, in a dialog. */
 const stepUpMark = ({ console }: Visit, action: string) => ({ 'data-step-up': console.mayStepUp(action) });
 
-/** Draws the hidden fields of `form`, for forms drawn without it. */
+/** Renders the hidden fields of `form`, for forms rendered without it. */
 export function hiddenFields(visit: Visit): Html {
   return html`${hiddenField(formTokenField, visit.formToken)}${hiddenField(formIdField, randomUUIDv7())}`;
 }
@@ -91,7 +91,7 @@ interface Field {
   hint?: Child;
 }
 
-/** Draws a line of text. It keeps its input when the form is drawn again, except a password. */
+/** Renders a line of text. A form that is rendered again keeps it, except a password. */
 export function textField(
   state: FormState,
   field: Field & {
@@ -142,7 +142,7 @@ export function textField(
   return framed(state, field, html`<input${attributes(input)}>`);
 }
 
-/** Draws a choice of one as a list that opens. */
+/** Renders a choice of one as a list that opens. */
 export function selectField(
   state: FormState,
   field: Field & { options: readonly { value: string; label: string }[]; required?: boolean },
@@ -167,7 +167,7 @@ interface Choice {
   disabled?: boolean;
 }
 
-/** Draws a choice of any (`checkbox`) or one (`radio`), all visible under one legend. */
+/** Renders a choice of any (`checkbox`) or one (`radio`), all visible under one legend. */
 export function choiceField(
   state: FormState,
   field: Field & { kind: 'checkbox' | 'radio'; choices: readonly Choice[] },
@@ -190,7 +190,7 @@ export function choiceField(
   </fieldset>`;
 }
 
-/** Draws a checkbox; its value is `on`. */
+/** Renders a checkbox; its value is `on`. */
 export function checkboxField(state: FormState, field: Field & { required?: boolean }): Html {
   const { name, label, hint, required = false } = field;
   const input = { type: 'checkbox', id: idOf(name), name, required, checked: textOf(state, name) === 'on' };

@@ -13,7 +13,7 @@ const healthSeries: readonly ChartSeries<'atOnce' | 'afterRetries' | 'open' | 'f
   { key: 'cancelled', label: deliveryStateLabel('cancelled'), tone: 'quiet' },
 ];
 
-/** Draws events over time by the status of their deliveries, oldest first. */
+/** Renders events over time by the status of their deliveries, oldest first. */
 export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): Html {
   const isCapped = buckets.some((bucket) => bucket.isCapped);
   const { each } = healthSpans[span];

@@ -32,7 +32,7 @@ const require = createRequire(import.meta.url);
 
 const icons = new Map(Object.entries(files).map(([name, file]) => [name, readIcon(file)]));
 
-/** Draws an icon in the color of its text, hidden from screen readers. `kind` colors it. */
+/** Renders an icon in the color of its text, hidden from screen readers. `kind` colors it. */
 export function icon(name: IconName, kind: 'good' | 'warning' | 'bad' | '' = ''): Html {
   return trusted(
     `<svg class="icon${kind && ` ${kind}`}" viewBox="0 0 16 16" aria-hidden="true">${icons.get(name)}</svg>`,

@@ -17,7 +17,7 @@ export function highlightJson(text: string): Html | null {
     const [previous = '', next = ''] = [tokens[index - 1], tokens[index + 1]];
     if (isClosing(each)) depth -= 1;
     if (isClosing(each) && !isOpening(previous)) parts.push(newLine(depth));
-    parts.push(drawToken(each, next));
+    parts.push(renderToken(each, next));
     if (isOpening(each)) depth += 1;
     if (each === ',' || (isOpening(each) && !isClosing(next))) parts.push(newLine(depth));
   }
@@ -28,7 +28,7 @@ const isOpening = (each: string): boolean => each === '{' || each === '[';
 const isClosing = (each: string): boolean => each === '}' || each === ']';
 const newLine = (depth: number): string => `\n${'  '.repeat(depth)}`;
 
-function drawToken(each: string, next: string): Html | string {
+function renderToken(each: string, next: string): Html | string {
   if (each === ':') return ': ';
   if (/^[[\]{},]$/.test(each)) return each;
   if (!each.startsWith('"')) return html`<span class="value">${each}</span>`;

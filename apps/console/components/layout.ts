@@ -92,7 +92,7 @@ function head(page: Page, membership: SessionMembership | null): Html {
   </head>`;
 }
 
-/** Draws the heading of a page, with the status of what it shows and its actions beside it. */
+/** Renders the heading of a page, with the status of what it shows and its actions beside it. */
 const pageHead = ({ title, badge, actions }: Page): Html => html`<div class="page-head">
     <div class="title"><h1>${title}</h1>${badge}</div>
     ${actions ? html`<div class="actions">${actions}</div>` : nothing}
@@ -109,7 +109,7 @@ function membershipOf({ params }: Visit, { memberships }: Session): SessionMembe
   );
 }
 
-/** Draws the places of the organization; without one, the organizations to choose from. */
+/** Renders the places of the organization; without one, the organizations to choose from. */
 function navigation(path: string, session: Session, membership: SessionMembership | null): Html {
   if (membership === null)
     return html`<nav class="places" aria-label="Organizations"><ul>
@@ -131,13 +131,13 @@ const placeLink = (href: string, name: IconName, label: string, isHere: boolean)
   html`<li><a href="${href}"${isHere ? html` aria-current="page"` : nothing}>${icon(name)}${label}</a></li>`;
 
 /**
- * Draws what the script shows before the session ends. The last use is recorded once a minute, so
+ * Renders what the script shows before the session ends. The last use is recorded once a minute, so
  * the session may end up to a minute earlier than this one says.
  */
 function sessionEnd({ expiresAt }: Session, now: Date): Html {
   const idleMs = (sessionIdleMinutes * 60 - sessionSeenEverySeconds) * 1_000;
   const leftMs = expiresAt.getTime() - now.getTime();
-  // Only in the last hour, so that a page drawn twice is the same.
+  // Only in the last hour, so that a page rendered twice is the same.
   const end = leftMs > 3_600_000 ? nothing : html` data-left-ms="${leftMs}"`;
   return html`<aside class="session-end notice notice-warning" aria-label="Your session" data-session
       data-idle-ms="${idleMs}"${end} hidden>
@@ -148,7 +148,7 @@ function sessionEnd({ expiresAt }: Session, now: Date): Html {
       <a href="/" target="_blank">Sign in in another tab</a></aside>`;
 }
 
-/** Draws the account menu: organizations, account, sign-out. */
+/** Renders the account menu: organizations, account, sign-out. */
 function account(visit: Visit, here: SessionMembership | null): Html {
   const { session } = visit;
   if (session === null) return nothing;
@@ -176,7 +176,7 @@ function breadcrumbsOf(breadcrumbs: Page['breadcrumbs']): Html {
   return html`<nav class="breadcrumbs" aria-label="Breadcrumbs"><ul>${links.reverse()}</ul></nav>`;
 }
 
-/** Draws the body of an error page. `requestId` is for internal errors, to quote to support. */
+/** Renders the body of an error page. `requestId` is for internal errors, to quote to support. */
 export function problemBody(parts: { sentence: string; next?: Child; requestId?: string; isSignedIn: boolean }): Html {
   const { sentence, next, requestId, isSignedIn } = parts;
   return html`<p>${sentence}</p>${next ? html`<p>${next}</p>` : nothing}

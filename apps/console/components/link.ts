@@ -1,6 +1,6 @@
 import { type Child, type Html, html } from '../web/html.ts';
 
-/** Draws a link that looks like a button. `href` is a path of the console, never typed input. */
+/** Renders a link that looks like a button. `href` is a path of the console, never typed input. */
 export function linkButton(href: string, label: Child, kind: 'primary' | 'secondary' = 'primary'): Html {
   return html`<a class="button${kind === 'primary' ? '' : ' secondary'}" href="${href}">${label}</a>`;
 }

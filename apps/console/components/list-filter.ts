@@ -46,8 +46,8 @@ export function queryString(values: Record<string, string | null>): string {
 }
 
 /**
- * Draws the filter of a list, folded while none is set. It is a GET form, so that the address keeps
- * the filter. `fields` draws the fields before the time range.
+ * Renders the filter of a list, folded while none is set. It is a GET form, so that the address
+ * keeps the filter. `fields` renders the fields before the time range.
  */
 export function filterForm(parts: {
   action: string;

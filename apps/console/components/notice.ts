@@ -3,18 +3,18 @@ import { type Child, type Html, html } from '../web/html.ts';
 /** The kind of a notice: success, error, warning or information. */
 export type NoticeKind = 'good' | 'bad' | 'warning' | 'info';
 
-/** Draws a boxed sentence. Screen readers announce `good` and `bad` at once. */
+/** Renders a boxed sentence. Screen readers announce `good` and `bad` at once. */
 export function notice(kind: NoticeKind, body: Child): Html {
   const role = kind === 'bad' ? 'alert' : kind === 'good' ? 'status' : 'note';
   return html`<div class="notice notice-${kind}" role="${role}">${body}</div>`;
 }
 
-/** Draws a boxed sentence about what the page shows, which is not news: it is not announced. */
-export function standing(kind: NoticeKind, body: Child): Html {
+/** Renders a boxed sentence about what the page shows, which is not news: it is not announced. */
+export function statusNotice(kind: NoticeKind, body: Child): Html {
   return html`<div class="notice notice-${kind}" role="note">${body}</div>`;
 }
 
-/** Draws a status word. Its color repeats what the word says. */
+/** Renders a status word. Its color repeats what the word says. */
 export function badge(kind: NoticeKind | 'plain', text: string): Html {
   return html`<span class="badge badge-${kind}">${text}</span>`;
 }

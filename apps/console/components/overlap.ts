@@ -25,6 +25,6 @@ export function overlapField(maxDays: number, thing: 'key' | 'secret', verb: 'wo
       .string({ error: problem })
       .refine((given) => options.some(({ value }) => value === given), problem)
       .transform(Number),
-    draw: (state: FormState): Html => selectField(state, { name: 'overlapHours', label: 'Overlap', options, hint }),
+    render: (state: FormState): Html => selectField(state, { name: 'overlapHours', label: 'Overlap', options, hint }),
   };
 }

@@ -1,8 +1,9 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
 /**
- * Draws links to the first, newer and older pages of a list. A null cursor means that there is no
- * such page. `href` returns a path with the filter and the cursor; without a cursor, the first page.
+ * Renders links to the first, newer and older pages of a list. A null cursor means that there is no
+ * such page. `href` returns a path with the filter and the cursor; without a cursor, the first
+ * page.
  */
 export function pager(parts: {
   isFirst: boolean;

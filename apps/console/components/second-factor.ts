@@ -15,7 +15,7 @@ export interface AvailableFactors {
 }
 
 /**
- * Draws a form per available factor, all to one path. `carried` are fields in each of them. The
+ * Renders a form per available factor, all to one path. `carried` are fields in each of them. The
  * problem of a code is at its field, which is empty again.
  */
 export function secondFactorForms(
@@ -62,7 +62,7 @@ export function secondFactorForms(
   </div>`;
 }
 
-/** Draws the field for an authenticator code. */
+/** Renders the field for an authenticator code. */
 export function codeField(state: FormState, name: string, autofocus = false): Html {
   // A code works once, so the field is empty again.
   return textField(
@@ -81,8 +81,8 @@ export function codeField(state: FormState, name: string, autofocus = false): Ht
 }
 
 /**
- * Draws a form that a passkey fills in: the script asks the browser (`create` a passkey, or `get` a
- * response), puts the response into `field` and submits the form. `options` contain no secret.
+ * Renders a form that a passkey fills in: the script asks the browser (`create` a passkey, or `get`
+ * a response), puts the response into `field` and submits the form. `options` contain no secret.
  */
 function passkeyForm(
   visit: Visit,
@@ -110,7 +110,7 @@ function passkeyForm(
   });
 }
 
-/** Draws the form that registers a passkey; its response is in the field `passkey`. */
+/** Renders the form that registers a passkey; its response is in the field `passkey`. */
 export const newPasskeyForm = (
   visit: Visit,
   parts: { action: string; state: FormState; options: object; fields?: Child },

@@ -1,29 +1,29 @@
 import { attributes, type Html, html } from '../web/html.ts';
 import { highlightJson } from './json.ts';
 
-/** Draws a value with a copy button. `label` names it for screen readers. */
+/** Renders a value with a copy button. `label` names it for screen readers. */
 export function copyable(label: string, value: string, options: { multiline?: boolean } = {}): Html {
   return html`<div class="copyable">
     ${region(label, options.multiline ? 'wrap' : '', html`${value}`)}${copyButton(label)}
   </div>`;
 }
 
-/** Draws JSON in indented lines with colors. The button copies the text as it was sent. */
+/** Renders JSON in indented lines with colors. The button copies the text as it was sent. */
 export function copyableJson(label: string, sent: string): Html {
-  const drawn = highlightJson(sent);
-  if (drawn === null) return copyable(label, sent, { multiline: true });
-  return html`<div class="copyable">${region(label, 'wrap json', drawn)}${copyButton(label, sent)}</div>`;
+  const rendered = highlightJson(sent);
+  if (rendered === null) return copyable(label, sent, { multiline: true });
+  return html`<div class="copyable">${region(label, 'wrap json', rendered)}${copyButton(label, sent)}</div>`;
 }
 
 const region = (label: string, classes: string, content: Html): Html =>
   html`<pre class="${classes}" tabindex="0" role="region" aria-label="${label}"><code>${content}</code></pre>`;
 
-/** Draws the button that the script shows; it copies `text`, or else the content beside it. */
+/** Renders the button that the script shows; it copies `text`, or else the content beside it. */
 const copyButton = (label: string, text: string | null = null): Html =>
   html`<button type="button" class="secondary"${attributes({ 'data-copy': text ?? true })} hidden>Copy<span
     class="visually-hidden"> ${label}</span></button>`;
 
-/** Draws a secret that is shown once, with advice. `several`: it is a list of secrets. */
+/** Renders a secret that is shown once, with advice. `several`: it is a list of secrets. */
 export function shownOnce(parts: { label: string; value: string; advice: string; several?: boolean }): Html {
   return html`<section class="shown-once" aria-label="${parts.label}">
     <h2>${parts.label}</h2>
@@ -32,7 +32,7 @@ export function shownOnce(parts: { label: string; value: string; advice: string;
   </section>`;
 }
 
-/** Draws new recovery codes, which are shown once. */
+/** Renders new recovery codes, which are shown once. */
 export function recoveryCodes(codes: readonly string[]): Html {
   return shownOnce({
     label: 'Recovery codes',

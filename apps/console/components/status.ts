@@ -30,7 +30,7 @@ const webhookKinds: Record<WebhookStatus, NoticeKind | 'plain'> = {
   Deleted: 'plain',
 };
 
-/** Returns the status of a webhook. While a resumed one sends little at a time, that is beside it. */
+/** Returns the status of a webhook, and beside it whether a resumed one sends little at a time. */
 export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince' | 'ramp'>): Html {
   const status = webhookStatusOf(webhook);
   const isResuming = status === 'Active' && webhook.ramp !== null;
@@ -59,7 +59,7 @@ export function deliveryStatus(delivery: Pick<FoundDelivery, 'state' | 'attempts
   return badge(deliveryKinds[status], status);
 }
 
-/** Draws a status with its explanation beside it. */
+/** Renders a status with its explanation beside it. */
 const withRemark = (status: Html, remark: string | null): Html =>
   remark === null ? status : html`${status} <small class="quiet">${remark}</small>`;
 

@@ -7,15 +7,16 @@ export interface Column<Row> {
   numeric?: boolean;
   main?: boolean;
   /**
-   * In a narrow frame: `before` or `beside` the name of the row, at the `start` or `end` of one line under the
-   * name, a separate `plain` line, or `hidden`. By default a separate line with its heading.
+   * In a narrow frame: `before` or `beside` the name of the row, at the `start` or `end` of one
+   * line under the name, a separate `plain` line, or `hidden`. By default a separate line with its
+   * heading.
    */
   whenNarrow?: keyof typeof narrowClasses | undefined;
 }
 
 /**
- * Draws a table, in a narrow frame a list. `caption` names it for screen readers; `actions` is a last column
- * of buttons.
+ * Renders a table, in a narrow frame a list. `caption` names it for screen readers; `actions` is a
+ * last column of buttons.
  */
 export function table<Row>(parts: {
   caption: string;
@@ -68,7 +69,7 @@ function bodyCell<Row>({ heading, cell, main, numeric, whenNarrow }: Column<Row>
   return html`<td role="cell"${about}><div>${cell(row)}</div></td>`;
 }
 
-/** Draws the details of one object: names and values. */
+/** Renders the details of one object: names and values. */
 export function detailList(entries: readonly (readonly [name: string, value: Child] | null | false)[]): Html {
   return html`<dl class="details">${entries.map((entry) =>
     entry ? html`<div><dt>${entry[0]}</dt><dd>${entry[1]}</dd></div>` : nothing,

@@ -7,7 +7,7 @@ export interface Tab {
   isHere: boolean;
 }
 
-/** Draws tabs as a list of links; `label` names the list for screen readers. */
+/** Renders tabs as a list of links; `label` names the list for screen readers. */
 export function tabs(label: string, all: readonly Tab[]): Html {
   return html`<nav class="tabs" aria-label="${label}"><ul>${all.map(
     (tab) => html`<li><a href="${tab.href}"${tab.isHere ? html` aria-current="page"` : nothing}>${tab.label}</a></li>`,

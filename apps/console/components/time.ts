@@ -1,23 +1,23 @@
 import { type Html, html, nothing } from '../web/html.ts';
 
-/** Draws a time: UTC, which the script shows in the viewer's zone. Null becomes `otherwise`. */
+/** Renders a time: UTC, which the script shows in the viewer's zone. Null becomes `otherwise`. */
 export function time(at: Date | string | null, otherwise = '–'): Html {
-  return drawn(at, otherwise, nothing);
+  return rendered(at, otherwise, nothing);
 }
 
-/** Draws a time with seconds. */
+/** Renders a time with seconds. */
 export function exactTime(at: Date | string | null, otherwise = '–'): Html {
-  return drawn(at, otherwise, html` data-exact`);
+  return rendered(at, otherwise, html` data-exact`);
 }
 
-/** Draws a relative time (`in 3 minutes`), which the script keeps current. */
+/** Renders a relative time (`in 3 minutes`), which the script keeps current. */
 export function relativeTime(at: Date | string | null, otherwise = '–'): Html {
-  return drawn(at, otherwise, html` data-relative`);
+  return rendered(at, otherwise, html` data-relative`);
 }
 
-/** Draws the date of a time. */
+/** Renders the date of a time. */
 export function day(at: Date): Html {
-  return drawn(at, '', html` data-day`);
+  return rendered(at, '', html` data-day`);
 }
 
 const inUtc = { timeZone: 'UTC', month: 'short', day: 'numeric' } as const;
@@ -27,10 +27,10 @@ const hours = new Intl.DateTimeFormat('en-US', { ...inUtc, hour: '2-digit', minu
 /** Returns a day of UTC, for example `Nov 23, 2026`, whatever the viewer's zone. */
 export const utcDay = (iso: string): string => days.format(new Date(iso));
 
-/** Returns a time in UTC, for example `Nov 23, 14:00 UTC`. The script does not show it in another zone. */
+/** Returns a time in UTC, `Nov 23, 14:00 UTC`. The script does not show it in another zone. */
 export const utcTime = (iso: string): string => `${hours.format(new Date(iso))} UTC`;
 
-function drawn(at: Date | string | null, otherwise: string, how: Html): Html {
+function rendered(at: Date | string | null, otherwise: string, how: Html): Html {
   if (at === null) return html`<span class="quiet">${otherwise}</span>`;
   const iso = (typeof at === 'string' ? new Date(at) : at).toISOString();
   const utc = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;

@@ -17,7 +17,7 @@ interface Part {
 }
 
 /**
- * Draws the durations of an attempt: a bar with a part per step, and the same in words.
+ * Renders the durations of an attempt: a bar with a part per step, and the same in words.
  *
  * @param scaleMs - the ms of the whole width; pictures on one page share it
  */

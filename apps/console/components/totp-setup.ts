@@ -8,8 +8,8 @@ import { codeField } from './second-factor.ts';
 import { copyable } from './secret.ts';
 
 /**
- * The fields of the form that verifies a new authenticator app. Secret and URI are only drawn again
- * after a wrong code; the domain uses its sealed copy.
+ * The fields of the form that verifies a new authenticator app. Secret and URI are only rendered
+ * again after a wrong code; the domain uses its sealed copy.
  */
 export const totpFields = {
   code: line('the code', 20),
@@ -17,7 +17,7 @@ export const totpFields = {
   uri: z.string().max(500),
 };
 
-/** Draws the set-up of an authenticator app, and the form that verifies its first code. */
+/** Renders the set-up of an authenticator app, and the form that verifies its first code. */
 export function totpForm(
   visit: Visit,
   { secret, uri }: { secret: string; uri: string },
@@ -29,7 +29,7 @@ export function totpForm(
     ${form(visit, { ...rest, state, fields: html`${hidden}${fields}${codeField(state, 'code')}` })}`;
 }
 
-/** Draws a QR code, and the secret to type instead. */
+/** Renders a QR code, and the secret to type instead. */
 function totpSteps(secret: string, uri: string): Html {
   return html`<ol class="steps">
     <li><p>Open your authenticator app and scan this code.</p>${qrCode(uri, 'QR code for your authenticator app')}
@@ -41,7 +41,7 @@ function totpSteps(secret: string, uri: string): Html {
   </ol>`;
 }
 
-/** Returns the secret and URI of a submitted form, to draw them again; null if they are malformed. */
+/** Returns the secret and URI of a submitted form; null if they are malformed. */
 export function totpDrawnAgain(state: FormState): { secret: string; uri: string } | null {
   const [secret, uri] = [textOf(state, 'secret'), textOf(state, 'uri')];
   return /^[A-Z2-7]{16,100}$/.test(secret) && /^otpauth:\/\/totp\/[\x21-\x7e]{1,500}$/.test(uri)
@@ -49,7 +49,7 @@ export function totpDrawnAgain(state: FormState): { secret: string; uri: string 
     : null;
 }
 
-/** Draws a QR code, black on white in both color schemes: some cameras read no inverted code. */
+/** Renders a QR code, black on white in both color schemes: some cameras read no inverted code. */
 function qrCode(text: string, label: string): Html {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
   const modules = data.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : [])));

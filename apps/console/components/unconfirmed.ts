@@ -11,7 +11,7 @@ export const unconfirmedSentence = 'You are a member of this organization, but i
 export const unconfirmedNext =
   'Ask the person who manages its members for a link, and open it while you are signed in. Support can confirm it too.';
 
-/** Draws the notice that `count` organizations, at least one, are not listed. */
+/** Renders the notice that `count` organizations, at least one, are not listed. */
 export const unconfirmedNotice = (count: number): Html => {
   const which = count === 1 ? 'One organization is' : `${count} organizations are`;
   const why = 'because your sign-in is not confirmed there.';

@@ -18,7 +18,7 @@ export interface Page extends CookieChanges {
   /** Also its heading. */
   title: string;
   body: Child;
-  /** 200 by default; 422 for a form that is drawn again. */
+  /** 200 by default; 422 for a form that is rendered again. */
   status: number;
   /** Pages above this one, the nearest first: `[['Webhooks', '/o/…/webhooks']]`. */
   breadcrumbs: readonly (readonly [label: string, href: string])[];
@@ -75,8 +75,8 @@ export class NotFound extends Error {
 }
 
 /**
- * Thrown when an organization has not confirmed the sign-in of its active member. Becomes a 403 page
- * without the organization's name.
+ * Thrown when an organization has not confirmed the sign-in of its active member. Becomes a 403
+ * page without the organization's name.
  */
 export class SignInUnconfirmed extends Error {
   override name = 'SignInUnconfirmed';

@@ -1,14 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * The cookie of a browser that a person has signed in with: `<token>.<tag>`. The token finds its row.
- * The tag proves, without the database, that this console issued it for one email address: an
+ * The cookie of a browser that a person has signed in with: `<token>.<tag>`. The token finds its
+ * row. The tag proves, without the database, that this console issued it for one email address: an
  * invented cookie costs nothing, and a cookie for one address is worth nothing for another.
  */
 
 type TagSecrets = readonly [Buffer, ...Buffer[]];
 
-/** Returns the cookie's value for a token that was issued to the person who signs in with `email`. */
+/** Returns the cookie's value for a token of the person who signs in with `email`. */
 export function sealBrowserToken(token: string, email: string, [newest]: TagSecrets): string {
   return `${token}.${tagOf(token, email, newest)}`;
 }

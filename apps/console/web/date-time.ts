@@ -5,8 +5,8 @@ const dateTimePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
 export const timeZonePattern = /^[\w+/-]{1,64}$/;
 
 /**
- * Parses a date and time in a zone; null when PostgreSQL has no such time. An unknown zone counts as
- * UTC.
+ * Parses a date and time in a zone; null when PostgreSQL has no such time. An unknown zone counts
+ * as UTC.
  */
 export function parseDateTime(text: string, zone: string): Date | null {
   if (!dateTimePattern.test(text)) return null;

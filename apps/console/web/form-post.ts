@@ -11,8 +11,8 @@ import type { FormCode, RouteContext, RouteMiddleware } from './state.ts';
 import type { PersonVisit } from './visit.ts';
 
 /**
- * The checks of a form before it is carried out, in the order of `pipeline.ts`. Input is never lost:
- * every refusal after the origin and the body draws the form again with it.
+ * The checks of a form before it is carried out, in the order of `pipeline.ts`. Input is never
+ * lost: every refusal after the origin and the body renders the form again with it.
  */
 
 /** @throws FormRefused when a form does not come from a page of the console. */
@@ -58,20 +58,20 @@ export const refuseEarly: RouteMiddleware = (ctx, next) => {
   return next();
 };
 
-/** Draws a form again that lacks the token of its session. */
+/** Renders a form again that lacks the token of its session. */
 export const requireFormToken: RouteMiddleware = (ctx, next) => {
   const { form, visit } = ctx.state;
   if (isFormToken(form.fields.get(formTokenField), visit.formToken)) return next();
-  return redraw(ctx, 'form_out_of_date', {
+  return rerender(ctx, 'form_out_of_date', {
     problem: 'This page was out of date, so nothing was changed. Check your input and submit again.',
   });
 };
 
-/** Draws a form again whose fields do not match the route's schema. */
+/** Renders a form again whose fields do not match the route's schema. */
 export const validateForm: RouteMiddleware = (ctx, next) => {
   const { route, form } = ctx.state;
   const read = route.schema.safeParse(form.values);
-  if (!read.success) return redraw(ctx, 'form_refused', problemsOf(read.error));
+  if (!read.success) return rerender(ctx, 'form_refused', problemsOf(read.error));
   form.input = read.data;
   return next();
 };
@@ -79,13 +79,13 @@ export const validateForm: RouteMiddleware = (ctx, next) => {
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Records that a drawing of a form was submitted. `$1` session, `$2` form. Returns one row the first
- * time; of two at once, also on different pods, only one is first.
+ * Records that a rendering of a form was submitted. `$1` session, `$2` form. Returns one row the
+ * first time; of two at once, also on different pods, only one is first.
  */
 const recordFormUseSql = /* sql */ `
   insert into form_use (session_id, form_id) values ($1, $2) on conflict do nothing returning form_id`;
 
-/** Refuses a form whose drawing was submitted before. */
+/** Refuses a form whose rendering was submitted before. */
 export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   const { console, form } = ctx.state;
   const visit = ctx.state.visit as PersonVisit;
@@ -108,7 +108,7 @@ export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   );
 };
 
-/** Carries a form out. A refusal of the domain draws the form again with its sentence. */
+/** Carries a form out. A refusal of the domain renders the form again with its sentence. */
 export const submitForm: RouteMiddleware = async (ctx) => {
   const { route, visit, form, console } = ctx.state;
   const outcome = await route.run(visit, form.input).catch((error: unknown) => {
@@ -117,21 +117,22 @@ export const submitForm: RouteMiddleware = async (ctx) => {
     return refusal;
   });
   if (!('isNotFound' in outcome)) return respond(ctx, outcome);
-  // If what the path names does not exist, redrawing throws the same refusal, which becomes a 404.
+  // If what the path names does not exist, rendering it again throws the same refusal, which
+  // becomes a 404.
   const { retry, message } = outcome;
   const field = fieldOfRefusal(outcome, route.schema.shape);
   const state = field === null ? { problem: message } : { problems: { [field]: message } };
-  await redraw(ctx, retry?.code ?? 'form_refused', state);
+  await rerender(ctx, retry?.code ?? 'form_refused', state);
   if (retry === null) return;
   ctx.status = retry.status;
   ctx.set('Retry-After', String(retry.afterSeconds(console.now())));
 };
 
-/** Draws the form again with what was typed and what is wrong. */
-async function redraw(ctx: RouteContext, code: FormCode, state: Partial<FormState>): Promise<void> {
+/** Renders the form again with what was typed and what is wrong. */
+async function rerender(ctx: RouteContext, code: FormCode, state: Partial<FormState>): Promise<void> {
   const { route, visit, form } = ctx.state;
   ctx.state.code = code;
-  if (route.redraw === null) throw new Error(`the route ${route.name} has no form to draw again`);
-  const drawn = await route.redraw(visit, { ...freshForm(form.values), ...state });
-  await respond(ctx, drawn.status === 200 ? { ...drawn, status: 422 } : drawn);
+  if (route.rerender === null) throw new Error(`the route ${route.name} has no form to render again`);
+  const rendered = await route.rerender(visit, { ...freshForm(form.values), ...state });
+  await respond(ctx, rendered.status === 200 ? { ...rendered, status: 422 } : rendered);
 }

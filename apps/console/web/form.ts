@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** Submitted values: texts, and lists of texts for fields that may repeat. */
 export type FormValues = Record<string, string | string[]>;
 
-/** How a form is drawn: with its values and their problems. `problem` is about the whole form. */
+/** The values of a form and their problems. `problem` is about the whole form. */
 export interface FormState {
   values: FormValues;
   problems: Record<string, string>;

@@ -26,8 +26,8 @@ export const trusted = (markup: string): Html => template.raw`${markup}`;
 export const nothing: Html = html``;
 
 /**
- * Returns attributes, each with a space before it: `true` stands alone, null and false are left out,
- * all else is escaped.
+ * Returns attributes, each with a space before it: `true` stands alone, null and false are left
+ * out, all else is escaped.
  */
 export function attributes(values: Record<string, string | number | boolean | null | undefined>): Html {
   const parts = Object.entries(values).map(([name, value]): Html => {

@@ -49,8 +49,8 @@ const message = (event: string, data: string): string => `event: ${event}\ndata:
  * shows, one page after another, and once for all viewers of the same page. A message contains a
  * version and no content: the browser requests the page's part as it does when it polls.
  *
- * Permissions are checked before each message and at each heartbeat, so a stream outlives its session
- * by at most one heartbeat, and carries no message in that time.
+ * Permissions are checked before each message and at each heartbeat, so a stream outlives its
+ * session by at most one heartbeat, and carries no message in that time.
  */
 export function createLiveUpdates<Visit extends Viewer>(options: LiveOptions) {
   const { onError, everyMs = 2_000, heartbeatMs = 10_000, lifetimeMs, maxStreams } = options;

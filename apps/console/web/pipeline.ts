@@ -88,8 +88,8 @@ const requireIds: RouteMiddleware = (ctx, next) => {
 const isUuidName = (name: string) => name.endsWith('Id') && name !== 'personId';
 
 /**
- * Finds the session of a page that does not exist, so that it has the navigation. Without a session's
- * cookie, and for other methods than GET, it does nothing.
+ * Finds the session of a page that does not exist, so that it has the navigation. Without a
+ * session's cookie, and for other methods than GET, it does nothing.
  */
 const loadVisitor =
   (console: ConsoleParts): Middleware =>

@@ -8,15 +8,15 @@ import { refusalOf } from './refusals.ts';
 import type { ConsoleState } from './state.ts';
 
 /**
- * Draws a page for what the middleware after it throw: a refusal, or an internal error, whose cause
- * goes to the log under the id that the page shows.
+ * Renders a page for what the middleware after it throw: a refusal, or an internal error, whose
+ * cause goes to the log under the id that the page shows.
  */
-export const drawProblems =
+export const renderProblems =
   (log: Logger, now: () => Date): Middleware<ConsoleState> =>
   (ctx, next) =>
-    next().catch((error: unknown) => drawProblem(ctx, error, log, now()));
+    next().catch((error: unknown) => renderProblem(ctx, error, log, now()));
 
-function drawProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
+function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
   const { requestId, operation, visit } = ctx.state;
   const problem = problemOf(error, now);
   ctx.state.code ??= problem.code;

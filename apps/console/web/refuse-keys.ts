@@ -13,8 +13,8 @@ import type { ConsoleState } from './state.ts';
 const code = 'api_key_not_accepted';
 
 /**
- * Adds requests with a key to its activity row of the minute, with the last address. Unknown keys get
- * no row.
+ * Adds requests with a key to its activity row of the minute, with the last address. Unknown keys
+ * get no row.
  */
 export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[]) =>
   pool.query({

@@ -40,8 +40,8 @@ export async function respond(ctx: RouteContext, answer: Answer): Promise<void> 
   // HEAD shows no message.
   if (visit.flash !== null && ctx.method !== 'HEAD') setCookie(ctx, 'flash', null);
   // The sign-out form of the frame would contain the token of a session that has ended.
-  const drawn = session === null ? visit : { ...visit, session: null };
+  const rendered = session === null ? visit : { ...visit, session: null };
   ctx.status = answer.status;
   ctx.type = 'text/html; charset=utf-8';
-  ctx.body = layout(drawn, answer).toString();
+  ctx.body = layout(rendered, answer).toString();
 }

@@ -23,7 +23,7 @@ export interface Route {
   permission: Permission | null;
   /** Whether the second factor is required again when it is older than 5 minutes. */
   stepUp: boolean;
-  /** Whether one drawing of the form can be submitted only once: for forms that create something. */
+  /** Whether one rendering of the form can be submitted only once, as it creates something. */
   once: boolean;
   /** Refuses a form before its session is looked up, without I/O. Null: it refuses nothing. */
   admit: ((console: ConsoleParts, caller: Caller, sent: URLSearchParams) => void) | null;
@@ -31,12 +31,12 @@ export interface Route {
   schema: z.ZodObject;
   run: (visit: Visit, input: Record<string, unknown>) => Promise<Answer>;
   /**
-   * Reads what the page's live part shows, for its stream of updates; the same for each viewer. Null
-   * without a live part.
+   * Reads what the page's live part shows, for its stream of updates; the same for each viewer.
+   * Null without a live part.
    */
   watch: ((visit: MemberVisit, input: Record<string, unknown>) => Promise<unknown>) | null;
-  /** Draws the form again with the input and its problems. Null for GET. */
-  redraw: ((visit: Visit, state: FormState) => Promise<Page>) | null;
+  /** Renders the form again with the input and its problems. Null for GET. */
+  rerender: ((visit: Visit, state: FormState) => Promise<Page>) | null;
 }
 
 type Awaitable<T> = T | Promise<T>;
@@ -48,7 +48,7 @@ interface View<V extends Visit, Q extends z.ZodObject> {
   /** The query. Every field has a `.catch()`, so a bad link shows the page without its filter. */
   query?: Q;
   show: (visit: V, query: z.output<Q>) => Awaitable<Answer>;
-  /** Reads what the page's `live` part shows; the part has its version. For pages of members only. */
+  /** Reads what the page's `live` part shows, with its version. For pages of members only. */
   watch?: (visit: V, query: z.output<Q>) => Promise<unknown>;
 }
 
@@ -58,25 +58,25 @@ interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Ro
   permission?: Permission;
   admit?: NonNullable<Route['admit']>;
   form: F;
-  /** Carries the form out. A refusal of the domain (`KeyRefused`) draws the form again. */
+  /** Carries the form out. A refusal of the domain (`KeyRefused`) renders the form again. */
   act: (visit: V, form: z.output<F>) => Awaitable<Answer>;
-  redraw: (visit: V, state: FormState) => Awaitable<Page>;
+  rerender: (visit: V, state: FormState) => Awaitable<Page>;
 }
 
 interface FormPage<V extends Visit, F extends z.ZodObject, Q extends z.ZodObject>
-  extends Omit<Action<V, F>, 'redraw'>,
+  extends Omit<Action<V, F>, 'rerender'>,
     Pick<View<V, Q>, 'query'> {
   /** The name of the page in logs and metrics; `name` is that of its form. */
   pageName: string;
   /** Returns the initial values of the fields. */
   values?: (query: z.output<Q>, visit: V) => Awaitable<FormValues>;
-  /** Draws the page. After a refused form, the query is that of a page without one. */
-  draw: (visit: V, state: FormState, query: z.output<Q>) => Awaitable<Page>;
+  /** Renders the page. After a refused form, the query is that of a page without one. */
+  render: (visit: V, state: FormState, query: z.output<Q>) => Awaitable<Page>;
 }
 
 /**
- * Declares the routes of one kind of visitor. The casts are safe because `session.ts` makes the visit
- * that the access names.
+ * Declares the routes of one kind of visitor. The casts are safe because `session.ts` makes the
+ * visit that the access names.
  */
 function routesOf<V extends Visit>(access: Access, prefix: string) {
   /** A page: GET, changes nothing. */
@@ -94,13 +94,13 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
       admit: null,
       run: async (visit, input) => show(visit as V, input as z.output<Q>),
       watch: watch === undefined ? null : (visit, input) => watch(visit as unknown as V, input as z.output<Q>),
-      redraw: null,
+      rerender: null,
     };
   }
 
   /** A form: POST. */
   function action<F extends z.ZodObject>(declared: Action<V, F>): Route {
-    const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, redraw } = declared;
+    const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, rerender } = declared;
     return {
       name,
       method: 'POST',
@@ -113,19 +113,19 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
       schema: form,
       run: async (visit, input) => act(visit as V, input as z.output<F>),
       watch: null,
-      redraw: async (visit, state) => redraw(visit as V, state),
+      rerender: async (visit, state) => rerender(visit as V, state),
     };
   }
 
-  /** A page with one form, at one path: GET draws it, POST carries it out. */
+  /** A page with one form, at one path: GET renders it, POST carries it out. */
   function formPage<F extends z.ZodObject, Q extends z.ZodObject = z.ZodObject>(declared: FormPage<V, F, Q>): Route[] {
-    const { pageName, query = z.object({}) as unknown as Q, values, draw, ...form } = declared;
-    const show = async (visit: V, given: z.output<Q>) => draw(visit, freshForm(await values?.(given, visit)), given);
+    const { pageName, query = z.object({}) as unknown as Q, values, render, ...form } = declared;
+    const show = async (visit: V, given: z.output<Q>) => render(visit, freshForm(await values?.(given, visit)), given);
     const { path, permission } = form;
     const noQuery = query.parse(valuesOf(query, new URLSearchParams()));
     return [
       view({ name: pageName, path, query, show, ...(permission === undefined ? {} : { permission }) }),
-      action({ ...form, redraw: (visit, state) => draw(visit, state, noQuery) }),
+      action({ ...form, rerender: (visit, state) => render(visit, state, noQuery) }),
     ];
   }
 

@@ -33,7 +33,7 @@ export const setSecurityHeaders = helmet({
   referrerPolicy: { policy: 'same-origin' },
 });
 
-/** Sets what helmet does not know: the browser features that pages may use, and that none is cached. */
+/** Sets what helmet does not know: allowed browser features, and that no page is cached. */
 export const setPageHeaders: Middleware = (ctx, next) => {
   ctx.set(
     'Permissions-Policy',

@@ -25,6 +25,6 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
   ctx.flushHeaders();
   ctx.respond = false;
   await pipeline(body, answer).catch((error: unknown) => {
-    if (!isClientAbort(error)) throw error; // `drawProblems` logs it and cuts the connection
+    if (!isClientAbort(error)) throw error; // `renderProblems` logs it and cuts the connection
   });
 }

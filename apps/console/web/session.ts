@@ -14,8 +14,8 @@ import type { RouteContext, RouteMiddleware } from './state.ts';
 import type { Caller, MemberVisit, PersonVisit } from './visit.ts';
 
 /**
- * Returns whether an open page requests a part of itself or the stream of its updates. Such a request
- * neither extends the session nor consumes the flash message.
+ * Returns whether an open page requests a part of itself or the stream of its updates. Such a
+ * request neither extends the session nor consumes the flash message.
  */
 const isPartRequest = (ctx: RouteContext): boolean =>
   ctx.get('HX-Request') !== '' || ctx.get('Accept') === 'text/event-stream';
@@ -34,8 +34,8 @@ export function callerOf(ctx: RouteContext): Caller {
 }
 
 /**
- * Starts the visit, with the session of its cookie if there is one. A browser without a session gets
- * a random cookie to which its forms' tokens are bound.
+ * Starts the visit, with the session of its cookie if there is one. A browser without a session
+ * gets a random cookie to which its forms' tokens are bound.
  */
 export const loadSession: RouteMiddleware = async (ctx, next) => {
   const { console, route, requestId } = ctx.state;
@@ -80,9 +80,9 @@ const sessionEnds: Record<SessionEnd, string> = {
 };
 
 /**
- * Redirects a visitor without the session that the route requires to the sign-in page, and remembers
- * the page, or the page of the form, to continue at. A request for a part of a page gets 401: the
- * open page shows that itself.
+ * Redirects a visitor without the session that the route requires to the sign-in page, and
+ * remembers the page, or the page of the form, to continue at. A request for a part of a page gets
+ * 401: the open page shows that itself.
  */
 export const requireSignIn =
   (hasPage: (path: string) => boolean): RouteMiddleware =>

@@ -14,7 +14,7 @@ import type { PersonVisit } from './visit.ts';
 
 const title = 'Confirm your identity';
 
-/** Sent by the Cancel button: the form is drawn again with its input. */
+/** Sent by the Cancel button: the form is rendered again with its input. */
 const cancelField = '_cancel';
 
 /**
@@ -38,8 +38,8 @@ const ownFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Requires a fresh second factor before a form is carried out: verifies the one in the form, or asks
- * for it.
+ * Requires a fresh second factor before a form is carried out: verifies the one in the form, or
+ * asks for it.
  *
  * The page that asks contains the submitted form as hidden fields and submits them to the same path
  * with the factor. No input is lost, none is stored, and the form is checked again. A form with a
@@ -50,8 +50,8 @@ export const stepUp: RouteMiddleware = async (ctx, next) => {
   const visit = ctx.state.visit as PersonVisit;
   if (!needsStepUp(visit.session, console.now())) return next();
   const isCarried = !hasSecret(route.schema);
-  if (isCarried && form.fields.get(cancelField) !== null && route.redraw !== null)
-    return respond(ctx, await route.redraw(visit, freshForm(form.values)));
+  if (isCarried && form.fields.get(cancelField) !== null && route.rerender !== null)
+    return respond(ctx, await route.rerender(visit, freshForm(form.values)));
   const { token, problem } = await takeFactor(visit, form.fields);
   if (token === null) {
     ctx.state.code = 'step_up_needed';
@@ -69,7 +69,7 @@ export const answerCheck: RouteMiddleware = (ctx, next) => {
   ctx.status = 204;
 };
 
-/** Returns the page that asks for the second factor before a form with a password is drawn. */
+/** Returns the page that asks for the second factor before a form with a password is rendered. */
 export const askStepUp = (visit: PersonVisit): Promise<Page> => stepUpPage(visit, null, null);
 
 /** Returns the session's new token if the form contains a second factor that is accepted. */
@@ -100,10 +100,10 @@ async function renewSession(ctx: RouteContext, token: string): Promise<void> {
 }
 
 /**
- * Draws the question for the second factor.
+ * Renders the question for the second factor.
  *
  * @param waiting - the form that waits; `open` when it stays open beneath a dialog; null when it is
- * drawn afterwards.
+ * rendered afterwards.
  * @param tried - the factor that was refused.
  */
 async function stepUpPage(
@@ -130,7 +130,7 @@ async function stepUpPage(
   });
 }
 
-/** Draws the way back: to the form with its input, or to the page above. */
+/** Renders the way back: to the form with its input, or to the page above. */
 function cancelOf(visit: PersonVisit, carried: readonly Html[] | 'open' | null): Html {
   if (carried === 'open') return html`<button type="button" class="secondary" data-close>Cancel</button>`;
   if (carried === null) return html`<a href="${visit.path.slice(0, visit.path.lastIndexOf('/')) || '/'}">Cancel</a>`;

@@ -7,22 +7,27 @@ const plain = (markup: unknown) =>
     .replace(/<[^>]*>/g, '')
     .replaceAll('&quot;', '"');
 
-it('JSON is drawn in lines, and keeps numbers, escapes and repeated names as they were sent', () => {
+it('JSON is rendered in lines, and keeps numbers, escapes and repeated names as they were sent', () => {
   const sent = '{"n":1.0e400,"a":[],"n":12345678901234567890,"o":{"t":"a\\u00e9\\" {,:}","b":[true,null,{}]}}';
-  const drawn = plain(highlightJson(sent));
-  expect(drawn.replace(/\n */g, '').replaceAll('": ', '":')).toBe(sent);
-  expect(drawn.split('\n').slice(0, 4)).toEqual(['{', '  "n": 1.0e400,', '  "a": [],', '  "n": 12345678901234567890,']);
+  const rendered = plain(highlightJson(sent));
+  expect(rendered.replace(/\n */g, '').replaceAll('": ', '":')).toBe(sent);
+  expect(rendered.split('\n').slice(0, 4)).toEqual([
+    '{',
+    '  "n": 1.0e400,',
+    '  "a": [],',
+    '  "n": 12345678901234567890,',
+  ]);
   expect(String(highlightJson(sent))).toContain('<span class="name"><bdi>&quot;n&quot;</bdi></span>: ');
 });
 
-it('text that is not a JSON object or array is left to be drawn as it is', () => {
+it('text that is not a JSON object or array is left to be rendered as it is', () => {
   for (const text of ['', 'ok', '"ok"', '12', '{"a":1', '<html>']) expect(highlightJson(text)).toBeNull();
 });
 
 it('markup and hidden characters in JSON are inert', () => {
-  const drawn = String(highlightJson('{"<script>":"\u202Egnp.exe"}'));
-  expect(drawn).toContain('&lt;script&gt;');
-  expect(drawn).toContain('U+202E');
+  const rendered = String(highlightJson('{"<script>":"\u202Egnp.exe"}'));
+  expect(rendered).toContain('&lt;script&gt;');
+  expect(rendered).toContain('U+202E');
 });
 
 it('the axis of a chart has few whole numbers, one step apart, and reaches the highest bar', () => {

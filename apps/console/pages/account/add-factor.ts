@@ -14,7 +14,7 @@ import { accountPage } from './page.ts';
 const name = line('a name', 100);
 const breadcrumbs = [['Your account', '/account']] as const;
 
-/** Adds a second factor in two forms: one requires a fresh factor and starts, one verifies the new factor. */
+/** Adds a second factor in two forms: one confirms the identity, one verifies the factor. */
 export const addFactorRoutes = [
   person.action({
     name: 'startTotp',
@@ -26,7 +26,7 @@ export const addFactorRoutes = [
       const { secret, uri } = await startTotp(em, visit.session, factors, now);
       return totpPage(visit, freshForm({ name: 'Authenticator app', secret, uri }));
     },
-    redraw: accountPage,
+    rerender: accountPage,
   }),
 
   person.action({
@@ -38,7 +38,7 @@ export const addFactorRoutes = [
       await addTotp(console.em, session, { code, name, visitor }, console.factors, console.now);
       return redirect('/account', { flash: `Authenticator app “${name}” added.` });
     },
-    redraw: totpPage,
+    rerender: totpPage,
   }),
 
   person.action({
@@ -47,7 +47,7 @@ export const addFactorRoutes = [
     stepUp: true,
     form: z.object({}),
     act: (visit) => passkeyPage(visit, freshForm({ name: 'Passkey' })),
-    redraw: accountPage,
+    rerender: accountPage,
   }),
 
   person.action({
@@ -60,7 +60,7 @@ export const addFactorRoutes = [
       await addPasskey(em, session, { response: parsed(passkey), name, visitor }, factors.relyingParty, now);
       return redirect('/account', { flash: `Passkey “${name}” added.` });
     },
-    redraw: passkeyPage,
+    rerender: passkeyPage,
   }),
 ];
 

@@ -15,7 +15,7 @@ const systems = [
   [/Linux/, 'Linux'],
 ] as const;
 
-/** Returns a browser in a few words, `Firefox on Windows`, from its User-Agent header, which can be false. */
+/** Describes a browser by its User-Agent header, which can be false: `Firefox on Windows`. */
 export function describeBrowser(userAgent: string): string {
   const browser = browsers.find(([form]) => form.test(userAgent))?.[1];
   const system = systems.find(([form]) => form.test(userAgent))?.[1];

@@ -8,7 +8,7 @@ import type { PersonVisit } from '../../web/visit.ts';
 
 const kinds = { totp: 'Authenticator app', passkey: 'Passkey' } as const;
 
-/** Draws a person's second factors, with forms to add and to remove them. */
+/** Renders a person's second factors, with forms to add and to remove them. */
 export function factorsSection(visit: PersonVisit, factors: readonly FactorRow[]): Html {
   return html`<section aria-labelledby="factors"><h2 id="factors">Second factors</h2>
     <p>Add at least two, so that you can sign in if you lose one. A passkey is faster than a code and resists

@@ -17,6 +17,6 @@ export const factorRoutes = [
       await removeFactor(console.em, session, { factorId: params.factorId ?? '', visitor }, console.now);
       return redirect('/account', { flash: 'Second factor removed. Your other sessions have ended.' });
     },
-    redraw: accountPage,
+    rerender: accountPage,
   }),
 ];

@@ -11,7 +11,7 @@ import { factorsSection } from './factors-section.ts';
 import { recoverySection } from './recovery-section.ts';
 import { sessionsSection } from './sessions-section.ts';
 
-/** Draws the person's account. `state` is that of a refused form; its problem is shown at the top. */
+/** Renders the person's account. `state` is that of a refused form; its problem is at the top. */
 export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
   const { session, console } = visit;
   const { factors, recoveryCodesLeft } = await listFactors(console.em, session);
@@ -32,7 +32,7 @@ export async function accountPage(visit: PersonVisit, state: FormState = freshFo
   });
 }
 
-/** Lists the person's organizations with links to leave, because some roles do not show the members page. */
+/** Lists the person's organizations with links to leave. Some roles do not see the members page. */
 const organizationList = ({ session }: PersonVisit): Html =>
   html`<ul class="plain-list">${session.memberships.map(
     ({ organizationId, organizationName }) =>

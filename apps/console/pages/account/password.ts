@@ -35,7 +35,7 @@ export const passwordRoutes = [
         flash: 'Password changed. Your other sessions have ended.',
       });
     },
-    redraw: passwordPage,
+    rerender: passwordPage,
   }),
 ];
 

@@ -23,6 +23,6 @@ export const recoveryRoutes = [
         body: html`${recoveryCodes(codes)}<p class="actions">${linkButton('/account', 'I’ve saved them')}</p>`,
       });
     },
-    redraw: accountPage,
+    rerender: accountPage,
   }),
 ];

@@ -4,7 +4,7 @@ import { notice } from '../../components/notice.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
-/** Draws how many recovery codes are left, with a form to create new ones. */
+/** Renders how many recovery codes are left, with a form to create new ones. */
 export function recoverySection(visit: PersonVisit, left: number): Html {
   return html`<section aria-labelledby="recovery"><h2 id="recovery">Recovery codes</h2>
     ${left <= 3 ? notice('warning', fewLeft(left)) : nothing}

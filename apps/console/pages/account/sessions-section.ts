@@ -8,7 +8,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 import { describeBrowser } from './browser.ts';
 
-/** Draws a person's sessions, with forms to end them. */
+/** Renders a person's sessions, with forms to end them. */
 export async function sessionsSection(visit: PersonVisit): Promise<Html> {
   const { console, session } = visit;
   const sessions = await listSessions(console.em, session, console.now());

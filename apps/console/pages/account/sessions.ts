@@ -19,7 +19,7 @@ export const sessionRoutes = [
         ? redirect('/sign-in', { flash: 'You are signed out.', session: 'ended' })
         : redirect('/account', { flash: 'Session ended.' });
     },
-    redraw: accountPage,
+    rerender: accountPage,
   }),
 
   person.action({
@@ -33,6 +33,6 @@ export const sessionRoutes = [
         flash: countOf(ended, 'other session ended.', 'other sessions ended.'),
       });
     },
-    redraw: accountPage,
+    rerender: accountPage,
   }),
 ];

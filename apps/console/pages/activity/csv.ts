@@ -28,7 +28,8 @@ export const csvRoutes = [
         async open() {
           await recordDownload(em, { organizationId, ...visit.by, filter });
           const batches = eachActivityEntry(em, organizationId, filter, readerOf(visit));
-          // Fetched before the response starts, so that an unavailable database shows an error page.
+          // Fetched before the response starts, so that an unavailable database shows an error
+          // page.
           const first = await batches.next();
           return Readable.from(csvText(first, batches), { objectMode: false });
         },

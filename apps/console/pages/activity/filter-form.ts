@@ -17,7 +17,7 @@ interface Option {
   label: string;
 }
 
-/** Draws the filter of the log, with the keys and people to choose from. */
+/** Renders the filter of the log, with the keys and people to choose from. */
 export async function activityFilterForm(visit: MemberVisit, query: FilterQuery): Promise<Html> {
   const { pool } = visit.console;
   const [keys, people] = await Promise.all([

@@ -53,7 +53,7 @@ function eventCell(visit: MemberVisit, entry: ActivityEntry): Html {
   return hasObject ? text : html`<a href="${visit.at(`/activity/${entry.id}`)}">${text}</a>`;
 }
 
-/** Draws entries of the log, each with its objects and its details linked. */
+/** Renders entries of the log, each with its objects and its details linked. */
 export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntry[], caption: string): Html =>
   table<ActivityEntry>({
     caption,

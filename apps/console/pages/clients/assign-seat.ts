@@ -47,11 +47,11 @@ export const assignSeatRoutes = [
         flash: 'Seat assigned.',
       });
     },
-    draw: confirmPage,
+    render: confirmPage,
   }),
 ];
 
-/** Draws the confirmation, which names the client and the event. */
+/** Renders the confirmation, which names the client and the event. */
 async function confirmPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { em } = visit.console;
   const { grantId, family, professional } = await getClient(em, visit.organizationId, visit.params.grantId ?? '');

@@ -2,7 +2,7 @@ import { tabs } from '../../components/tabs.ts';
 import type { Html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Draws the tabs of clients and seats; the roster for members who may see it. */
+/** Renders the tabs of clients and seats; the roster for members who may see it. */
 export function clientTabs(visit: MemberVisit, here: 'clients' | 'seats' | 'past'): Html {
   const roster = { label: 'Clients', href: visit.at('/clients'), isHere: here === 'clients' };
   return tabs('Clients and seats', [

@@ -23,7 +23,7 @@ export const endSeatRoutes = member.formPage({
     await endSeat(visit.console.em, { ...visit.request, seatId });
     return redirect(visit.at('/clients/seats'), { flash: 'Seat ended.' });
   },
-  draw: endSeatPage,
+  render: endSeatPage,
 });
 
 async function endSeatPage(visit: MemberVisit, state: FormState): Promise<Page> {

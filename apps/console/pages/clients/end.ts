@@ -24,7 +24,7 @@ export const endRoutes = member.formPage({
     await endGrant(visit.console.em, { ...visit.request, grantId });
     return redirect(visit.at(`/clients/${grantId}`), { flash: 'Access ended.' });
   },
-  draw: endPage,
+  render: endPage,
 });
 
 async function endPage(visit: MemberVisit, state: FormState): Promise<Page> {

@@ -29,7 +29,7 @@ export const moveRoutes = member.formPage({
     const { id } = await moveGrant(visit.console.em, { ...visit.request, grantId, toPersonId });
     return redirect(visit.at(`/clients/${id}`), { flash: 'Client moved. The new access has no seat yet.' });
   },
-  draw: movePage,
+  render: movePage,
 });
 
 async function movePage(visit: MemberVisit, state: FormState, { q }: { q: string }): Promise<Page> {

@@ -52,7 +52,7 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
   });
 }
 
-/** Draws the counts of seats. */
+/** Renders the counts of seats. */
 function countsSection({ total, used, free, paid, invoiced }: SeatCounts): Html {
   const number = (count: number) => count.toLocaleString('en');
   const sources = [

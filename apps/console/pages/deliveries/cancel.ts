@@ -32,7 +32,7 @@ export const cancelRoutes = member.formPage({
       await workflows.cancelDelivery({ organizationId, webhookId, eventId }, round).catch(ignoreAway);
     return redirect(deliveryPath(visit, eventId), { flash: 'Delivery cancelled.' });
   },
-  draw: cancelPage,
+  render: cancelPage,
 });
 
 async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {

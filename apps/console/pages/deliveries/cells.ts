@@ -29,7 +29,7 @@ export const deliveriesBreadcrumbs = (
 /** The form that the checkboxes of a list belong to. */
 export const selectionForm = 'redeliver-selected';
 
-/** Draws a checkbox that selects a delivery. `hx-preserve` keeps its state when the list refreshes. */
+/** Renders a checkbox that selects a delivery. `hx-preserve` keeps it when the list reloads. */
 function selectBox(delivery: ListedDelivery): Html {
   const { webhookId, eventId, type } = delivery;
   if (!isSelectable(delivery)) return nothing;
@@ -37,7 +37,7 @@ function selectBox(delivery: ListedDelivery): Html {
     form="${selectionForm}" aria-label="Select ${type} ${eventId}" autocomplete="off" hx-preserve>`;
 }
 
-/** Returns whether a delivery can be sent again: not cancelled, and of a webhook that the console may change. */
+/** Returns whether a delivery can be sent again: not cancelled, of a webhook managed here. */
 export const isSelectable = ({ state, webhookState, managedBy }: ListedDelivery): boolean =>
   state !== 'cancelled' && canChange({ state: webhookState, managedBy });
 

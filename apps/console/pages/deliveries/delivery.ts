@@ -60,7 +60,7 @@ export const deliveryRoutes = [
           : await requestRetry(visit, delivery, sent.round);
       return redirect(deliveryPath(visit, sent.eventId), { flash });
     },
-    redraw: (visit, state) => deliveryPage(visit, state, null),
+    rerender: (visit, state) => deliveryPage(visit, state, null),
   }),
 ];
 
@@ -132,7 +132,7 @@ const detailsOf = (delivery: DeliveryDetail): Html =>
 /** Returns the round of the attempts. A cancellation starts a round without attempts. */
 const roundOf = ({ state, round }: DeliveryDetail): number => (state === 'cancelled' ? round - 1 : round);
 
-/** Draws the actions that a delivery's state and its webhook's allow. */
+/** Renders the actions that a delivery's state and its webhook's allow. */
 function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryDetail, webhookState: string): Html {
   const here = deliveryPath(visit, eventId);
   const isActive = webhookState === 'active';

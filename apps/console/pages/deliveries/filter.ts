@@ -33,7 +33,7 @@ export function readFilter({ state, type, event, from, until, zone }: FilterQuer
   };
 }
 
-/** Draws the filter of a list of deliveries. `webhooks` are the choices of a list across webhooks. */
+/** Renders the filter of a list of deliveries. `webhooks` are the choices across webhooks. */
 export function deliveryFilterForm(
   action: string,
   query: FilterQuery & Record<string, string>,

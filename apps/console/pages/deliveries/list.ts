@@ -46,7 +46,7 @@ export const listRoutes = [
           ${webhookTabs(visit, 'deliveries')}
           ${temporalNotice(visit)}
           ${deliveryFilterForm(webhookPath(visit, '/deliveries'), query)}
-          ${drawList(visit, {
+          ${renderList(visit, {
             query,
             found,
             before,
@@ -83,7 +83,7 @@ export const listRoutes = [
         body: html`
           ${temporalNotice(visit)}
           ${deliveryFilterForm(visit.at('/deliveries'), query, webhooks)}
-          ${drawList(visit, { query, found, before, path: visit.at('/deliveries'), webhookId: null, more: null })}`,
+          ${renderList(visit, { query, found, before, path: visit.at('/deliveries'), webhookId: null, more: null })}`,
       });
     },
   }),
@@ -99,7 +99,7 @@ async function searchOfWebhook(
   return searchDeliveries(visit.console.em, webhookRequest(visit), filter, { before, atMost: perPage });
 }
 
-/** Finds a page of the deliveries of all webhooks, or of the chosen one. A cursor is `<event>.<webhook>`. */
+/** Finds a page of the deliveries of one or all webhooks. A cursor is `<event>.<webhook>`. */
 async function searchAll(
   visit: MemberVisit,
   query: FilterQuery & { webhook: string },
@@ -127,7 +127,7 @@ interface List {
   more: Child;
 }
 
-function drawList(visit: MemberVisit, list: List): Html {
+function renderList(visit: MemberVisit, list: List): Html {
   const { query, found, before, path, webhookId } = list;
   return html`
     ${live({

@@ -35,7 +35,7 @@ export const redeliverReviewRoutes = member.formPage({
     const { id } = await requestRedelivery(visit.console.em, { ...webhookRequest(visit), selection });
     return redirect(webhookPath(visit, `/redeliveries/${id}`));
   },
-  draw: reviewPage,
+  render: reviewPage,
 });
 
 async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {

@@ -21,7 +21,7 @@ const maxSelected = 25;
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
 const webhookField = z.union([z.uuid(), z.literal('')]).catch('');
 
-/** The selected deliveries, each as `<webhook>.<event>`. `webhook` is the one whose list they are from. */
+/** The selected deliveries, each as `<webhook>.<event>`. `webhook` is the one of the list. */
 const selectionFields = z.object({
   webhook: webhookField,
   delivery: z
@@ -45,7 +45,7 @@ export const redeliverSelectedRoutes = member.formPage({
     const rest = skipped === 0 ? '' : ` ${eventCount(skipped)} can’t be sent again.`;
     return redirect(listPath(visit, fields.webhook), { flash: `Redelivering ${eventCount(sent)}.${rest}` });
   },
-  draw: reviewPage,
+  render: reviewPage,
 });
 
 /** Refusals of one delivery that do not stop the others. */

@@ -33,7 +33,7 @@ export const redeliverRoutes = [
   }),
 ];
 
-/** Draws the page. `state` is that of a refused form. */
+/** Renders the page. `state` is that of a refused form. */
 export async function redeliverPage(visit: MemberVisit, state: FormState, before: string | null = null): Promise<Page> {
   const webhook = await getWebhookHead(visit);
   const found = await listRedeliveries(visit.console.em, { ...webhookRequest(visit), atMost: perPage + 1, before });
@@ -44,7 +44,7 @@ export async function redeliverPage(visit: MemberVisit, state: FormState, before
     breadcrumbs: deliveriesBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
-      ${obstacle(visit, webhook, running) ?? drawForms(visit, state)}
+      ${obstacle(visit, webhook, running) ?? renderForms(visit, state)}
       <section aria-labelledby="before"><h2 id="before">Past redeliveries</h2>
         ${redeliveries.length === 0 ? html`<p>No redeliveries yet.</p>` : redeliveriesTable(visit, redeliveries)}
         ${pager({
@@ -72,7 +72,7 @@ function obstacle(
   return notice('info', html`A redelivery is in progress. Only one can run at a time. ${link}`);
 }
 
-function drawForms(visit: MemberVisit, state: FormState): Html {
+function renderForms(visit: MemberVisit, state: FormState): Html {
   // Typed values and problems belong to the form that was sent.
   const stateOf = (what: 'failed' | 'range') =>
     textOf(state, 'what') === what ? state : freshForm({ hours: '24', zone: '' });
@@ -106,7 +106,7 @@ function drawForms(visit: MemberVisit, state: FormState): Html {
     </div>`;
 }
 
-/** Draws a form that leads to the review. It changes nothing, so it is a GET form. */
+/** Renders a form that leads to the review. It changes nothing, so it is a GET form. */
 const reviewForm = (visit: MemberVisit, state: FormState, button: string, fields: Html): Html =>
   html`<form method="get" action="${webhookPath(visit, '/redeliver/review')}">
     ${problemNotice(state)}

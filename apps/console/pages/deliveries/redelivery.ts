@@ -43,7 +43,7 @@ export const redeliveryRoutes = [
       if (finishedAt === null && workflows.isConfigured) await workflows.cancelRedelivery(id).catch(ignoreAway);
       return redirect(webhookPath(visit, `/redeliveries/${id}`));
     },
-    redraw: redeliveryPage,
+    rerender: redeliveryPage,
   }),
 ];
 

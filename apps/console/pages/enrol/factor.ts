@@ -29,7 +29,7 @@ export const factorRoutes = [
       const { secret, uri } = await startEnrolmentTotp(em, visit.enrolmentToken ?? '', factors, now);
       return totpPage(visit, freshForm({ secret, uri }));
     },
-    redraw: factorChoicePage,
+    rerender: factorChoicePage,
   }),
 
   anyone.action({
@@ -37,7 +37,7 @@ export const factorRoutes = [
     path: '/enrol/totp',
     form: z.object(totpFields),
     act: (visit, { code }) => complete(visit, { kind: 'totp', code, name: 'Authenticator app' }),
-    redraw: totpPage,
+    rerender: totpPage,
   }),
 
   anyone.action({
@@ -45,7 +45,7 @@ export const factorRoutes = [
     path: '/enrol/passkey/start',
     form: z.object({}),
     act: (visit) => passkeyPage(visit, freshForm()),
-    redraw: factorChoicePage,
+    rerender: factorChoicePage,
   }),
 
   anyone.action({
@@ -53,11 +53,11 @@ export const factorRoutes = [
     path: '/enrol/passkey',
     form: z.object({ passkey: z.string().max(20_000).default('') }),
     act: (visit, { passkey }) => complete(visit, { kind: 'passkey', response: parsed(passkey), name: 'Passkey' }),
-    redraw: passkeyPage,
+    rerender: passkeyPage,
   }),
 ];
 
-/** Draws the choice of the second factor. */
+/** Renders the choice of the second factor. */
 export function factorChoicePage(visit: Visit, state: FormState): Page {
   return page({
     title: 'Choose your second factor',
@@ -73,7 +73,7 @@ export function factorChoicePage(visit: Visit, state: FormState): Page {
   });
 }
 
-/** Completes the enrolment, ends this browser's previous session, and shows the recovery codes once. */
+/** Completes the enrolment, ends the browser's previous session, and shows the recovery codes. */
 async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   const { console, session, visitor, enrolmentToken } = visit;
   const { em, factors, now } = console;

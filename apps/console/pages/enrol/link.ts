@@ -35,7 +35,7 @@ export const linkRoutes = [
       return enrolment === null ? linkExpiredPage() : redirect('/enrol/step', { enrolment: token });
     },
     // The pasted text may be a link, so no page shows it again.
-    draw: (visit, state) => linkPage(visit, { ...state, values: {} }),
+    render: (visit, state) => linkPage(visit, { ...state, values: {} }),
   }),
 
   anyone.view({
@@ -56,7 +56,7 @@ export const linkRoutes = [
       const joined = await acceptEnrolment(console.em, session, { token: enrolmentToken ?? '', visitor }, console.now);
       return redirect(`/o/${joined.organizationId}`, { flash: 'You have joined the organization.', enrolment: null });
     },
-    redraw: async (visit, state) => {
+    rerender: async (visit, state) => {
       const enrolment = await findOpenEnrolment(visit);
       return enrolment === null ? linkExpiredPage() : joinPage(visit, enrolment, state);
     },

@@ -6,7 +6,7 @@ import { type Page, page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import type { Visit } from '../../web/visit.ts';
 
-/** Returns the person and organization of the link that this browser opened; null when it has expired. */
+/** Returns the person and organization of the opened link; null when it has expired. */
 export async function findOpenEnrolment({ console, enrolmentToken }: Visit): Promise<EnrolmentDetails | null> {
   return enrolmentToken === null ? null : findEnrolment(console.em.fork(), enrolmentToken, console.now());
 }

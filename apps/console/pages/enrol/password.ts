@@ -21,7 +21,7 @@ export const passwordRoutes = [
       await setEnrolmentPassword(console.em, { token: enrolmentToken ?? '', password }, console.now);
       return redirect('/enrol/step');
     },
-    async redraw(visit, state) {
+    async rerender(visit, state) {
       const enrolment = await findOpenEnrolment(visit);
       return enrolment === null ? linkExpiredPage() : passwordPage(visit, enrolment, state);
     },

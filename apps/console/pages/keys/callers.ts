@@ -3,7 +3,7 @@ import { table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** Draws the IP addresses that used a key, by its last 1,000 calls. */
+/** Renders the IP addresses that used a key, by its last 1,000 calls. */
 export const callersTable = (callers: readonly KeyCaller[]): Html =>
   table<KeyCaller>({
     caption: 'IP addresses of recent calls',

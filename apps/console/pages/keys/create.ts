@@ -44,7 +44,7 @@ export const createRoutes = member.formPage({
         <p class="actions">${linkButton(visit.at(`/keys/${created.id}`), 'I’ve saved it')}</p>`,
     });
   },
-  draw: newKeyPage,
+  render: newKeyPage,
 });
 
 async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {

@@ -8,7 +8,7 @@ import { type Html, html } from '../../web/html.ts';
 const defaultDays = 90;
 const dayMs = 86_400_000;
 
-/** The fields of a form that sets an expiry, validated by `checkExpiry` and read by `readExpiry`. */
+/** The fields of an expiry, validated by `checkExpiry` and read by `readExpiry`. */
 export const expiryFields = {
   expiry: z.enum(['offered', 'never', 'date'], { error: 'Choose when the key expires.' }),
   expiresOn: z.string().trim().default(''),

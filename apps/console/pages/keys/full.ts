@@ -9,7 +9,7 @@ import { html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isUnused, keyColumns, keyTitle, lastUseOf } from './cells.ts';
 
-/** Replaces the form at the limit of live keys, and lists the keys to revoke, longest unused first. */
+/** Replaces the form at the limit of live keys. Lists the keys to revoke, longest unused first. */
 export function fullPage(visit: MemberVisit, live: readonly KeyUsage[]): Page {
   const now = visit.console.now();
   const longestUnused = [...live].sort((a, b) => lastUseOf(a) - lastUseOf(b));

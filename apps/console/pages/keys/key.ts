@@ -3,7 +3,7 @@ import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/usage.ts'
 import { copyableId } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
-import { standing } from '../../components/notice.ts';
+import { statusNotice } from '../../components/notice.ts';
 import { describeScope } from '../../components/reads.ts';
 import { detailList } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
@@ -51,15 +51,15 @@ export const keyRoutes = [
 
 function warnings(visit: MemberVisit, key: KeyUsage): Html {
   const now = visit.console.now();
-  if (key.state !== 'live') return standing('info', endReason(key));
+  if (key.state !== 'live') return statusNotice('info', endReason(key));
   const inactive = html`This key can’t read anything: ${inactiveReason(key)} To restore access, a member with its
     permissions can rotate the key.`;
   const soon = html`Expires ${relativeTime(key.expiresAt)}. Rotate the key before then to avoid an interruption.`;
   const unused = 'Not used for 30 days or more. Revoke the key if you no longer need it.';
   return html`
-    ${key.working.length === 0 ? standing('bad', inactive) : nothing}
-    ${isExpiringSoon(key, now) ? standing('warning', soon) : nothing}
-    ${isUnused(key, now) ? standing('info', unused) : nothing}`;
+    ${key.working.length === 0 ? statusNotice('bad', inactive) : nothing}
+    ${isExpiringSoon(key, now) ? statusNotice('warning', soon) : nothing}
+    ${isUnused(key, now) ? statusNotice('info', unused) : nothing}`;
 }
 
 const endReason = ({ state, makerName }: KeyUsage): Html =>

@@ -27,11 +27,11 @@ export const compromisedRoutes = member.formPage({
     const found = await findCompromisedKey(em, { organizationId: visit.organizationId, ...visit.by, text }, keys, now);
     return found === null ? notFoundPage(visit) : redirect(visit.at(`/keys/${found.keyId}/revoke?reported=yes`));
   },
-  draw: compromisedPage,
+  render: compromisedPage,
 });
 
 function compromisedPage(visit: MemberVisit, { problem, problems }: FormState): Page {
-  // Without values: the pasted text is never redrawn.
+  // Without values: the pasted text is never rendered again.
   const state = { ...freshForm(), problem, problems };
   return page({
     title: 'Report a leaked key',

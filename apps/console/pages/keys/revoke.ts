@@ -30,7 +30,7 @@ export const revokeRoutes = member.formPage({
     await revokeKey(em, { ...visit.request, keyId: id }, now);
     return redirect(visit.at(`/keys/${id}`), { flash: 'API key revoked.' });
   },
-  draw: revokePage,
+  render: revokePage,
 });
 
 const reportedNotice = notice('warning', 'You pasted this key. Anyone who has it can use it until you revoke it.');

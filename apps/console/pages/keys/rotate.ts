@@ -46,7 +46,7 @@ export const rotateRoutes = member.formPage({
         <p class="actions">${linkButton(visit.at(`/keys/${rotated.id}`), 'I’ve saved it')}</p>`,
     });
   },
-  draw: rotatePage,
+  render: rotatePage,
 });
 
 /** States when the old key stops, which can be sooner than requested. */
@@ -105,7 +105,7 @@ function rotateForm(visit: MemberVisit, state: FormState, key: KeyUsage, isFull:
     cancel: visit.at(`/keys/${key.id}`),
     fields: html`
       ${isFull ? notice('warning', noOverlap) : nothing}
-      ${overlap.draw(state)}
+      ${overlap.render(state)}
       ${expiryField(state, visit.console.now())}`,
   });
 }

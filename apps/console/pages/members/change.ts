@@ -6,7 +6,7 @@ import { type Page, page, redirect } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { drawMemberFields, memberFields } from './fields.ts';
+import { memberFields, renderMemberFields } from './fields.ts';
 import { getMember } from './find-member.ts';
 import { memberBreadcrumbs, memberPath, personIdOf } from './path.ts';
 
@@ -27,7 +27,7 @@ export const changeRoutes = member.formPage({
     await changeMember(visit.console.em, { ...visit.request, personId, name, title: title || null });
     return redirect(memberPath(visit, personId), { flash: 'Member updated.' });
   },
-  draw: changePage,
+  render: changePage,
 });
 
 async function changePage(visit: MemberVisit, state: FormState): Promise<Page> {
@@ -39,7 +39,7 @@ async function changePage(visit: MemberVisit, state: FormState): Promise<Page> {
       state,
       button: 'Save changes',
       cancel: memberPath(visit, shown.personId),
-      fields: drawMemberFields(state),
+      fields: renderMemberFields(state),
     }),
   });
 }

@@ -2,10 +2,10 @@ import { textField } from '../../components/form.ts';
 import { type FormState, line, optionalLine } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 
-/** The fields of a member's form, drawn by `drawMemberFields`. */
+/** The fields of a member's form, rendered by `renderMemberFields`. */
 export const memberFields = { name: line('a name', 200), title: optionalLine(200) };
 
-export const drawMemberFields = (state: FormState): Html => html`
+export const renderMemberFields = (state: FormState): Html => html`
   ${textField(state, {
     name: 'name',
     label: 'Name',

@@ -43,7 +43,7 @@ const nameOf = ({ label, hint }: AffectedKey): Html =>
 /** The field of the impact that the page showed. */
 export const seenSchema = z.string().max(100).default('');
 
-/** Draws that field, so that an action never has an impact that its page did not show. */
+/** Renders that field, so that an action never has an impact that its page did not show. */
 export const seenField = (keys: readonly AffectedKey[]): Html => hiddenField('seen', markOf(keys));
 
 /** Returns whether the impact is still the one that the form's page showed. */
@@ -58,14 +58,14 @@ const markOf = (keys: readonly AffectedKey[]): string =>
     .update(JSON.stringify(keys.map(({ id, scopes }) => [id, scopes])))
     .digest('base64url');
 
-/** States that a member's clients stay with them. `href` leads to the clients; null: not visible. */
+/** States that a member's clients stay with them. `href` leads to the clients; null: hidden. */
 export function affectedClients({ activeGrants }: Impact, href: string | null, whom: 'you' | 'them' = 'them'): Html {
   if (activeGrants === 0) return html`<p>No clients are affected.</p>`;
   return html`<p><strong>${countOf(activeGrants, 'client stays', 'clients stay')} with ${whom}</strong>, including
     seats, until the access is ended or moved. ${href === null ? '' : html`<a href="${href}">View clients</a>`}</p>`;
 }
 
-/** The confirmation of a change. `consequence` is drawn before the affected keys, `clients` after them. */
+/** The confirmation of a change: `consequence`, then the affected keys, then `clients`. */
 interface Confirmation {
   title: string;
   button: string;
@@ -79,7 +79,7 @@ interface Confirmation {
 
 /**
  * Declares a change of a member whose page lists the affected API keys. If they change before the
- * form is submitted, the page is drawn again and nothing is changed.
+ * form is submitted, the page is rendered again and nothing is changed.
  */
 export function impactFormPage(declared: {
   pageName: string;
@@ -97,7 +97,7 @@ export function impactFormPage(declared: {
     const { em, now } = visit.console;
     return previewImpact(em, visit.organizationId, idOf(visit), changeOf(visit), now());
   };
-  async function draw(visit: MemberVisit, state: FormState): Promise<Page> {
+  async function render(visit: MemberVisit, state: FormState): Promise<Page> {
     const { em, now } = visit.console;
     const details = await getMemberDetails(em, visit.organizationId, idOf(visit), now());
     const impact = await preview(visit);
@@ -112,8 +112,8 @@ export function impactFormPage(declared: {
     form: z.object({ seen: seenSchema }),
     async act(visit, { seen }) {
       if (hasSeen(seen, (await preview(visit)).keys)) return act(visit, idOf(visit));
-      return { ...(await draw(visit, { ...freshForm(), problem: changedImpact })), status: 422 };
+      return { ...(await render(visit, { ...freshForm(), problem: changedImpact })), status: 422 };
     },
-    draw,
+    render,
   });
 }

@@ -9,7 +9,7 @@ import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { roleChoices } from './assignable-roles.ts';
-import { drawMemberFields, memberFields } from './fields.ts';
+import { memberFields, renderMemberFields } from './fields.ts';
 import { linkPage } from './link.ts';
 
 /** Invites a member with a one-time link. No mail is sent: the inviter sends the link. */
@@ -32,7 +32,7 @@ export const inviteRoutes = member.formPage({
     const created = await createEnrolment(em, { ...visit.request, email, name, title, roleKeys: roles }, now);
     return linkPage(visit, created);
   },
-  draw: invitePage,
+  render: invitePage,
 });
 
 async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
@@ -54,7 +54,7 @@ async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
           maxLength: 254,
           hint: 'Used to sign in.',
         })}
-        ${drawMemberFields(state)}
+        ${renderMemberFields(state)}
         ${choiceField(state, {
           name: 'roles',
           label: 'Roles',

@@ -14,7 +14,7 @@ import { getMember } from './find-member.ts';
 import { memberPage } from './member.ts';
 import { memberPath } from './path.ts';
 
-/** Creates a new link, which replaces the previous one, for a member whose sign-in is not confirmed yet. */
+/** Creates a link that replaces the previous one, for a member without a confirmed sign-in. */
 export const linkRoutes = [
   member.action({
     name: 'renewInvitation',
@@ -28,7 +28,7 @@ export const linkRoutes = [
       const { email } = await getMember(visit);
       return linkPage(visit, await createEnrolment(em, { ...visit.request, email }, now));
     },
-    redraw: memberPage,
+    rerender: memberPage,
   }),
 ];
 

@@ -21,7 +21,7 @@ export const memberRoleRoutes = [
       await assignRole(visit.console.em, { ...visit.request, personId, roleId });
       return redirect(memberPath(visit, personId), { flash: 'Role assigned.' });
     },
-    redraw: memberPage,
+    rerender: memberPage,
   }),
 
   ...impactFormPage({

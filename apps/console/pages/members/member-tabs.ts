@@ -2,7 +2,7 @@ import { tabs } from '../../components/tabs.ts';
 import { type Html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Draws the tabs of members and roles, for members who may see both. */
+/** Renders the tabs of members and roles, for members who may see both. */
 export const memberTabs = (visit: MemberVisit, here: 'members' | 'roles'): Html =>
   visit.may('org.roles.read') && visit.may('org.members.read')
     ? tabs('Members and roles', [

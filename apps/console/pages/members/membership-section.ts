@@ -6,7 +6,7 @@ import { type Child, type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from './path.ts';
 
-/** Draws the actions on a membership: invitation link, suspend, reinstate, remove, leave. */
+/** Renders the actions on a membership: invitation link, suspend, reinstate, remove, leave. */
 export function membershipSection(visit: MemberVisit, shown: MemberDetails, mayChange: boolean): Html {
   const { status, hasEnrolled, personId } = shown;
   const isSelf = personId === visit.by.personId;

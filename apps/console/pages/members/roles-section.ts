@@ -10,7 +10,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 import { isOwner, whyNotAssignable } from './assignable-roles.ts';
 import { memberPath } from './path.ts';
 
-/** Draws the roles of a member, with the actions to remove and to assign roles. */
+/** Renders the roles of a member, with the actions to remove and to assign roles. */
 export async function rolesSection(
   visit: MemberVisit,
   shown: MemberDetails,

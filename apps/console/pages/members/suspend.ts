@@ -47,6 +47,6 @@ export const suspendRoutes = [
           : 'Member reinstated.';
       return redirect(memberPath(visit, personId), { flash });
     },
-    redraw: memberPage,
+    rerender: memberPage,
   }),
 ];

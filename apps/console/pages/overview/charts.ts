@@ -9,7 +9,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 
 const hours = 24;
 
-/** Draws the deliveries and the API calls of the last 24 hours, each for members who may see them. */
+/** Renders the deliveries and API calls of the last 24 hours that the member may see. */
 export async function charts(visit: MemberVisit): Promise<Html> {
   const [deliveries, calls] = await Promise.all([deliveriesChart(visit), callsChart(visit)]);
   return deliveries === null && calls === null ? nothing : html`<div class="two">${deliveries}${calls}</div>`;

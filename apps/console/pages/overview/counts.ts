@@ -3,7 +3,7 @@ import { copyableId } from '../../components/copy.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Draws how many keys, webhooks, members and clients the organization has, of those that the member may see. */
+/** Renders how many keys, webhooks, members and clients there are, of those the member may see. */
 export function counts(visit: MemberVisit, overview: Overview): Html {
   const { liveKeys, webhooks, waitingDeliveries, activeMembers, activeFamilies, seatsUsed } = overview;
   const tiles = [

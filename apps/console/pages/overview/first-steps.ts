@@ -13,7 +13,7 @@ interface Step {
   other?: Html | null;
 }
 
-/** Draws the steps to a first delivery that this member can take, until all are completed once. */
+/** Renders the member's steps to a first delivery, until all are completed once. */
 export function firstSteps(visit: MemberVisit, overview: Overview): Html {
   const steps = [
     ...(visit.may('org.keys.manage') ? keySteps(overview) : []),
@@ -22,7 +22,7 @@ export function firstSteps(visit: MemberVisit, overview: Overview): Html {
   const next = steps.findIndex(({ done }) => !done);
   if (next === -1) return nothing;
   return html`<section aria-labelledby="first"><h2 id="first">Get started</h2>
-    <ol class="first-steps">${steps.map((step, index) => drawStep(visit, step, index === next))}</ol></section>`;
+    <ol class="first-steps">${steps.map((step, index) => renderStep(visit, step, index === next))}</ol></section>`;
 }
 
 const keySteps = ({ hasCreatedKey, hasUsedKey }: Overview): Step[] => [
@@ -68,7 +68,7 @@ function webhookSteps(visit: MemberVisit, overview: Overview): Step[] {
   ];
 }
 
-function drawStep(visit: MemberVisit, step: Step, isNext: boolean): Html {
+function renderStep(visit: MemberVisit, step: Step, isNext: boolean): Html {
   const { done, title, why, path, button, other } = step;
   if (done)
     return html`<li class="done"><div><h3>${title}<span class="visually-hidden"> (completed)</span></h3></div></li>`;

@@ -8,7 +8,7 @@ import { counts } from './counts.ts';
 import { firstSteps } from './first-steps.ts';
 import { recentFailures } from './recent-failures.ts';
 
-/** Shows the health of an organization: what needs attention, traffic, failures, first steps, counts. */
+/** Shows the health of an organization: alerts, traffic, failures, first steps, counts. */
 export const routes = [
   member.view({
     name: 'showOverview',

@@ -40,10 +40,10 @@ export const changeRoutes = member.formPage({
     await changeRole(em, { ...visit.request, roleId: role.id, ...wanted });
     return redirect(visit.at(`/members/roles/${role.id}`), { flash: 'Role updated.' });
   },
-  draw: changePage,
+  render: changePage,
 });
 
-/** Returns the custom role in the path. @throws NotFound for a system role, which can't be edited. */
+/** Returns the custom role in the path. @throws NotFound for a system role. */
 async function getCustomRole(visit: MemberVisit): Promise<RoleRow> {
   const role = await getRoleDetails(visit.console.em, visit.organizationId, visit.params.roleId ?? '');
   if (role.isSystem) throw new NotFound();

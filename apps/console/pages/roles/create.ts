@@ -30,7 +30,7 @@ export const createRoutes = member.formPage({
     const { id } = await createRole(visit.console.em, input);
     return redirect(visit.at(`/members/roles/${id}`), { flash: 'Role created.' });
   },
-  draw: newRolePage,
+  render: newRolePage,
 });
 
 function newRolePage(visit: MemberVisit, state: FormState): Page {

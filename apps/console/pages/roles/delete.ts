@@ -16,6 +16,6 @@ export const deleteRoutes = [
       await deleteRole(visit.console.em, { ...visit.request, roleId: visit.params.roleId ?? '' });
       return redirect(visit.at('/members/roles'), { flash: 'Role deleted.' });
     },
-    redraw: rolePage,
+    rerender: rolePage,
   }),
 ];

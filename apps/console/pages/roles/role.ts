@@ -24,7 +24,7 @@ export const roleRoutes = [
   }),
 ];
 
-/** Draws the page. `state` is that of a refused deletion. */
+/** Renders the page. `state` is that of a refused deletion. */
 export async function rolePage(visit: MemberVisit, state: FormState): Promise<Page> {
   const role = await getRoleDetails(visit.console.em, visit.organizationId, visit.params.roleId ?? '');
   const mayChange = visit.may('org.roles.manage') && !role.isSystem;

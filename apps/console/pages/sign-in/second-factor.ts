@@ -39,11 +39,11 @@ export const secondFactorRoutes = [
       const browser = passed.browser === null ? null : { token: passed.browser, email: visit.session.email };
       return redirect(next, { session: { token: passed.token }, browser, flash: recoveryNote(passed.left) });
     },
-    redraw: secondFactorPage,
+    rerender: secondFactorPage,
   }),
 ];
 
-/** Returns advice after the use of a recovery code, of which `left` remain; null when none was used. */
+/** Returns advice after a recovery code, of which `left` remain; null when none was used. */
 function recoveryNote(left: number | undefined): string | null {
   if (left === undefined) return null;
   const remaining = left === 1 ? 'one is left' : `${left} are left`;

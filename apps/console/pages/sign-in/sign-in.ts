@@ -41,7 +41,7 @@ export const signInRoutes = [
       const query = next === '/' ? '' : `?to=${encodeURIComponent(next)}`;
       return redirect(`/sign-in/second-factor${query}`, { session: { token } });
     },
-    redraw: signInPage,
+    rerender: signInPage,
   }),
 
   afterPassword.action({
@@ -52,7 +52,7 @@ export const signInRoutes = [
       await endSession(console.em, session, session.id, visitor);
       return redirect('/sign-in', { flash: 'You are signed out.', session: 'ended' });
     },
-    redraw: (visit, state) =>
+    rerender: (visit, state) =>
       page({
         title: 'Sign out',
         body: form(visit, { action: '/sign-out', state, button: 'Sign out' }),

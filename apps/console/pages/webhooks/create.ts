@@ -15,7 +15,7 @@ import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { describeDay, webhookName } from './cells.ts';
-import { drawWebhookFields, webhookForm } from './fields.ts';
+import { renderWebhookFields, webhookForm } from './fields.ts';
 import { howToVerify } from './verify-snippets.ts';
 
 const breadcrumbs = (visit: MemberVisit) => [['Webhooks', visit.at('/webhooks')]] as const;
@@ -49,7 +49,7 @@ export const createRoutes = member.formPage({
           <a href="${visit.at(`/webhooks/${created.id}`)}">View webhook</a></p>`,
     });
   },
-  draw: newWebhookPage,
+  render: newWebhookPage,
 });
 
 async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Page> {
@@ -63,7 +63,7 @@ async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Pag
       state,
       button: 'Add webhook',
       cancel: visit.at('/webhooks'),
-      fields: drawWebhookFields(visit, state),
+      fields: renderWebhookFields(visit, state),
     }),
   });
 }

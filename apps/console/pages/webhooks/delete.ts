@@ -23,7 +23,7 @@ export const deleteRoutes = member.formPage({
     await deleteWebhook(visit.console.em, webhookRequest(visit));
     return redirect(visit.at('/webhooks'), { flash: 'Webhook deleted.' });
   },
-  draw: deletePage,
+  render: deletePage,
 });
 
 async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {

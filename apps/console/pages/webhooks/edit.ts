@@ -7,7 +7,7 @@ import type { FormState } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { drawWebhookFields, webhookForm } from './fields.ts';
+import { renderWebhookFields, webhookForm } from './fields.ts';
 import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
 
 /** Changes a webhook's URL, event types and description. */
@@ -28,7 +28,7 @@ export const editRoutes = member.formPage({
     await changeWebhook(visit.console.em, { ...webhookRequest(visit), ...change }, visit.console.webhookAllow);
     return redirect(webhookPath(visit), { flash: 'Webhook updated.' });
   },
-  draw: editPage,
+  render: editPage,
 });
 
 type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description'>;
@@ -56,7 +56,7 @@ async function editPage(visit: MemberVisit, state: FormState): Promise<Page> {
         state,
         button: 'Save changes',
         cancel: webhookPath(visit),
-        fields: drawWebhookFields(visit, state),
+        fields: renderWebhookFields(visit, state),
       })}`,
   });
 }

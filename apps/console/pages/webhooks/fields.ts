@@ -7,15 +7,15 @@ import { choices, type FormState, line, optionalLine } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
-/** Validates the form of a webhook. The domain validates each field again, and the URL's address. */
+/** Validates the form of a webhook. The domain validates each field and the URL's address again. */
 export const webhookForm = z.object({
   url: line('a URL', 4_000),
   eventTypes: choices(eventTypes as [EventType, ...EventType[]]).min(1, 'Choose at least one event type.'),
   description: optionalLine(descriptionMaxCharacters),
 });
 
-/** Draws the fields of a webhook, with the meaning and an example of each event type. */
-export function drawWebhookFields(visit: MemberVisit, state: FormState): Html {
+/** Renders the fields of a webhook, with the meaning and an example of each event type. */
+export function renderWebhookFields(visit: MemberVisit, state: FormState): Html {
   return html`
     ${textField(state, {
       name: 'url',

@@ -20,7 +20,7 @@ export const getWebhook = (visit: MemberVisit) =>
 /** Returns the webhook without its counts, for pages that show none. */
 export const getWebhookHead = (visit: MemberVisit) => getHead(visit.console.em, webhookRequest(visit));
 
-/** Returns whether the console may change a webhook: it is not deleted, and not managed in Kubernetes. */
+/** Returns whether the console may change a webhook: not a deleted or Kubernetes-managed one. */
 export const canChange = ({ state, managedBy }: Pick<WebhookHead, 'state' | 'managedBy'>): boolean =>
   state !== 'deleted' && managedBy === null;
 

@@ -19,7 +19,7 @@ import { canChange, webhookPath, webhookRequest } from './find-webhook.ts';
 /** How many deliveries, and how many test events, are shown. */
 const maxShown = 5;
 
-/** Draws the first tab of a webhook: its chart, its latest deliveries and its latest test events. */
+/** Renders the first tab of a webhook: chart, latest deliveries and latest test events. */
 export async function healthTab(visit: MemberVisit, webhook: WebhookSummary, span: HealthSpan): Promise<Html> {
   return html`${summaryOf(webhook)}
     ${await health(visit, span)}
@@ -91,7 +91,7 @@ async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Pr
     </p></section>`;
 }
 
-/** Draws the latest test events, which are not among the deliveries. */
+/** Renders the latest test events, which are not among the deliveries. */
 async function latestTests(visit: MemberVisit): Promise<Html> {
   const tests = await listTestOutcomes(visit.console.em, webhookRequest(visit), maxShown);
   if (tests.length === 0) return nothing;

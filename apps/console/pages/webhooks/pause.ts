@@ -21,7 +21,7 @@ export const pauseRoutes = member.formPage({
     await pauseWebhook(visit.console.em, webhookRequest(visit));
     return redirect(webhookPath(visit), { flash: 'Webhook paused. New events are held until you resume.' });
   },
-  draw: pausePage,
+  render: pausePage,
 });
 
 async function pausePage(visit: MemberVisit, state: FormState): Promise<Page> {

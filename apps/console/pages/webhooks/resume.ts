@@ -34,7 +34,7 @@ export const resumeRoutes = member.formPage({
     const sent = deliveries === 0 ? '' : ` ${heldDeliveriesAre(deliveries)} being sent.`;
     return redirect(webhookPath(visit), { flash: `${accepted}Webhook resumed.${sent}` });
   },
-  draw: (visit, state) => resumePage(visit, state, null),
+  render: (visit, state) => resumePage(visit, state, null),
 });
 
 const heldDeliveriesAre = (count: number): string => `${countDeliveries(count, 'held')} ${count === 1 ? 'is' : 'are'}`;

@@ -51,7 +51,7 @@ export const rotateRoutes = member.formPage({
           <a href="${webhookPath(visit, '/verify')}">Check signature verification</a></p>`,
     });
   },
-  draw: rotatePage,
+  render: rotatePage,
 });
 
 const overlapNotice = (hours: number, previousValidUntil: string): Html =>
@@ -83,7 +83,7 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
         state,
         button: `Rotate signing secret of ${webhookTitle(webhook)}`,
         cancel: webhookPath(visit),
-        fields: overlap.draw(state),
+        fields: overlap.render(state),
       })}`,
   });
 }

@@ -23,7 +23,7 @@ export function requireTemporal({ console }: MemberVisit): void {
   if (!console.workflows.isConfigured) throw new WorkflowsAway(awaySentences.notConfigured);
 }
 
-/** Ignores that a workflow could not be notified, because it reads the change before its next step. */
+/** Ignores a workflow that could not be notified: it reads the change before its next step. */
 export function ignoreAway(error: unknown): void {
   if (!(error instanceof WorkflowsAway)) throw error;
 }

@@ -24,7 +24,7 @@ export const testRoutes = member.formPage({
   once: true,
   form: z.object({ type: z.enum(eventTypes as [EventType, ...EventType[]], { error: 'Choose an event type.' }) }),
   act: async (visit, { type }) => testPage(visit, freshForm({ type }), await sendTest(visit, type)),
-  draw: (visit, state) => testPage(visit, state, null),
+  render: (visit, state) => testPage(visit, state, null),
 });
 
 /**
@@ -51,7 +51,7 @@ export async function sendTest(visit: MemberVisit, type: EventType | null): Prom
 async function testPage(visit: MemberVisit, state: FormState, result: TestResult | null): Promise<Page> {
   const webhook = await getWebhookHead(visit);
   const types = eventTypes.filter((type) => webhook.eventTypes.includes(type));
-  const drawn = textOf(state, 'type') === '' ? { ...state, values: { type: types[0] ?? '' } } : state;
+  const rendered = textOf(state, 'type') === '' ? { ...state, values: { type: types[0] ?? '' } } : state;
   return page({
     title: 'Send test event',
     breadcrumbs: webhookBreadcrumbs(visit, webhook),
@@ -62,10 +62,10 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
         <code>"test": true</code> and placeholder IDs. The result appears here and on
         <a href="${webhookPath(visit)}">the webhook’s page</a>, not in the list of deliveries.</p>
       ${form(visit, {
-        state: drawn,
+        state: rendered,
         button: result === null ? 'Send test event' : 'Send another test event',
         secondary: html`<a href="${webhookPath(visit)}">View webhook</a>`,
-        fields: html`${choiceField(drawn, {
+        fields: html`${choiceField(rendered, {
           name: 'type',
           label: 'Event type',
           kind: 'radio',

@@ -34,7 +34,7 @@ export const verifyRoutes = member.formPage({
     if (check === null) throw webhookDeleted();
     return verifyPage(visit, freshForm(), check);
   },
-  draw: (visit, state) => verifyPage(visit, state, null),
+  render: (visit, state) => verifyPage(visit, state, null),
 });
 
 async function verifyPage(visit: MemberVisit, state: FormState, check: SignatureCheck | null): Promise<Page> {
@@ -74,7 +74,7 @@ function resultOf(check: SignatureCheck): Html {
     </div></section>`;
 }
 
-/** Returns the result of the wrongly signed event, which should be rejected; null: it was not sent. */
+/** Returns the result of the wrongly signed event, to be rejected; null when it was not sent. */
 function badResultDetails(bad: SignatureCheck['bad']): Html {
   if (bad === null) return html`<p>Not sent, because the correctly signed event was not accepted.</p>`;
   if (bad.delivered)

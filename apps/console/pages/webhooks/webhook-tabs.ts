@@ -12,7 +12,7 @@ const pages = [
 
 type WebhookTab = (typeof pages)[number]['key'];
 
-/** Draws the tabs of a webhook. */
+/** Renders the tabs of a webhook. */
 export const webhookTabs = (visit: MemberVisit, here: WebhookTab): Html =>
   tabs(
     'Webhook',

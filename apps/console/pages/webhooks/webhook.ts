@@ -3,7 +3,7 @@ import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { copyableId, copyableUrl } from '../../components/copy.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { linkButton } from '../../components/link.ts';
-import { standing } from '../../components/notice.ts';
+import { statusNotice } from '../../components/notice.ts';
 import { webhookStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
@@ -57,7 +57,7 @@ export const webhookRoutes = [
 /** States which Kubernetes object manages the webhook, and that it is read-only here. */
 function managerNotice({ managedBy }: WebhookSummary): Html {
   if (managedBy === null) return nothing;
-  return standing(
+  return statusNotice(
     'info',
     html`Managed by <bdi>${managedBy}</bdi> in Kubernetes. You can view it here, and change it there.`,
   );
@@ -66,17 +66,17 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
 function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
   const { state, parkedReason, failingSince, ramp } = webhook;
   const resume = canChange(webhook) ? html`<a href="${webhookPath(visit, '/resume')}">Resume webhook</a>` : nothing;
-  if (state === 'deleted') return standing('info', 'This webhook is deleted. Its delivery history is kept.');
+  if (state === 'deleted') return statusNotice('info', 'This webhook is deleted. Its delivery history is kept.');
   if (parkedReason === 'paused')
-    return standing('warning', html`Paused. New events are held until you resume. ${resume}`);
+    return statusNotice('warning', html`Paused. New events are held until you resume. ${resume}`);
   if (parkedReason === 'failing')
-    return standing(
+    return statusNotice(
       'bad',
       html`Suspended, because the receiver accepted no events for days. New events are held until you resume. Fix the
         cause of the failed attempts first. ${resume}`,
     );
   if (failingSince !== null)
-    return standing(
+    return statusNotice(
       'bad',
       html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}). Open a delivery to see
         the cause and how to fix it. Events are sent one at a time until the receiver accepts one. If it accepts none
@@ -84,7 +84,7 @@ function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
     );
   if (ramp === null) return nothing;
   const atOnce = ramp === 1 ? 'one delivery' : `${ramp} deliveries`;
-  return standing('info', `Resuming. Sending ${atOnce} at a time, and twice as many after each success.`);
+  return statusNotice('info', `Resuming. Sending ${atOnce} at a time, and twice as many after each success.`);
 }
 
 /** Warns of a receiver that failed its last signature check. */
