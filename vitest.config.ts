@@ -7,8 +7,8 @@
  * - `long` (`npm run test:long`): minutes by size, and the console's journeys on a phone. Run it
  *   before a release.
  *
- * - `operator` and `operator-slow` (`npm run test:operator`): the operator against a real Kubernetes
- *   API server. `-- --quick` leaves out the second, which takes minutes.
+ * - `operator` and `operator-slow` (`npm run test:operator`): the operator against a real
+ *   Kubernetes API server. `-- --quick` leaves out the second, which takes minutes.
  *
  * A file's suffix says which project it belongs to. One process runs many files, so that modules
  * load once: 188 files that loaded them one by one took a third more processor time. A file
@@ -25,7 +25,8 @@ const shared: TestProjectInlineConfiguration['test'] = {
   pool: 'forks',
   isolate: false,
   env: compiledCode,
-  // Bounds against a test that hangs, never a judgement of speed: machines differ by a factor of four.
+  // Bounds against a test that hangs, never a judgement of speed: machines differ by a factor of
+  // four.
   testTimeout: 120_000,
   hookTimeout: 180_000,
 };

@@ -29,7 +29,7 @@ const grpcAway: readonly unknown[] = [
   1 /* CANCELLED */, 4 /* DEADLINE_EXCEEDED */, 8 /* RESOURCE_EXHAUSTED */, 14 /* UNAVAILABLE */,
 ];
 
-/** Returns whether a call failed because Temporal does not answer, and not because of its content. */
+/** Returns whether a call failed because Temporal does not answer, not because of its content. */
 export function isAway(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error;
   return (isGrpcServiceError(cause) && grpcAway.includes(cause.code)) || isRefusal(cause);
@@ -52,7 +52,7 @@ export const describeAway = ({ address, tls = null }: TemporalServer): string =>
 
 const refusalTimeoutMs = 2_000;
 
-/** Returns whether a server refuses the API key or the certificate. The native connection gives no code. */
+/** Returns whether a server refuses the API key or the certificate. */
 export async function refuses(server: TemporalServer): Promise<boolean> {
   const connection = Connection.lazy({ ...connectionOptions(server), connectTimeout: refusalTimeoutMs });
   try {

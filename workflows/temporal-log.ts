@@ -2,8 +2,8 @@ import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/w
 import type { Logger } from '#runtime/log.ts';
 
 /**
- * Sends the messages of the SDK and its native core to a log, warnings and worse only. The core would
- * otherwise write to standard error itself. The SDK's runtime is one a process and cannot be
+ * Sends the messages of the SDK and its native core to a log, warnings and worse only. The core
+ * would otherwise write to standard error itself. The SDK's runtime is one a process and cannot be
  * replaced, so this is called once, by the process's main or a test file's set-up, before anything
  * opens Temporal. With `metricsAddress` (host:port) the core serves its own metrics there.
  */

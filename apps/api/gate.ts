@@ -97,7 +97,7 @@ export function createGate(deps: GateDependencies) {
       return next();
     },
 
-    /** Returns whether a request carries a bearer that looks like a key, and whether it is genuine. */
+    /** Returns whether a request carries a bearer in the form of a key, and if it is genuine. */
     bearerKind(ctx: RequestContext): 'none' | 'key' | 'genuine' {
       const bearer = bearerOf(ctx.get('Authorization'));
       if (!bearer?.startsWith('aln_')) return 'none';

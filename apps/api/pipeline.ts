@@ -72,7 +72,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     return next();
   }
 
-  /** Refuses what the statement did not authorize. The refusal is a use of the key, and recorded. */
+  /** Refuses what the statement did not authorize. The refusal is recorded as a use of the key. */
   function refuseKey(ctx: ReadContext, next: Next): Promise<void> {
     return ctx.state.content === null ? recordRefusal(ctx) : next();
   }

@@ -92,7 +92,7 @@ export function openState(folder: string) {
     findStack: () => read<{ regions: StackRegion[] }>(files.stack),
     writeStack: (regions: StackRegion[]) => write(files.stack, { regions }),
 
-    /** Writes a sample key as a configuration of curl, which keeps it out of the shell's history. */
+    /** Writes a sample key as a configuration of curl, out of the shell's history. */
     writeCurlConfig(region: Region, sampleKey: string | null): void {
       const file = `${region}.curl`;
       if (sampleKey === null) rmSync(path.join(folder, file), { force: true });

@@ -57,7 +57,7 @@ export function createWebhookRunners(options: WebhooksOptions) {
 
   return {
     runners,
-    /** Resolves after the first lists; Secrets come first, as a subscription is compared with them. */
+    /** Resolves after the first lists. Secrets come first: a subscription is compared with them. */
     async start(): Promise<void> {
       await secrets.start();
       await Promise.all(runners.map((runner) => runner.start()));

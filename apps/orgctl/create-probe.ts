@@ -26,7 +26,7 @@ export interface CreatedProbe {
   webhookSecret: string;
 }
 
-/** The operator's organization: no family, no client, one fictional person. The slug finds it again. */
+/** The operator's organization: one fictional person and no family. It is found by its slug. */
 const probe = { slug: 'operator-probe', name: "The operator's probe", personId: 'org_api_probe', roleKey: 'probe' };
 /** The smallest permission of a read. */
 const probeScopes: readonly Scope[] = ['org.read'];

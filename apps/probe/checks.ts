@@ -36,7 +36,8 @@ export async function checkRead(config: ProbeConfig): Promise<Finding> {
 }
 
 /**
- * Checks that a key of the other region is refused with the name of its region. The key is invented.
+ * Checks that a key of the other region is refused with the name of its region. The key is
+ * invented.
  */
 export async function checkWrongRegion(config: ProbeConfig): Promise<Finding> {
   const other = regionCodes.find((code) => code !== config.region) ?? 'ca';

@@ -182,7 +182,7 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     return waiting.length >= maxWaiting.all ? 'pod' : null;
   }
 
-  /** @throws BudgetExhausted when nothing may wait, or so many wait that another one has no chance. */
+  /** @throws BudgetExhausted when nothing may wait, or too many wait already. */
   function checkQueue(holders: Holders<Level>, obstacle: Level | 'pod'): void {
     const limit = maxWaiting.all === 0 ? obstacle : findFullQueue(holders);
     if (limit === null) return;

@@ -43,7 +43,7 @@ export function readDefinition(yaml: string): Definition {
   return { group: spec.group, version: version.name, kind, plural, shortNames, schema: version.schema.openAPIV3Schema };
 }
 
-/** Writes the TypeScript of the definitions: group, kinds, and the types of each spec and status. */
+/** Writes the TypeScript of the definitions: group, kinds, types of each spec and status. */
 export function typesOf(definitions: readonly Definition[]): string {
   const [first] = definitions;
   if (first === undefined) throw new Error('there is no definition');

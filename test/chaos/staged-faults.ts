@@ -111,7 +111,7 @@ export interface Forgotten {
 
 const postsToForget = 10;
 /** Less than `wal_writer_delay`, after which everything is written. */
-const patienceMs = 8_000;
+const deadlineMs = 8_000;
 const forgetfulSettings = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB' };
 
 /**
@@ -138,7 +138,7 @@ export async function forgetLastCommits(options: {
     await pause(500);
     await makeChanges();
     const postsBefore = countPosts();
-    await becomesTrue(() => countPosts() >= postsBefore + postsToForget, patienceMs, 20);
+    await becomesTrue(() => countPosts() >= postsBefore + postsToForget, deadlineMs, 20);
     const before = await readIds(pool);
     await servers.kill('postgres');
     await servers.restart('postgres');

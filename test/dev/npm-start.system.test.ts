@@ -104,7 +104,7 @@ const readmeExample = (() => {
   return { line, answer: JSON.parse(answer) };
 })();
 
-/** Runs README's curl line on a stack with another port and state folder; returns the parsed answer. */
+/** Runs README's curl line on a stack of another port and folder; returns the parsed answer. */
 async function curl(api: string, stateFolder: string) {
   const line = readmeExample.line.replace('http://127.0.0.1:8080', api).replace('.org-api', stateFolder);
   const { stdout } = await promisify(execFile)('sh', ['-c', `${line} --silent --show-error --fail`]);

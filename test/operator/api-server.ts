@@ -55,11 +55,11 @@ const auditPolicy = {
 
 /**
  * Starts an API server with the operator's definitions, from the programs that
- * `../shared/kubernetes/up` built. @throws Error when they are missing or it does not start.
+ * the cluster test built. @throws Error when they are missing or it does not start.
  */
 export async function startApiServer(): Promise<ApiServer> {
   if (!existsSync(path.join(bin, 'kube-apiserver')))
-    throw new Error(`There is no kube-apiserver in ${bin}: bring a cluster up once with ../shared/kubernetes/up.`);
+    throw new Error(`There is no kube-apiserver in ${bin}: run npm run test:cluster -- --quick once.`);
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-server-'));
   const [etcdPort, peerPort, port] = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;

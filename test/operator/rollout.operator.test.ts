@@ -1,4 +1,4 @@
-/** A rollout by the operator: real workers of several builds, a real Temporal, a real API server. */
+/** A rollout by the operator: real workers of several builds, Temporal and API server. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

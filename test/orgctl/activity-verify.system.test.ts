@@ -1,4 +1,4 @@
-/** `orgctl activity verify`, as operators run it, beside the worker's maintenance loop and its log. */
+/** `orgctl activity verify`, as operators run it, beside the worker's maintenance and its log. */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';

@@ -21,7 +21,7 @@ interface Refusal {
 
 const scope = 'org.clients.read';
 
-/** Refusals and internal errors of every read, by component name. Statuses come from the contract. */
+/** Refusals and internal errors of every read, by component name. The contract has the statuses. */
 function refusals(baseUrls: Record<Region, string>): Record<string, Refusal> {
   return {
     InvalidRequest: {

@@ -9,8 +9,8 @@ import { type Admissions, TooManyAttempts } from '#domain/identity/refused.ts';
  * here until exactly that time, without I/O, and a few sign-ins run at once.
  *
  * The memory contains only results of `admitAttempt`, so losing an entry costs one look-up and
- * never admits more. Known browsers have separate entries and a separate queue, which strangers cannot
- * fill.
+ * never admits more. Known browsers have separate entries and a separate queue, which strangers
+ * cannot fill.
  */
 
 /** The parts of a sign-in that can be judged without I/O. */

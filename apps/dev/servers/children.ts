@@ -6,7 +6,7 @@ import { type ChildProcess, type ExecFileOptions, execFile } from 'node:child_pr
 import { promisify } from 'node:util';
 
 const endSignals = ['SIGINT', 'SIGKILL'] as const;
-const patienceMs = 10_000;
+const killAfterMs = 10_000;
 
 const running = new Map<ChildProcess, Promise<void>>();
 let isRefusing = false;
@@ -61,7 +61,7 @@ export async function stopProcesses(): Promise<void> {
     for (const child of running.keys()) child.kill(signal);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, patienceMs);
+      timer = setTimeout(resolve, killAfterMs);
     });
     await Promise.race([Promise.all(running.values()), late]);
     clearTimeout(timer);

@@ -72,18 +72,18 @@ export async function startPostgres(options: {
   const cluster = await prepareCluster({ stateFolder, durable, report });
   const preferred = port ?? readLastPort(cluster);
   const retriesEndAt = performance.now() + RETRY_MS;
-  let waitIsSaid = false;
+  let hasReportedWait = false;
   for (;;) {
     const adopted = await adopt(cluster, report);
     if (adopted) return ready(cluster, adopted, true, startedAt, report);
     const launched = await launch(cluster, await choosePort(preferred, 'PostgreSQL', report), durable, report);
     if ('port' in launched) return ready(cluster, launched, false, startedAt, report);
-    const lockIsInTheWay = existsSync(path.join(cluster.data, 'postmaster.pid')); // any other failure removes it
-    const mayPass = lockIsInTheWay || launched.portWasTaken;
-    if (!mayPass || performance.now() > retriesEndAt) throw refused(cluster, launched.complaint);
-    if (!lockIsInTheWay) continue;
-    if (!waitIsSaid) report('PostgreSQL: the previous server still uses the data; trying again for up to 10 s');
-    waitIsSaid = true;
+    const hasPidFile = existsSync(path.join(cluster.data, 'postmaster.pid')); // any other failure removes it
+    const isTemporary = hasPidFile || launched.isPortTaken;
+    if (!isTemporary || performance.now() > retriesEndAt) throw refused(cluster, launched.complaint);
+    if (!hasPidFile) continue;
+    if (!hasReportedWait) report('PostgreSQL: the previous server still uses the data; trying again for up to 10 s');
+    hasReportedWait = true;
     await wait(250);
   }
 }
@@ -146,7 +146,7 @@ async function launch(
   port: number,
   durable: boolean,
   report: (line: string) => void,
-): Promise<Postmaster | { portWasTaken: boolean; complaint: string }> {
+): Promise<Postmaster | { isPortTaken: boolean; complaint: string }> {
   const { data, account, binaries, logFile } = cluster;
   const lockPid = readPostmasterPid(data);
   const foreignPid = lockPid !== null && !isServerOf(lockPid, data) ? lockPid : null;
@@ -166,7 +166,7 @@ async function launch(
     throw error;
   }
   const complaint = readLastComplaint(logFile, logStart) || (await child.exited);
-  return { portWasTaken: !(await isPortFree(port)), complaint };
+  return { isPortTaken: !(await isPortFree(port)), complaint };
 }
 
 function settings(durable: boolean): string[] {

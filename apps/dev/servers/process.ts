@@ -138,9 +138,9 @@ export function isServerOf(pid: number, folder: string): boolean {
 export async function stopServer(
   pid: number,
   folder: string,
-  signals: readonly (readonly [signal: NodeJS.Signals, patienceMs: number])[],
+  signals: readonly (readonly [signal: NodeJS.Signals, deadlineMs: number])[],
 ): Promise<void> {
-  for (const [signal, patienceMs] of signals) {
+  for (const [signal, deadlineMs] of signals) {
     if (!isServerOf(pid, folder)) return;
     try {
       process.kill(pid, signal);
@@ -148,7 +148,7 @@ export async function stopServer(
     } catch {
       // It ended meanwhile, or belongs to another user. The wait below decides.
     }
-    if (await becomesTrue(() => !isAlive(pid), patienceMs)) return;
+    if (await becomesTrue(() => !isAlive(pid), deadlineMs)) return;
   }
   throw new ServerUnavailableError(`Process ${pid} of ${folder} does not stop: end it by hand (kill -9 ${pid}).`);
 }

@@ -158,8 +158,8 @@ async function launch(options: {
       account: null,
     });
     if (await answers({ pid: child.pid, port }, child.hasExited)) return { pid: child.pid, port };
-    const portWasTaken = child.hasExited() && !(await isPortFree(port));
-    if (portWasTaken && triesLeft > 1) continue;
+    const isPortTaken = child.hasExited() && !(await isPortFree(port));
+    if (isPortTaken && triesLeft > 1) continue;
     await stopServer(child.pid, folder, STOP_SIGNALS);
     const reason = readLastComplaint(logFile, logStart) || 'no answer';
     throw new ServerUnavailableError(

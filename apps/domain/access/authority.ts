@@ -10,8 +10,9 @@ import { query, sql } from '../db/statement.ts';
 export type Authority = { personId: string; address?: string | null } | 'operator';
 
 /**
- * The Kubernetes operator, on behalf of an object of the cluster. `objectUid` identifies the object;
- * `objectName` is its kind, namespace and name, for people: `WebhookSubscription us/orders`.
+ * The Kubernetes operator, on behalf of an object of the cluster. `objectUid` identifies the
+ * object; `objectName` is its kind, namespace and name, for people:
+ * `WebhookSubscription us/orders`.
  */
 export interface ClusterObject {
   objectUid: string;

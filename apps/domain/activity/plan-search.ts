@@ -1,6 +1,6 @@
 import { allOf, arrayOf, type SqlPart, sql } from '../db/statement.ts';
 
-/** A filter of the log. Every field that is not null must match; `from` is inclusive, `to` exclusive. */
+/** A filter of the log. Fields that are not null must match; `from` is inclusive, `to` is not. */
 export interface ActivityFilter {
   keyId: string | null;
   personId: string | null;

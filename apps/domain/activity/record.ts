@@ -18,8 +18,8 @@ interface ActivityLine {
 }
 
 /**
- * Records an action in the transaction of the change. The database generates the id, so that actions
- * of one transaction, which share its time, keep their order.
+ * Records an action in the transaction of the change. The database generates the id, so that
+ * actions of one transaction, which share its time, keep their order.
  */
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
   const { organizationId, personId, keyId = null, address = null, managedBy = null, action } = line;

@@ -83,8 +83,8 @@ export async function lockLivingWebhook(tx: EntityManager, request: WebhookReque
 }
 
 /**
- * Lets the caller use a webhook without a change of its row. Returns it without a lock; null when the
- * organization has none of this id.
+ * Lets the caller use a webhook without a change of its row. Returns it without a lock; null when
+ * the organization has none of this id.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is managed by another.
  */

@@ -43,7 +43,8 @@ interface CreatedWebhook {
  * from its commit on.
  *
  * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type, the
- * description or the secret is refused, there is no such organization, or it has 20 webhooks already.
+ * description or the secret is refused, there is no such organization, or it has 20 webhooks
+ * already.
  */
 export async function createWebhook(
   em: EntityManager,

@@ -25,8 +25,8 @@ export interface HealthBucket extends HealthCounts {
 }
 
 /**
- * The most deliveries of one bar that are counted: the chart of a webhook with a million a day takes
- * no longer than that of one with 500 a bar.
+ * The most deliveries of one bar that are counted: the chart of a webhook with a million a day
+ * takes no longer than that of one with 500 a bar.
  */
 export const healthLooksAt = 500;
 

@@ -7,7 +7,7 @@ import { assertMayUse, lockLivingWebhook, noSuchWebhook, type WebhookRequest, we
 import { healthLooksAt } from './health.ts';
 import { type SealingKeys, unsealSecret } from './seal.ts';
 
-/** A webhook that a cluster object manages, as the Kubernetes operator compares it. Times are UTC. */
+/** A webhook that an object of the cluster manages. Times are UTC. */
 export interface ManagedWebhook {
   organizationId: string;
   id: string;

@@ -70,8 +70,8 @@ export interface RecentFailure {
 const attemptsLookedAt = 100;
 
 /**
- * Lists deliveries whose last attempt failed, the newest attempt first, among the newest attempts of
- * each webhook.
+ * Lists deliveries whose last attempt failed, the newest attempt first, among the newest attempts
+ * of each webhook.
  *
  * @throws WebhookRefused when the caller may not.
  */

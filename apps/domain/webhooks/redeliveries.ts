@@ -20,9 +20,9 @@ import { WebhookRefused } from './refused.ts';
  */
 
 /**
- * Selects deliveries: those of events from `from` to before `to`, in any state, or with `onlyFailed`
- * those that are exhausted or still failing; or all that failed since `failedSince`, that is exhausted
- * since then or still failing. Times are ISO 8601.
+ * Selects deliveries: those of events from `from` to before `to`, in any state, or with
+ * `onlyFailed` those that are exhausted or still failing; or all that failed since `failedSince`,
+ * that is exhausted since then or still failing. Times are ISO 8601.
  */
 export type Selection = { from: string; to: string; onlyFailed?: boolean } | { failedSince: string };
 

@@ -33,8 +33,8 @@ export interface RedeliveryProgress {
 }
 
 /**
- * What a page leaves to do: `unnotified` are events whose running workflows are to be notified, and then
- * `recordNotified` goes on.
+ * What a page leaves to do: `unnotified` are events whose running workflows are to be notified, and
+ * then `recordNotified` goes on.
  */
 interface PageLeft {
   webhookId: string;
@@ -147,8 +147,8 @@ export async function listUnnotified(
 }
 
 /**
- * Notes that the workflows of page `pages` were notified; after the last page the redelivery is done,
- * with its activity line.
+ * Notes that the workflows of page `pages` were notified; after the last page the redelivery is
+ * done, with its activity line.
  */
 export async function recordNotified(
   pool: Pool,

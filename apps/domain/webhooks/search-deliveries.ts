@@ -97,8 +97,9 @@ export async function searchDeliveries(
 }
 
 /**
- * A page of the deliveries of all of an organization's webhooks, deleted ones included, newest event
- * first. It is bounded as `searchDeliveries` is. Rare states are looked up webhook by webhook.
+ * A page of the deliveries of all of an organization's webhooks, deleted ones included, newest
+ * event first. It is bounded as `searchDeliveries` is. Rare states are looked up webhook by
+ * webhook.
  *
  * @param page - `webhookId`: of this webhook alone; an unknown one has none.
 
@@ -133,8 +134,8 @@ export function searchSql(
   const scanLimit = isSifted ? scannedAtMost : atMost + 1;
   const newestFirst = sql`order by d.event_id desc, d.webhook_id desc limit ${literal(scanLimit)}`;
   const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.round, d.created_at`;
-  // Plans are generic, so a bound that is not set must not be part of the statement: `$1 is null or …`
-  // is no condition of an index.
+  // Plans are generic, so a bound that is not set must not be part of the statement: `$1 is null or
+  // …` is no condition of an index.
   const wanted = allOf([
     isIndexed ? inState : sql`true`,
     ...present(before, (key) => sql`(d.event_id, d.webhook_id) < (${key.eventId}::uuid, ${key.webhookId}::uuid)`),
@@ -178,8 +179,8 @@ export function searchSql(
       select ${deliveryColumns}, ${nowColumns}, w.url, w.description, w.state as "webhookState",
         w.managed_by as "managedBy"
       from found f
-      -- With the limit these stay look-ups by key: the planner, which has no statistics yet, joined the
-      -- webhook first and read all of its deliveries for each row.
+      -- With the limit these stay look-ups by key: the planner, which has no statistics yet, joined
+      -- the webhook first and read all of its deliveries for each row.
       cross join lateral (
         select * from delivery d where d.organization_id = ${organizationId} and d.webhook_id = f.webhook_id
           and d.event_id = f.event_id limit 1

@@ -1,7 +1,7 @@
 import type { Condition, CustomResource, JudgedCondition, Report } from './contract.ts';
 import type { Reason } from './reasons.ts';
 
-/** Returns a condition: whether it holds (null: unknown), why in one word, and why in a sentence. */
+/** Returns a condition: whether it holds (null: unknown), its reason in a word and a sentence. */
 export function condition(type: string, holds: boolean | null, reason: Reason, message: string): JudgedCondition {
   return { type, status: holds === null ? 'Unknown' : holds ? 'True' : 'False', reason, message };
 }

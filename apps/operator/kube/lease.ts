@@ -13,7 +13,7 @@ interface LeaseOptions {
   onError: (cause: unknown) => void;
   /** After how long without a renewal another process takes over. */
   durationSeconds?: number;
-  /** After how long without a successful renewal this process stops leading; less than the duration. */
+  /** Time without a successful renewal after which this process stops; below the duration. */
   renewDeadlineMs?: number;
   retryMs?: number;
 }

@@ -10,7 +10,7 @@ interface WatchOptions {
   /** Lists the objects. */
   list: () => Promise<unknown>;
   labelSelector?: string;
-  /** Called with the name of an object that appeared or went, or whose spec or finalizers changed. */
+  /** Called with the name of an added, deleted or changed object (spec or finalizers). */
   onChange: (name: string) => void;
   /** Called after each list. */
   onListed: () => void;

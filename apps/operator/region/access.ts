@@ -6,8 +6,8 @@ import type { Connections } from './connections.ts';
 import { readSealingKeys } from './sealing-keys.ts';
 
 /**
- * Gives the other kinds what the namespace's Region names. @throws ReconcileFailed without a Region,
- * or when a Secret that it names is missing or has another form.
+ * Gives the other kinds what the namespace's Region names. @throws ReconcileFailed without a
+ * Region, or when a Secret that it names is missing or has another form.
  */
 export function createRegionAccess(options: {
   connections: Connections;

@@ -27,7 +27,7 @@ export function planAdmission({ spec }: Region, { database }: ObservedRegion): A
 /** Names the state of admission as specs and statuses do. */
 export const nameAdmission = (state: AdmissionState): DeclaredState => declared[state];
 
-/** Judges whether deliveries are sent. Deliveries that are held on purpose leave the region Ready. */
+/** Reports whether deliveries are sent. Those held on purpose leave the region Ready. */
 export function judgeAdmission({ database }: ObservedRegion): JudgedCondition {
   const type = 'Delivering';
   if (isUnreadable(database)) return condition(type, null, database.reason, database.message);

@@ -60,7 +60,7 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     if (problem !== undefined) throw new ReconcileFailed('PlaintextRefused', `${problem}.`);
   }
 
-  /** How the Temporal of a Region is reached, and a key that changes with it. @throws ReconcileFailed */
+  /** The address of a Region's Temporal, and a key that changes with it. @throws ReconcileFailed */
   async function serverOf({ spec: { temporal: spec } }: Region): Promise<{ key: string; server: TemporalServer }> {
     refusePlaintext('TEMPORAL_ADDRESS', spec.address, spec.tls);
     const read = async (ref?: SecretRef) => (ref === undefined ? null : readKey(ref));
@@ -106,7 +106,7 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
       }
     },
     serverOf,
-    /** A connection to the Temporal of a Region; it connects with the first call. @throws ReconcileFailed */
+    /** A connection to a Region's Temporal, opened by the first call. @throws ReconcileFailed */
     async openTemporal(region: Region): Promise<Connection> {
       const { key, server } = await serverOf(region);
       if (temporal?.key !== key) {

@@ -46,8 +46,8 @@ export function createContractJobs(options: { batch: BatchV1Api; core: CoreV1Api
     },
 
     /**
-     * Creates the Job. Does nothing when it exists. @throws ReconcileFailed without the right to create
-     * Jobs, or when the CronJob changed since it was read: the next pass then decides again.
+     * Creates the Job. Does nothing when it exists. @throws ReconcileFailed without the right to
+     * create Jobs, or when the CronJob changed since it was read: the next pass then decides again.
      */
     async start(region: Region, { job, pending }: { job: string; pending: readonly string[] }): Promise<void> {
       const cronJob = await readCronJob(region);

@@ -13,7 +13,7 @@ export interface ContractAction {
   pending: string[];
 }
 
-/** Returns what is left to do for contract migrations; nothing while something needs the version before. */
+/** Plans contract migrations: nothing while something needs the version before. */
 export function planContract(region: Region, observed: ObservedRegion): ContractAction[] {
   const { contract, database } = observed;
   if (contract === null || isUnreadable(contract) || isUnreadable(database)) return [];

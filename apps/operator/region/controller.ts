@@ -19,8 +19,8 @@ const resyncMs = 15_000;
 type RegionAction = AdmissionAction | SealingAction | RolloutAction | TemporalAction | ContractAction;
 
 /**
- * Keeps the status of a Region true. Holds its deliveries, seals its secrets again, rolls its workers
- * out, sets up Temporal's namespace and starts contract migrations as the spec says.
+ * Keeps the status of a Region true. Holds its deliveries, seals its secrets again, rolls its
+ * workers out, sets up Temporal's namespace and starts contract migrations as the spec says.
  */
 export function createRegionController(options: {
   connections: Connections;

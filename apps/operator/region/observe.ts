@@ -17,7 +17,7 @@ import { readWorkers, type Workers } from './workers.ts';
 /** Something that could not be read, and why. */
 type Unreadable = Failure;
 
-/** What was found of a region. A part that could not be read says why; the others are still shown. */
+/** The observed state of a region. A part that could not be read has the reason instead. */
 export interface ObservedRegion {
   database: (RegionState & { ledgerDifference: number; admission: DeliveryAdmission }) | Unreadable;
   /** Null: Temporal has no such namespace. */
@@ -37,7 +37,7 @@ export const isUnreadable = (part: object | null): part is Unreadable => part !=
 /** For the requests to Temporal of one step. */
 export const temporalDeadlineMs = 5_000;
 
-/** Reads the region's PostgreSQL and Temporal, each by itself, and then what contract migrations need. */
+/** Reads PostgreSQL and Temporal independently, then what contract migrations need. */
 export async function observeRegion(
   region: Region,
   {

@@ -130,7 +130,7 @@ function judgeSchema(region: Region, observed: ObservedRegion, failure: Failure 
   return condition(type, true, 'MigrationsApplied', `The newest migration is ${newest}.`);
 }
 
-/** Whether the release's build replays histories; no condition when the workers roll themselves out. */
+/** Whether the release's build replays histories; none when the workers roll themselves out. */
 function judgeReplay({ spec }: Region, observed: ObservedRegion): JudgedCondition[] {
   const type = 'ReplayVerified';
   const { rollout } = observed;

@@ -34,6 +34,6 @@ export function planRollout(region: Region, observed: ObservedRegion): RolloutAc
   return [{ kind: 'startRollout', input }];
 }
 
-/** Whether every expand migration is applied and none failed. A pending contract migration is no fault. */
+/** Whether every expand migration is applied. A pending contract migration is no failure. */
 export const isSchemaCurrent = ({ failedMigration, migrations }: RegionState): boolean =>
   failedMigration === null && migrations.includes(currentMigration);

@@ -13,7 +13,7 @@ export interface SealingAction {
   version: number;
 }
 
-/** Returns what is left to do so that the newest key seals everything, if the spec names that key. */
+/** Plans a reseal with the newest key, if the spec names that key. */
 export function planSealing({ spec }: Region, { sealing }: ObservedRegion): SealingAction[] {
   if (spec.sealing === undefined || isUnreadable(sealing)) return [];
   const { newest } = sealing;
@@ -26,8 +26,8 @@ const isResealable = ({ newest, missing }: Sealing, version: number | null): boo
   version !== null && version !== newest && !missing.includes(version);
 
 /**
- * Seals every stored secret again with the newest key, by the login that the spec names for it. Safe
- * to repeat. @throws ReconcileFailed when some cannot be opened; the others are done then.
+ * Seals every stored secret again with the newest key, by the login that the spec names for it.
+ * Safe to repeat. @throws ReconcileFailed when some cannot be opened; the others are done then.
  */
 export async function resealSecrets(region: Region, connections: Connections, signal: AbortSignal): Promise<void> {
   const { sealing } = region.spec;

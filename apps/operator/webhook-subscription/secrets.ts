@@ -78,8 +78,8 @@ export function createSecrets(options: SecretsOptions) {
      * Publishes the signing secret of a subscription. It is deleted with the subscription when that
      * deletes its webhook.
      *
-     * @throws ReconcileFailed when the Secret is not of this subscription, or another manager owns a
-     * field.
+     * @throws ReconcileFailed when the Secret is not of this subscription, or another manager owns
+     * a field.
      */
     async publish(resource: WebhookSubscription, name: string, value: string): Promise<void> {
       await assertOwn(resource, name);

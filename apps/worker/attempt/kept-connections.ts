@@ -55,7 +55,7 @@ export interface WebhookConnections {
   idleMs: number;
   /** Returns whether a connection is idle. */
   has(origin: string): boolean;
-  /** Returns an idle connection, the latest first, or null. The caller closes it or gives it back. */
+  /** Returns the latest idle connection, or null. The caller closes it or returns it. */
   take(origin: string): Connection | null;
   /** Keeps a connection whose last answer is complete; closes it when there are too many. */
   keep(origin: string, connection: Connection): void;

@@ -27,9 +27,9 @@ const nil = '00000000-0000-0000-0000-000000000000';
 const beginning = { organizationId: nil, webhookId: nil };
 
 /**
- * Lets every waiting webhook have its turn: looks go through the webhooks in the order of their ids,
- * a bounded number in each, and then begin again. So neither a look nor a claim takes longer when
- * more webhooks wait.
+ * Lets every waiting webhook have its turn: looks go through the webhooks in the order of their
+ * ids, a bounded number in each, and then begin again. So neither a look nor a claim takes longer
+ * when more webhooks wait.
  *
  * Webhooks without a free slot are held up and passed over, because looking at them again needs no
  * claim. They are covered when an attempt has ended, and by a sweep every `sweepEveryMs`: other

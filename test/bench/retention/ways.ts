@@ -90,7 +90,7 @@ const byEvent: Way = {
   rewrite: () => statements,
 };
 
-/** Every scan of deliveries gets a condition, so that PostgreSQL prunes partitions when it plans or starts. */
+/** Adds a condition to every scan of deliveries, so that PostgreSQL prunes partitions. */
 const restrict = (sql: string, condition: (alias: string) => string) =>
   sql
     .replaceAll(/from delivery (\w)\s+where/g, (_, alias) => `from delivery ${alias} where ${condition(alias)} and`)

@@ -277,18 +277,18 @@ describe('an invitation that is not accepted yet', () => {
       expect(listed).toMatchObject({ hasEnrolled, lastSeenAt });
       return { hasEnrolled, lastSeenAt };
     };
-    const untold = { hasEnrolled: false, lastSeenAt: null };
+    const neverSeen = { hasEnrolled: false, lastSeenAt: null };
     await live();
-    expect(await seen(victim.personId)).toEqual(untold);
+    expect(await seen(victim.personId)).toEqual(neverSeen);
     // The organization does not learn it by suspending and reinstating them either, and this does
     // not make them a member.
     const whom = { organizationId: here, personId: victim.personId, by };
     await suspendMember(t.em, whom);
     await live();
-    expect(await seen(victim.personId)).toEqual(untold);
+    expect(await seen(victim.personId)).toEqual(neverSeen);
     await reinstateMember(t.em, whom);
     let token = await live();
-    expect(await seen(victim.personId)).toEqual(untold);
+    expect(await seen(victim.personId)).toEqual(neverSeen);
     const { memberships, unconfirmed } = await t.session(token);
     expect([memberships.map(({ organizationId }) => organizationId), unconfirmed]).toEqual([[victim.orgId], []]);
     const lines = (await t.lines(here)).map(({ action, detail }) => [action, detail]);
@@ -307,7 +307,7 @@ describe('an invitation that is not accepted yet', () => {
     expect(await seen(victim.personId)).toEqual({ hasEnrolled: true, lastSeenAt: expect.any(Date) });
     expect((await t.lines(here)).map(({ action }) => action)).toContain('sign_in.complete');
     await removeMember(t.em, whom);
-    expect(await seen(victim.personId)).toEqual(untold);
+    expect(await seen(victim.personId)).toEqual(neverSeen);
   });
 });
 

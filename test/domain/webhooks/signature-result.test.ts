@@ -5,11 +5,11 @@ import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
 const answered = (status: number | null) => ({ delivered: status !== null && status >= 200 && status < 300, status });
 
 it('a receiver verifies when it refuses exactly the badly signed event', () => {
-  const verdictOf = (bad: number | null) => judgeSignatures(answered(204), answered(bad));
-  for (const status of [400, 401, 403, 422]) expect([status, verdictOf(status)]).toEqual([status, 'verified']);
+  const resultOf = (bad: number | null) => judgeSignatures(answered(204), answered(bad));
+  for (const status of [400, 401, 403, 422]) expect([status, resultOf(status)]).toEqual([status, 'verified']);
   for (const status of [302, 408, 425, 429, 500, 502, 503, null])
-    expect([status, verdictOf(status)]).toEqual([status, 'no_answer']);
-  for (const status of [200, 204]) expect([status, verdictOf(status)]).toEqual([status, 'accepts_bad_signatures']);
+    expect([status, resultOf(status)]).toEqual([status, 'no_answer']);
+  for (const status of [200, 204]) expect([status, resultOf(status)]).toEqual([status, 'accepts_bad_signatures']);
 });
 
 it('a receiver that is busy, broken or moved is not reported as one that refuses correct signatures', () => {

@@ -1,4 +1,4 @@
-/** A signing secret that is rotated while deliveries are sent, and a receiver that reads the Secret. */
+/** A signing secret is rotated while deliveries are sent, and a receiver reads the Secret. */
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type Received, startReceiver } from '#test/receiver.ts';

@@ -17,8 +17,8 @@ const linesPerFetch = 2_000;
 const linesOfFirstFetch = 100;
 
 /**
- * Yields every entry that matches the filter, newest first, in batches. Each fetch is a statement of
- * its own that continues where the last one ended, so no connection or snapshot is held between
+ * Yields every entry that matches the filter, newest first, in batches. Each fetch is a statement
+ * of its own that continues where the last one ended, so no connection or snapshot is held between
  * them, and a reader that stops early causes no further query. Entries written after the start are
  * not included.
  */

@@ -52,8 +52,8 @@ export class Webhooks extends Migration {
         signature_result text constraint webhook_signature_result_known
           check (signature_result in ('verified', 'accepts_bad_signatures', 'refuses_good_signatures', 'no_answer')),
         signature_checked_at timestamptz,
-        -- The object of a Kubernetes cluster that alone changes this webhook: its kind, namespace and
-        -- name, and its id. Null: the organization's members change it.
+        -- The object of a Kubernetes cluster that alone changes this webhook: its kind, namespace
+        -- and name, and its id. Null: the organization's members change it.
         managed_by text,
         managed_uid uuid,
         created_at timestamptz not null default now(),

@@ -159,8 +159,8 @@ export class Deliveries extends Migration {
         range_from timestamptz,
         range_to timestamptz,
         failed_since timestamptz,
-        -- Of a range, only what has failed; and how many deliveries it sends in a second, null for the
-        -- worker's own rate.
+        -- Of a range, only what has failed; and how many deliveries it sends in a second, null for
+        -- the worker's own rate.
         only_failed boolean not null default false,
         per_second smallint constraint redelivery_rate_in_range check (per_second between 1 and 100),
         state text not null default 'requested'

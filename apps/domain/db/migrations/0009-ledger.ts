@@ -289,8 +289,8 @@ export class Ledger extends Migration {
         )
         select events + count(*) into events from events_gone;
 
-        -- What this left in the sums becomes one row a day again. It waits for \`fold_ledger\`, which
-        -- never waits for it.
+        -- What this left in the sums becomes one row a day again. It waits for \`fold_ledger\`,
+        -- which never waits for it.
         with folded as (
           delete from ledger_day l where l.day in (select o.day from ledger_day o group by o.day having count(*) > 1)
           returning l.day, l.deliveries, l.delivered, l.exhausted, l.cancelled

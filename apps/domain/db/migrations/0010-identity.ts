@@ -125,9 +125,9 @@ export class Identity extends Migration {
           references membership on delete cascade
       );
 
-      -- An attempt counts as a failure from the moment it is admitted; a complete sign-in removes its person's
-      -- failures. "subject" is a SHA-256 of the address it was for, known or not, so that the log of attempts does
-      -- not become a list of addresses.
+      -- An attempt counts as a failure from the moment it is admitted; a complete sign-in removes
+      -- its person's failures. "subject" is a SHA-256 of the address it was for, known or not, so
+      -- that the log of attempts does not become a list of addresses.
       create table sign_in_attempt (
         id uuid primary key default new_id(),
         subject bytea not null constraint sign_in_attempt_subject_length check (length(subject) = 32),

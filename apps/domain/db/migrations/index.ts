@@ -14,9 +14,9 @@ import type { NamedMigration } from './named-migration.ts';
 /**
  * Every migration in order, one per subject. The first release freezes them; until then a change
  * edits them. From then on a new one is appended here, and says whether running pods, which
- * continue to read and write, survive it. One that they do not survive, for example because it drops
- * a column, is a contract migration (`isContract`): it stays pending until no pod of the version
- * before runs. An expand migration behind it must work with it pending and with it applied.
+ * continue to read and write, survive it. One that they do not survive, for example because it
+ * drops a column, is a contract migration (`isContract`): it stays pending until no pod of the
+ * version before runs. An expand migration behind it must work with it pending and with it applied.
  *
  * Filled tables are `activity` (every read adds a row), `event`, `delivery` and `delivery_attempt`.
  * A migration must not block their writers for more than a moment, because a read fails after 5 s.

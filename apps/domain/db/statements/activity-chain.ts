@@ -33,7 +33,7 @@ export interface ActivityAnchor {
   hash: string;
 }
 
-/** Lists the chains, `$1` organization or null, `$2` month (`YYYY-MM`) or null; rows of `ChainRow`. */
+/** Lists the chains as `ChainRow`. `$1` organization or null, `$2` month (`YYYY-MM`) or null. */
 export const listActivityChainsSql = /* sql */ `
   select c.organization_id as "organizationId", to_char(c.month, 'YYYY-MM') as month, c.places::float8 as places,
     encode(c.hash, 'hex') as hash, c.dropped_places::float8 as "droppedPlaces",

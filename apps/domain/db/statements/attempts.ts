@@ -50,11 +50,11 @@ export interface AdmittedRow {
  * in progress the delivery counts as due in 60 s; after that, the reconciler repairs it. An attempt
  * of the round proves that its workflow was started, which is recorded here: most deliveries then
  * need no statement of the relay for it. Two workers may choose the same slot, or begin the same
- * delivery: the unique indexes refuse the second one (23505), which then tries again. Numbers follow
- * the rows and not only the count: an outcome whose row was lost is inserted again, after the
- * delivery continued or was settled, and a number that exists would be refused each time. A claim
- * gives the delivery its place in the webhook's sequence. PostgreSQL may have lost the claim in a
- * failover, while the workflow runs: then the admission gives it one.
+ * delivery: the unique indexes refuse the second one (23505), which then tries again. Numbers
+ * follow the rows and not only the count: an outcome whose row was lost is inserted again, after
+ * the delivery continued or was settled, and a number that exists would be refused each time. A
+ * claim gives the delivery its place in the webhook's sequence. PostgreSQL may have lost the claim
+ * in a failover, while the workflow runs: then the admission gives it one.
  *
  * While the region's deliveries are held, the delivery gets a new round that is not started. The
  * relay starts it when they are no longer held.
@@ -132,7 +132,8 @@ export const admitAttemptSql = /* sql */ `
     a.started_at::text as "startedAt", (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs",
     case when a.number is null and not t.is_begun then json_build_object(
       'slots', t.slots,
-      -- Its own webhook's, unless none is: then others hold the slots of the organization or the host.
+      -- Its own webhook's, unless none is: then others hold the slots of the organization or the
+      -- host.
       'underWayMs', (select extract(epoch from clock_timestamp() - coalesce(min(c.started_at) filter (where
         c.webhook_id = $2), min(c.started_at))) * 1000
         from concurrency_slot c where c.organization_id = $1 and (c.webhook_id = $2 or c.is_slow = t.is_slow

@@ -172,8 +172,9 @@ export const claimDeliveriesSql = /* sql */ `
     (extract(epoch from n.next_attempt_at) * 1000)::double precision as "begunAtMs"`;
 
 /**
- * Records that the workflows of claimed deliveries run, unless the admission of their first attempts
- * has recorded it. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal length.
+ * Records that the workflows of claimed deliveries run, unless the admission of their first
+ * attempts has recorded it. `$1`…`$4`: organizations, webhooks, events, rounds, arrays of equal
+ * length.
  */
 export const recordStartedSql = /* sql */ `
   update delivery d set started = true, leased_until = null

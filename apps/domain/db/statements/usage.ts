@@ -34,8 +34,8 @@ export interface Usage {
 }
 
 /**
- * `$1` organization, `$2` the first moment, `$3` `hour` or `day`, `$4` the most lines that are looked
- * at. A line of the rate limit counts as many calls as it holds.
+ * `$1` organization, `$2` the first moment, `$3` `hour` or `day`, `$4` the most lines that are
+ * looked at. A line of the rate limit counts as many calls as it holds.
  */
 const usageSql = /* sql */ `
   with line as materialized (
