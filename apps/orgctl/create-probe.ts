@@ -99,6 +99,6 @@ async function createOrganization(tx: EntityManager): Promise<string> {
   await tx.flush();
   tx.create(MembershipRole, { organizationId: id, personId, roleId });
   await tx.flush();
-  await recordActivity(tx, { organizationId: id, personId: null, action: 'probe.create' });
+  await recordActivity(tx, { organizationId: id, by: 'operator', action: 'probe.create' });
   return id;
 }

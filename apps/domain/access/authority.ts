@@ -19,15 +19,8 @@ export interface ClusterObject {
   objectName: string;
 }
 
-/** The caller of an activity row. `managedBy`: the name of a cluster object, or null. */
-interface Asker {
-  personId: string | null;
-  address: string | null;
-  managedBy: string | null;
-}
-
 /** Returns the caller as an activity row stores it. Only a person has an id and an address. */
-export function askerOf(by: Authority | ClusterObject): Asker {
+export function askerOf(by: Authority | ClusterObject) {
   if (by === 'operator') return { personId: null, address: null, managedBy: null };
   if ('objectUid' in by) return { personId: null, address: null, managedBy: by.objectName };
   return { personId: by.personId, address: by.address ?? null, managedBy: null };

@@ -1,7 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
-import { recordActivity } from '../activity/record.ts';
-import { query, type SqlPart, sql } from '../db/statement.ts';
-import { type Authority, askerOf } from './authority.ts';
+import { type SqlPart, sql } from '../db/statement.ts';
 
 /**
  * Returns an SQL condition on a row of `membership`: whether its organization has confirmed how its
@@ -26,31 +23,3 @@ export const consoleAccess = (membership = 'm'): SqlPart => sql`(
     when ${sql.ref(`${membership}.status`)} = 'active' and ${isConfirmed(membership)} then 'open'
     when ${sql.ref(`${membership}.status`)} in ('active', 'invited') then 'waiting'
   end)`;
-
-/**
- * Confirms a person's sign-in for an organization that they are an active member of, in the
- * transaction that saw them use the organization's own link, or for an operator. The organization's
- * activity log records it. Returns false, and records nothing, when it was confirmed before or
- * there is no such active member who signs in.
- */
-export async function confirmSignIn(
-  tx: EntityManager,
-  { organizationId, personId, by }: { organizationId: string; personId: string; by: Authority },
-  now: Date,
-): Promise<boolean> {
-  const source = by === 'operator' ? 'operator' : 'link';
-  const rows = await query(tx)`
-    insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
-    select m.person_id, m.organization_id, ${now.toISOString()}::timestamptz, ${source}
-    from membership m join sign_in i on i.person_id = m.person_id
-    where m.organization_id = ${organizationId} and m.person_id = ${personId} and m.status = 'active'
-    on conflict do nothing returning person_id`;
-  if (rows.length === 0) return false;
-  await recordActivity(tx, {
-    organizationId,
-    ...askerOf(by),
-    action: 'sign_in.confirm',
-    detail: { memberId: personId, by: source },
-  });
-  return true;
-}

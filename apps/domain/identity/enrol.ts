@@ -1,7 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { lockOrganization } from '../access/actor.ts';
-import { confirmSignIn } from '../access/console-access.ts';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, SecondFactor, SignIn } from '../db/entities/identity.ts';
@@ -10,6 +9,7 @@ import { writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures, enrolmentSubject } from './attempts.ts';
+import { confirmSignIn } from './confirm-sign-in.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
 import { deleteKnownBrowsers, rememberBrowser } from './known-browsers.ts';
@@ -190,7 +190,7 @@ export async function acceptEnrolment(
     await consume(tx, enrolment, now());
     await enter(tx, enrolment);
     const by = { personId, address: visitor.address };
-    await recordActivity(tx, { organizationId, ...by, action: 'member.join', detail: { memberId: personId } });
+    await recordActivity(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
     await confirmSignIn(tx, { organizationId, personId, by }, now());
   });
   return { organizationId };

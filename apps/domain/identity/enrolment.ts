@@ -9,7 +9,7 @@ import {
   type MemberAccess,
   memberColumns,
 } from '../access/actor.ts';
-import { type Authority, askerOf } from '../access/authority.ts';
+import type { Authority } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Enrolment } from '../db/entities/identity.ts';
@@ -118,7 +118,7 @@ export async function createEnrolment(
     });
     await recordActivity(tx, {
       organizationId,
-      ...askerOf(by),
+      by,
       action: 'member.invite',
       // The organization reads it, and must not learn from an invitation whether the person can
       // already sign in.

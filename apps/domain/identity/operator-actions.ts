@@ -1,11 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { findMember, lockOrganization } from '../access/actor.ts';
-import { confirmSignIn, isConfirmed } from '../access/console-access.ts';
+import { isConfirmed } from '../access/console-access.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { query, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
+import { confirmSignIn } from './confirm-sign-in.ts';
 import { assertEmail } from './email.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { IdentityRefused } from './refused.ts';

@@ -40,15 +40,10 @@ export async function findCompromisedKey(
     });
     if (found === null) return null;
     await deleteFailures(tx, attempt);
-    await recordActivity(tx, {
-      organizationId,
-      personId,
-      address,
-      keyId: found.id,
-      action: 'key.report',
-      detail: { hint: found.hint },
-    });
-    return { keyId: found.id };
+    const { id: keyId, hint } = found;
+    const by = { personId, address };
+    await recordActivity(tx, { organizationId, by, keyId, action: 'key.report', detail: { hint } });
+    return { keyId };
   });
 }
 

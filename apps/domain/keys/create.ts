@@ -115,13 +115,7 @@ export async function insertKey(
     predecessorId,
   });
   await tx.flush();
-  await recordActivity(tx, {
-    organizationId,
-    personId: input.byOperator ? null : makerId,
-    keyId: id,
-    action,
-    address: input.address ?? null,
-    detail: { hint, scopes, predecessorId },
-  });
+  const by = input.byOperator ? 'operator' : { personId: makerId, address: input.address ?? null };
+  await recordActivity(tx, { organizationId, by, keyId: id, action, detail: { hint, scopes, predecessorId } });
   return { id, key, hint, expiresAt };
 }

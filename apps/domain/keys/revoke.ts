@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type Authority, askerOf, findPermissions } from '../access/authority.ts';
+import { type Authority, findPermissions } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { KeyRefused } from './refused.ts';
@@ -24,8 +24,7 @@ export async function revokeKey(
     if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
     if (key.revokedAt !== null) return;
     key.revoke(now());
-    const line = { organizationId, ...askerOf(by), keyId, action: 'key.revoke', detail: { hint: key.hint } };
-    await recordActivity(tx, line);
+    await recordActivity(tx, { organizationId, by, keyId, action: 'key.revoke', detail: { hint: key.hint } });
   });
 }
 

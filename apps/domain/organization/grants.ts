@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getActor } from '../access/actor.ts';
-import { type Authority, askerOf } from '../access/authority.ts';
+import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { ClientGrant } from '../db/entities/client.ts';
@@ -37,8 +37,7 @@ export async function endGrant(em: EntityManager, input: GrantRequest): Promise<
     const grant = await getActiveGrant(tx, input);
     grant.end('ended');
     await tx.flush();
-    const detail = { grantId };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'grant.end', detail });
+    await recordActivity(tx, { organizationId, by, action: 'grant.end', detail: { grantId } });
   });
 }
 
@@ -78,7 +77,7 @@ export async function moveGrant(
     });
     await tx.flush();
     const detail = { grantId, newGrantId: id, from: professionalId, to: toPersonId };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'grant.move', detail });
+    await recordActivity(tx, { organizationId, by, action: 'grant.move', detail });
     return { id };
   });
 }

@@ -9,7 +9,6 @@ import {
   lockOrganization,
   type MemberAccess,
 } from '../access/actor.ts';
-import { askerOf } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { MembershipRole, type Role } from '../db/entities/organization.ts';
 import type { MemberRequest } from './members.ts';
@@ -75,6 +74,5 @@ async function record(
   { id: roleId, key }: Role,
   action: string,
 ): Promise<void> {
-  const detail = { memberId: personId, roleId, key };
-  await recordActivity(tx, { organizationId, ...askerOf(by), action, detail });
+  await recordActivity(tx, { organizationId, by, action, detail: { memberId: personId, roleId, key } });
 }

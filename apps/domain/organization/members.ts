@@ -9,7 +9,7 @@ import {
   lockOrganization,
   type MemberAccess,
 } from '../access/actor.ts';
-import { type Authority, askerOf } from '../access/authority.ts';
+import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Membership, MembershipRole } from '../db/entities/organization.ts';
@@ -128,12 +128,7 @@ async function changing(
     const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, writeLock);
     const detail = await change(tx, { membership, access, actor });
     await tx.flush();
-    await recordActivity(tx, {
-      organizationId,
-      ...askerOf(by),
-      action,
-      detail: { memberId: personId, ...detail },
-    });
+    await recordActivity(tx, { organizationId, by, action, detail: { memberId: personId, ...detail } });
   });
 }
 

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { assertHolds, getActor, lockOrganization } from '../access/actor.ts';
-import { type Authority, askerOf } from '../access/authority.ts';
+import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
@@ -44,11 +44,10 @@ export async function createRole(
     assertHolds(actor, permissions);
     const key = readKey(input.key ?? keyOf(fields.name));
     await assertFree(tx, organizationId, key);
-    const role = tx.create(Role, { id: randomUUIDv7(), organizationId, key, ...fields, permissions, position: null });
+    const id = randomUUIDv7();
+    tx.create(Role, { id, organizationId, key, ...fields, permissions, position: null });
     await tx.flush();
-    const { id } = role;
-    const detail = { roleId: id, key, permissions };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.create', detail });
+    await recordActivity(tx, { organizationId, by, action: 'role.create', detail: { roleId: id, key, permissions } });
     return { id, key };
   });
 }
@@ -85,7 +84,7 @@ export async function changeRole(
     if (input.description !== undefined) role.description = readText(input.description, 0);
     await tx.flush();
     const detail = { roleId, key: role.key, changed, added, removed };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.change', detail });
+    await recordActivity(tx, { organizationId, by, action: 'role.change', detail });
   });
 }
 
@@ -112,8 +111,7 @@ export async function deleteRole(
       );
     tx.remove(role);
     await tx.flush();
-    const detail = { roleId, key: role.key };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'role.delete', detail });
+    await recordActivity(tx, { organizationId, by, action: 'role.delete', detail: { roleId, key: role.key } });
   });
 }
 

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getActor } from '../access/actor.ts';
-import { type Authority, askerOf } from '../access/authority.ts';
+import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
@@ -35,8 +35,7 @@ export async function assignSeat(
       const givenAt = await findDatabaseTime(tx);
       tx.create(Seat, { organizationId, id, grantId, familyId, givenAt, endedAt: null, endReason: null });
       await tx.flush();
-      const detail = { seatId: id, grantId };
-      await recordActivity(tx, { organizationId, ...askerOf(by), action: 'seat.give', detail });
+      await recordActivity(tx, { organizationId, by, action: 'seat.give', detail: { seatId: id, grantId } });
     });
   } catch (error) {
     throw refusalOf(error) ?? error;
@@ -59,8 +58,7 @@ export async function endSeat(
     if (seat === null) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
     if (!seat.end()) throw new OrganizationRefused('seat_ended', 'This seat has already ended.');
     await tx.flush();
-    const detail = { seatId, grantId: seat.grantId };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'seat.end', detail });
+    await recordActivity(tx, { organizationId, by, action: 'seat.end', detail: { seatId, grantId: seat.grantId } });
   });
 }
 

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, type ClusterObject, findPermissions } from '../access/authority.ts';
+import { recordActivity } from '../activity/record.ts';
 import { Webhook } from '../db/entities/webhook.ts';
 import { writeLock } from '../db/locks.ts';
 import { WebhookRefused } from './refused.ts';
@@ -106,6 +107,14 @@ export async function findWebhookOrganization(em: EntityManager, webhookId: stri
   const webhook = await em.fork().findOne(Webhook, { id: webhookId }, { fields: ['organizationId'] });
   return webhook?.organizationId ?? null;
 }
+
+/** Records an action on a webhook, in the transaction of the change. */
+export const recordWebhookActivity = (
+  tx: EntityManager,
+  { organizationId, webhookId, by }: WebhookRequest,
+  action: string,
+  detail: Record<string, unknown> = {},
+): Promise<void> => recordActivity(tx, { organizationId, by, action, detail: { webhookId, ...detail } });
 
 export const noSuchWebhook = () => new WebhookRefused('no_such_webhook', 'The organization has no such webhook.');
 

@@ -1,8 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
 import { query } from '../db/statement.ts';
-import { assertMayUse, type WebhookRequest } from './access.ts';
+import { assertMayUse, recordWebhookActivity, type WebhookRequest } from './access.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -27,7 +25,7 @@ export async function cancelDelivery(
   em: EntityManager,
   input: WebhookRequest & { eventId: string },
 ): Promise<CancelledDelivery> {
-  const { organizationId, webhookId, eventId, by } = input;
+  const { organizationId, webhookId, eventId } = input;
   return em.fork().transactional(async (tx) => {
     await assertMayUse(tx, input);
     const [found] = await query<CancelledDelivery & { state: DeliveryState }>(tx)`
@@ -41,8 +39,7 @@ export async function cancelDelivery(
       update delivery set state = 'cancelled', round = round + 1, started = false, claimed = false, leased_until = null,
         next_attempt_at = null, settled_at = clock_timestamp()
       where organization_id = ${organizationId} and webhook_id = ${webhookId} and event_id = ${eventId}`;
-    const detail = { webhookId, eventId };
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'delivery.cancel', detail });
+    await recordWebhookActivity(tx, input, 'delivery.cancel', { eventId });
     return { round, started };
   });
 }

@@ -1,7 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
-import { lockLivingWebhook, type WebhookRequest } from './access.ts';
+import { lockLivingWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
 import { WebhookRefused } from './refused.ts';
@@ -22,7 +20,6 @@ export interface ChangeWebhook extends WebhookRequest {
  * nothing is to be changed.
  */
 export async function changeWebhook(em: EntityManager, input: ChangeWebhook, allow: AllowList): Promise<void> {
-  const { organizationId, webhookId, by } = input;
   await em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, input);
     const { url, description, eventTypes, changed } = readChange(input, allow);
@@ -30,16 +27,10 @@ export async function changeWebhook(em: EntityManager, input: ChangeWebhook, all
     if (eventTypes !== null) webhook.eventTypes = eventTypes;
     if (description !== null) webhook.description = description;
     await tx.flush();
-    await recordActivity(tx, {
-      organizationId,
-      ...askerOf(by),
-      action: 'webhook.change',
-      detail: {
-        webhookId,
-        changed,
-        ...(url === null ? {} : { host: hostOf(url) }),
-        ...(eventTypes === null ? {} : { eventTypes }),
-      },
+    await recordWebhookActivity(tx, input, 'webhook.change', {
+      changed,
+      ...(url === null ? {} : { host: hostOf(url) }),
+      ...(eventTypes === null ? {} : { eventTypes }),
     });
   });
 }

@@ -1,11 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
 import { Organization } from '../db/entities/organization.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
 import { lockName } from '../db/locks.ts';
-import { assertMayManageWebhooks, type WebhookAuthority } from './access.ts';
+import { assertMayManageWebhooks, recordWebhookActivity, type WebhookAuthority } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertSecret, assertUrl, hostOf, readEventTypes } from './fields.ts';
 import { webhooksPerOrganization } from './limits.ts';
@@ -88,12 +86,8 @@ export async function createWebhook(
       validUntil: null,
     });
     await tx.flush();
-    await recordActivity(tx, {
-      organizationId,
-      ...askerOf(by),
-      action: 'webhook.create',
-      detail: { webhookId: id, host: hostOf(url), eventTypes },
-    });
+    const created = { organizationId, webhookId: id, by };
+    await recordWebhookActivity(tx, created, 'webhook.create', { host: hostOf(url), eventTypes });
     return { id, secret };
   });
 }

@@ -1,9 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
 import { WebhookSecret } from '../db/entities/webhook.ts';
 import { query } from '../db/statement.ts';
-import { assertMayUse, lockLivingWebhook, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
+import {
+  assertMayUse,
+  lockLivingWebhook,
+  noSuchWebhook,
+  recordWebhookActivity,
+  type WebhookRequest,
+  webhookDeleted,
+} from './access.ts';
 import { healthLooksAt } from './health.ts';
 import { type SealingKeys, unsealSecret } from './seal.ts';
 
@@ -81,7 +86,6 @@ export async function releaseWebhook(em: EntityManager, request: WebhookRequest)
     const webhook = await lockLivingWebhook(tx, request);
     if (!webhook.release()) return;
     await tx.flush();
-    const { organizationId, webhookId, by } = request;
-    await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.release', detail: { webhookId } });
+    await recordWebhookActivity(tx, request, 'webhook.release');
   });
 }

@@ -1,10 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
 import { WebhookSecret } from '../db/entities/webhook.ts';
 import { numbered, runStatement } from '../db/statement.ts';
 import { cancelWebhookDeliveriesSql, countOpenDeliveriesSql } from '../db/statements/park-webhooks.ts';
-import { lockLivingWebhook, lockWebhook, type WebhookRequest } from './access.ts';
+import { lockLivingWebhook, lockWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
 import { deliveriesPerMove } from './limits.ts';
 
 /**
@@ -73,14 +72,11 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
 }
 
 /** Writes the webhook's new state with its activity row, and counts its open deliveries. */
-async function recordState(
-  tx: EntityManager,
-  { organizationId, webhookId, by }: WebhookRequest,
-  action: string,
-): Promise<MovedDeliveries> {
+async function recordState(tx: EntityManager, request: WebhookRequest, action: string): Promise<MovedDeliveries> {
   await tx.flush();
+  const { organizationId, webhookId } = request;
   const [row] = await runStatement<MovedDeliveries>(tx, numbered(countOpenDeliveriesSql, [organizationId, webhookId]));
   const { deliveries = 0 } = row ?? {};
-  await recordActivity(tx, { organizationId, ...askerOf(by), action, detail: { webhookId, deliveries } });
+  await recordWebhookActivity(tx, request, action, { deliveries });
   return { deliveries };
 }

@@ -1,9 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
 import { numbered, query, runStatement } from '../db/statement.ts';
 import { redeliverOneSql } from '../db/statements/redeliveries.ts';
-import { assertMayUse, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
+import { assertMayUse, noSuchWebhook, recordWebhookActivity, type WebhookRequest, webhookDeleted } from './access.ts';
 import { deliverySettled } from './cancel-delivery.ts';
 import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { redeliverableDays } from './limits.ts';
@@ -36,7 +34,7 @@ export async function redeliverOne(
   input: WebhookRequest & { eventId: string },
   { canRetryNow, onlyOpen = false }: { canRetryNow: boolean; onlyOpen?: boolean },
 ): Promise<Redelivered> {
-  const { organizationId, webhookId, eventId, by } = input;
+  const { organizationId, webhookId, eventId } = input;
   return em.fork().transactional(async (tx) => {
     await assertSendable(tx, input);
     const found = await findForRedelivery(tx, input);
@@ -45,9 +43,8 @@ export async function redeliverOne(
     const [row] = await runStatement<{ round: number; started: boolean }>(tx, numbered(redeliverOneSql, values));
     if (row === undefined) throw noSuchDelivery();
     const { round, started } = row;
-    const detail = { webhookId, eventId, round };
     const action = onlyOpen ? 'delivery.retry' : 'delivery.redeliver';
-    await recordActivity(tx, { organizationId, ...askerOf(by), action, detail });
+    await recordWebhookActivity(tx, input, action, { eventId, round });
     return { eventId, round, how: started ? 'retry_now' : 'queued' };
   });
 }

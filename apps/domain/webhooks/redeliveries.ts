@@ -1,13 +1,18 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Redelivery } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
 import { numbered, query, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
-import { assertMayManageWebhooks, assertMayUse, type WebhookAuthority, type WebhookRequest } from './access.ts';
+import {
+  assertMayManageWebhooks,
+  assertMayUse,
+  recordWebhookActivity,
+  type WebhookAuthority,
+  type WebhookRequest,
+} from './access.ts';
 import { assertShown, isOpen } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';
@@ -113,8 +118,7 @@ export async function requestRedelivery(
         leasedUntil: null,
       });
       await tx.flush();
-      const detail = { webhookId, redeliveryId: id, ...selection };
-      await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.redeliver', detail });
+      await recordWebhookActivity(tx, input, 'webhook.redeliver', { redeliveryId: id, ...selection });
       return getRedelivery(tx, organizationId, id);
     });
   } catch (error) {
@@ -181,11 +185,12 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, organizationId, by);
     const redelivery = await tx.findOne(Redelivery, { organizationId, id: redeliveryId }, writeLock);
-    if (redelivery !== null) await assertMayUse(tx, { organizationId, webhookId: redelivery.webhookId, by });
-    if (redelivery?.requestCancel()) {
+    if (redelivery === null) throw noSuchRedelivery();
+    const webhook = { organizationId, webhookId: redelivery.webhookId, by };
+    await assertMayUse(tx, webhook);
+    if (redelivery.requestCancel()) {
       await tx.flush();
-      const detail = { webhookId: redelivery.webhookId, redeliveryId };
-      await recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.cancel_redelivery', detail });
+      await recordWebhookActivity(tx, webhook, 'webhook.cancel_redelivery', { redeliveryId });
       const values = [organizationId, redeliveryId, 'cancelled', null];
       if (redelivery.state === 'requested') await runStatement(tx, numbered(finishRedeliverySql, values));
     }

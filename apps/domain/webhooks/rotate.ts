@@ -1,10 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
 import { WebhookSecret } from '../db/entities/webhook.ts';
 import { findDatabaseTime } from '../db/statement.ts';
-import { lockLivingWebhook, type WebhookRequest } from './access.ts';
+import { lockLivingWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
 import { assertSecret } from './fields.ts';
 import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
@@ -43,7 +41,7 @@ export async function rotateSecret(
   input: RotateSecret,
   sealingKeys: SealingKeys,
 ): Promise<RotatedSecret> {
-  const { organizationId, webhookId, by, overlapSeconds = secretOverlapDefaultSeconds } = input;
+  const { organizationId, webhookId, overlapSeconds = secretOverlapDefaultSeconds } = input;
   const { secret = generateSecret() } = input;
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, input);
@@ -56,12 +54,7 @@ export async function rotateSecret(
     tx.create(WebhookSecret, { organizationId, webhookId, id, sealed, createdAt: now, validUntil: null });
     webhook.clearSignatureResult();
     await tx.flush();
-    await recordActivity(tx, {
-      organizationId,
-      ...askerOf(by),
-      action: 'webhook.rotate_secret',
-      detail: { webhookId, secretId: id, overlapSeconds },
-    });
+    await recordWebhookActivity(tx, input, 'webhook.rotate_secret', { secretId: id, overlapSeconds });
     return { id: webhookId, secret, previousValidUntil };
   });
 }

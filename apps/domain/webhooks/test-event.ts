@@ -1,10 +1,8 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
 import type { EventType } from '../contract/events.ts';
 import { literal, query } from '../db/statement.ts';
-import { assertMayManageWebhooks, lockLivingWebhook, type WebhookRequest } from './access.ts';
+import { assertMayManageWebhooks, lockLivingWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
 import { testsPerMinute } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
@@ -77,8 +75,7 @@ function requestPost(
       );
     }
     if (request.by !== 'operator') await assertFewTests(tx, request);
-    const { organizationId, webhookId, by } = request;
-    await recordActivity(tx, { organizationId, ...askerOf(by), action, detail: { webhookId, eventType } });
+    await recordWebhookActivity(tx, request, action, { eventType });
     return eventType as EventType;
   });
 }
@@ -116,11 +113,7 @@ interface TestOutcome {
 
 /** Records the outcome of a test event that a person sent. */
 export function recordTestOutcome(em: EntityManager, request: WebhookRequest, outcome: TestOutcome): Promise<void> {
-  const { organizationId, webhookId, by } = request;
-  const detail = { webhookId, ...outcome };
-  return em
-    .fork()
-    .transactional((tx) => recordActivity(tx, { organizationId, ...askerOf(by), action: 'webhook.tested', detail }));
+  return em.fork().transactional((tx) => recordWebhookActivity(tx, request, 'webhook.tested', { ...outcome }));
 }
 
 /** The activity rows of test events that are searched for those of one webhook. */

@@ -51,11 +51,11 @@ export async function recordDownload(
   em: EntityManager,
   input: { organizationId: string; personId: string; address: string | null; filter: ActivityFilter },
 ): Promise<void> {
-  const { organizationId, personId, address, filter } = input;
+  const { organizationId, filter, ...by } = input;
   const { text, ...others } = filter;
-  const given = Object.entries({ ...others, hasText: text === null ? null : true }).filter(
-    ([, value]) => value !== null,
-  );
-  const line = { organizationId, personId, address, action: 'activity.download', detail: Object.fromEntries(given) };
-  await em.fork().transactional((tx) => recordActivity(tx, line));
+  const given = Object.entries({ ...others, hasText: text && true }).filter(([, value]) => value !== null);
+  const detail = Object.fromEntries(given);
+  await em
+    .fork()
+    .transactional((tx) => recordActivity(tx, { organizationId, by, action: 'activity.download', detail }));
 }
