@@ -59,7 +59,9 @@ const redelivery = ({ detail }: ActivityEntry): Name =>
   typeof detail?.redeliveryId === 'string' && typeof detail.webhookId === 'string'
     ? { name: 'a redelivery', object: { kind: 'redelivery', id: detail.redeliveryId, of: detail.webhookId } }
     : { name: 'a redelivery' };
-const factor = (detail: Detail) => (detail.kind === 'passkey' ? 'a passkey' : 'an authenticator app');
+/** A second factor, or the step of signing in that used it. */
+const factor = (kind: unknown) =>
+  kind === 'passkey' ? 'a passkey' : kind === 'recovery_code' ? 'a recovery code' : 'an authenticator app';
 const many = (value: unknown, one: string, more: string) => `${value} ${value === 1 ? one : more}`;
 
 /** The data that each read returns, by operation id. */
@@ -92,199 +94,160 @@ const signatureResults: Record<string, string> = {
 };
 
 /** Each action's title in the filter, and its description, which follows the actor's name. */
-const actions: Record<string, { title: string; describe: (entry: ActivityEntry, detail: Detail) => Sentence }> = {
-  'key.create': { title: 'Created an API key', describe: (e) => sentence`Created API key “${key(e)}”` },
-  'key.rotate': { title: 'Rotated an API key', describe: (e) => sentence`Rotated an API key. New key: “${key(e)}”` },
-  'key.revoke': { title: 'Revoked an API key', describe: (e) => sentence`Revoked API key “${key(e)}”` },
-  'key.report': {
-    title: 'Reported a leaked key',
-    describe: (e) => sentence`Reported API key “${key(e)}” as leaked`,
-  },
-  'webhook.create': {
-    title: 'Added a webhook',
-    describe: (e, d) => sentence`Added webhook ${webhook(e)} for ${text(d.host)}`,
-  },
-  'webhook.change': {
-    title: 'Edited a webhook',
-    describe: (e, d) => sentence`Edited webhook ${webhook(e)}: ${list(d.changed)}`,
-  },
-  'webhook.rotate_secret': {
-    title: 'Rotated a signing secret',
-    describe: (e) => sentence`Rotated the signing secret of webhook ${webhook(e)}`,
-  },
-  'webhook.test': {
-    title: 'Sent a test event',
-    describe: (e, d) => sentence`Sent a test event (${text(d.eventType)}) to webhook ${webhook(e)}`,
-  },
-  'webhook.tested': {
-    title: 'Received a test result',
-    describe: (e, d) => [
+const actions: Record<string, [title: string, describe: (entry: ActivityEntry, detail: Detail) => Sentence]> = {
+  'key.create': ['Created an API key', (e) => sentence`Created API key “${key(e)}”`],
+  'key.rotate': ['Rotated an API key', (e) => sentence`Rotated an API key. New key: “${key(e)}”`],
+  'key.revoke': ['Revoked an API key', (e) => sentence`Revoked API key “${key(e)}”`],
+  'key.report': ['Reported a leaked key', (e) => sentence`Reported API key “${key(e)}” as leaked`],
+  'webhook.create': ['Added a webhook', (e, d) => sentence`Added webhook ${webhook(e)} for ${text(d.host)}`],
+  'webhook.change': ['Edited a webhook', (e, d) => sentence`Edited webhook ${webhook(e)}: ${list(d.changed)}`],
+  'webhook.rotate_secret': [
+    'Rotated a signing secret',
+    (e) => sentence`Rotated the signing secret of webhook ${webhook(e)}`,
+  ],
+  'webhook.test': [
+    'Sent a test event',
+    (e, d) => sentence`Sent a test event (${text(d.eventType)}) to webhook ${webhook(e)}`,
+  ],
+  'webhook.tested': [
+    'Received a test result',
+    (e, d) => [
       d.delivered === true
         ? `Test event delivered (${text(d.eventType)}) to webhook `
         : `Test event failed (${text(d.eventType)}: ${text(d.cause)}) for webhook `,
       webhook(e),
     ],
-  },
-  'webhook.pause': { title: 'Paused a webhook', describe: (e) => sentence`Paused webhook ${webhook(e)}` },
-  'webhook.park': {
-    title: 'Suspended a webhook',
-    describe: (e) => sentence`Suspended webhook ${webhook(e)}, because its receiver accepted no events for days`,
-  },
-  'webhook.resume': { title: 'Resumed a webhook', describe: (e) => sentence`Resumed webhook ${webhook(e)}` },
-  'webhook.release': {
-    title: 'Released a managed webhook',
-    describe: () => sentence`Released a webhook, which members can change from now on`,
-  },
-  'webhook.delete': { title: 'Deleted a webhook', describe: (e) => sentence`Deleted webhook ${webhook(e)}` },
-  'webhook.redeliver': {
-    title: 'Started a redelivery',
-    describe: (e) => sentence`Started ${redelivery(e)} of events to webhook ${webhook(e)}`,
-  },
-  'webhook.redelivered': {
-    title: 'Finished a redelivery',
-    describe: (e) => sentence`Finished ${redelivery(e)} of events to webhook ${webhook(e)}`,
-  },
-  'webhook.cancel_redelivery': {
-    title: 'Cancelled a redelivery',
-    describe: (e) => sentence`Cancelled ${redelivery(e)} of events to webhook ${webhook(e)}`,
-  },
-  'webhook.verify': {
-    title: 'Started a signature check',
-    describe: (e) => sentence`Started a signature check of webhook ${webhook(e)}`,
-  },
-  'webhook.verified': {
-    title: 'Finished a signature check',
-    describe: (e, d) => [
+  ],
+  'webhook.pause': ['Paused a webhook', (e) => sentence`Paused webhook ${webhook(e)}`],
+  'webhook.park': [
+    'Suspended a webhook',
+    (e) => sentence`Suspended webhook ${webhook(e)}, because its receiver accepted no events for days`,
+  ],
+  'webhook.resume': ['Resumed a webhook', (e) => sentence`Resumed webhook ${webhook(e)}`],
+  'webhook.release': [
+    'Released a managed webhook',
+    () => sentence`Released a webhook, which members can change from now on`,
+  ],
+  'webhook.delete': ['Deleted a webhook', (e) => sentence`Deleted webhook ${webhook(e)}`],
+  'webhook.redeliver': [
+    'Started a redelivery',
+    (e) => sentence`Started ${redelivery(e)} of events to webhook ${webhook(e)}`,
+  ],
+  'webhook.redelivered': [
+    'Finished a redelivery',
+    (e) => sentence`Finished ${redelivery(e)} of events to webhook ${webhook(e)}`,
+  ],
+  'webhook.cancel_redelivery': [
+    'Cancelled a redelivery',
+    (e) => sentence`Cancelled ${redelivery(e)} of events to webhook ${webhook(e)}`,
+  ],
+  'webhook.verify': ['Started a signature check', (e) => sentence`Started a signature check of webhook ${webhook(e)}`],
+  'webhook.verified': [
+    'Finished a signature check',
+    (e, d) => [
       ...sentence`Finished a signature check of webhook ${webhook(e)}`,
       `: ${signatureResults[text(d.result)] ?? 'unknown result'}`,
     ],
-  },
-  'delivery.redeliver': {
-    title: 'Redelivered an event',
-    describe: (e) => sentence`Redelivered event ${delivery(e)} to webhook ${webhook(e)}`,
-  },
-  'delivery.retry': {
-    title: 'Retried a delivery',
-    describe: (e) => sentence`Retried the delivery of event ${delivery(e)} to webhook ${webhook(e)}`,
-  },
-  'delivery.cancel': {
-    title: 'Cancelled deliveries',
-    describe: (e, d) =>
+  ],
+  'delivery.redeliver': [
+    'Redelivered an event',
+    (e) => sentence`Redelivered event ${delivery(e)} to webhook ${webhook(e)}`,
+  ],
+  'delivery.retry': [
+    'Retried a delivery',
+    (e) => sentence`Retried the delivery of event ${delivery(e)} to webhook ${webhook(e)}`,
+  ],
+  'delivery.cancel': [
+    'Cancelled deliveries',
+    (e, d) =>
       d.eventId === undefined
         ? sentence`Cancelled ${many(d.deliveries ?? 1, 'delivery', 'deliveries')} to webhook ${webhook(e)}`
         : sentence`Cancelled the delivery of event ${delivery(e)} to webhook ${webhook(e)}`,
-  },
-  'member.invite': { title: 'Invited a member', describe: (e) => sentence`Invited ${member(e)}` },
-  'member.join': { title: 'Joined the organization', describe: () => sentence`Joined the organization` },
-  'member.change': { title: 'Edited a member', describe: (e) => sentence`Edited the details of ${member(e)}` },
-  'member.suspend': { title: 'Suspended a member', describe: (e) => sentence`Suspended ${member(e)}` },
-  'member.reinstate': { title: 'Reinstated a member', describe: (e) => sentence`Reinstated ${member(e)}` },
-  'member.remove': {
-    title: 'Removed a member',
-    describe: (e, d) => (e.personId === d.memberId ? sentence`Left the organization` : sentence`Removed ${member(e)}`),
-  },
-  'member.role_assign': {
-    title: 'Assigned a role',
-    describe: (e) => sentence`Assigned role ${role(e)} to ${member(e)}`,
-  },
-  'member.role_unassign': {
-    title: 'Removed a role',
-    describe: (e) => sentence`Removed role ${role(e)} from ${member(e)}`,
-  },
-  'role.create': { title: 'Created a role', describe: (e) => sentence`Created role ${role(e)}` },
-  'role.change': { title: 'Edited a role', describe: (e) => sentence`Edited role ${role(e)}` },
-  'role.delete': { title: 'Deleted a role', describe: (e) => sentence`Deleted role ${role(e)}` },
-  'seat.give': { title: 'Assigned a seat', describe: (e) => sentence`Assigned a seat to ${client(e)}` },
-  'seat.end': { title: 'Ended a seat', describe: (e) => sentence`Ended the seat of ${client(e)}` },
-  'grant.end': {
-    title: 'Ended client access',
-    describe: (e) => sentence`Ended a professional’s access to ${client(e)}`,
-  },
-  'grant.move': {
-    title: 'Moved client access',
-    describe: (e) => sentence`Moved ${client(e)} to another professional`,
-  },
-  'sign_in.enrol': { title: 'Set up sign-in', describe: (_, d) => sentence`Set up sign-in with ${factorOf(d)}` },
-  'sign_in.recover': {
-    title: 'Recovered sign-in',
-    describe: (_, d) => sentence`Recovered sign-in with a recovery link and ${factorOf(d)}`,
-  },
-  'sign_in.confirm': {
-    title: 'Confirmed a sign-in',
-    describe: (e, d) =>
+  ],
+  'member.invite': ['Invited a member', (e) => sentence`Invited ${member(e)}`],
+  'member.join': ['Joined the organization', () => sentence`Joined the organization`],
+  'member.change': ['Edited a member', (e) => sentence`Edited the details of ${member(e)}`],
+  'member.suspend': ['Suspended a member', (e) => sentence`Suspended ${member(e)}`],
+  'member.reinstate': ['Reinstated a member', (e) => sentence`Reinstated ${member(e)}`],
+  'member.remove': [
+    'Removed a member',
+    (e, d) => (e.personId === d.memberId ? sentence`Left the organization` : sentence`Removed ${member(e)}`),
+  ],
+  'member.role_assign': ['Assigned a role', (e) => sentence`Assigned role ${role(e)} to ${member(e)}`],
+  'member.role_unassign': ['Removed a role', (e) => sentence`Removed role ${role(e)} from ${member(e)}`],
+  'role.create': ['Created a role', (e) => sentence`Created role ${role(e)}`],
+  'role.change': ['Edited a role', (e) => sentence`Edited role ${role(e)}`],
+  'role.delete': ['Deleted a role', (e) => sentence`Deleted role ${role(e)}`],
+  'seat.give': ['Assigned a seat', (e) => sentence`Assigned a seat to ${client(e)}`],
+  'seat.end': ['Ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],
+  'grant.end': ['Ended client access', (e) => sentence`Ended a professional’s access to ${client(e)}`],
+  'grant.move': ['Moved client access', (e) => sentence`Moved ${client(e)} to another professional`],
+  'sign_in.enrol': ['Set up sign-in', (_, d) => sentence`Set up sign-in with ${factor(d.factor)}`],
+  'sign_in.recover': [
+    'Recovered sign-in',
+    (_, d) => sentence`Recovered sign-in with a recovery link and ${factor(d.factor)}`,
+  ],
+  'sign_in.confirm': [
+    'Confirmed a sign-in',
+    (e, d) =>
       d.by === 'operator'
         ? sentence`Confirmed the sign-in of ${member(e)}`
         : sentence`Confirmed their sign-in with a link`,
-  },
-  'sign_in.password': { title: 'Entered a correct password', describe: () => sentence`Entered a correct password` },
-  'sign_in.complete': { title: 'Signed in', describe: (_, d) => sentence`Signed in with ${stepOf(d)}` },
-  'sign_in.step_up': {
-    title: 'Confirmed identity',
-    describe: (_, d) => sentence`Confirmed their identity with ${stepOf(d)}`,
-  },
-  'sign_in.failure': {
-    title: 'Failed to sign in',
-    describe: (_, d) => [`Failed to sign in: ${steps[text(d.step)] ?? 'wrong credentials'}`],
-  },
-  'sign_in.change_address': {
-    title: 'Changed a sign-in address',
-    describe: (e) => sentence`Changed the sign-in address of ${member(e)}`,
-  },
-  'sign_in.release': {
-    title: 'Released a sign-in address',
-    describe: (e) => sentence`Released the sign-in address of ${member(e)}, who must set up sign-in again`,
-  },
-  'factor.add': { title: 'Added a second factor', describe: (_, d) => [`Added ${factor(d)} as a second factor`] },
-  'factor.remove': { title: 'Removed a second factor', describe: (_, d) => [`Removed ${factor(d)}`] },
-  'recovery_codes.renew': { title: 'Renewed recovery codes', describe: () => sentence`Renewed their recovery codes` },
-  'password.change': { title: 'Changed a password', describe: () => sentence`Changed their password` },
-  'session.sign_out': { title: 'Signed out', describe: () => sentence`Signed out` },
-  'session.end': { title: 'Ended a session', describe: () => sentence`Ended one of their sessions` },
-  'session.end_all': { title: 'Ended all sessions', describe: (e) => sentence`Ended all sessions of ${member(e)}` },
-  'session.end_others': { title: 'Ended other sessions', describe: () => sentence`Ended their other sessions` },
-  'activity.download': {
-    title: 'Downloaded the activity log',
-    describe: () => sentence`Downloaded the activity log as CSV`,
-  },
-  import: { title: 'Imported data', describe: (_, d) => sentence`Imported ${text(d.file)}` },
-  'import.backfill': {
-    title: 'Imported data without events',
-    describe: (_, d) => sentence`Imported ${text(d.file)} without events`,
-  },
+  ],
+  'sign_in.password': ['Entered a correct password', () => sentence`Entered a correct password`],
+  'sign_in.complete': ['Signed in', (_, d) => sentence`Signed in with ${factor(d.step)}`],
+  'sign_in.step_up': ['Confirmed identity', (_, d) => sentence`Confirmed their identity with ${factor(d.step)}`],
+  'sign_in.failure': [
+    'Failed to sign in',
+    (_, d) => [`Failed to sign in: ${steps[text(d.step)] ?? 'wrong credentials'}`],
+  ],
+  'sign_in.change_address': ['Changed a sign-in address', (e) => sentence`Changed the sign-in address of ${member(e)}`],
+  'sign_in.release': [
+    'Released a sign-in address',
+    (e) => sentence`Released the sign-in address of ${member(e)}, who must set up sign-in again`,
+  ],
+  'factor.add': ['Added a second factor', (_, d) => [`Added ${factor(d.kind)} as a second factor`]],
+  'factor.remove': ['Removed a second factor', (_, d) => [`Removed ${factor(d.kind)}`]],
+  'recovery_codes.renew': ['Renewed recovery codes', () => sentence`Renewed their recovery codes`],
+  'password.change': ['Changed a password', () => sentence`Changed their password`],
+  'session.sign_out': ['Signed out', () => sentence`Signed out`],
+  'session.end': ['Ended a session', () => sentence`Ended one of their sessions`],
+  'session.end_all': ['Ended all sessions', (e) => sentence`Ended all sessions of ${member(e)}`],
+  'session.end_others': ['Ended other sessions', () => sentence`Ended their other sessions`],
+  'activity.download': ['Downloaded the activity log', () => sentence`Downloaded the activity log as CSV`],
+  import: ['Imported data', (_, d) => sentence`Imported ${text(d.file)}`],
+  'import.backfill': ['Imported data without events', (_, d) => sentence`Imported ${text(d.file)} without events`],
   ...Object.fromEntries(
     Object.entries(reads).map(([operation, what]) => [
       `api.${operation}`,
-      {
-        title: `Read ${what}`,
-        describe: ({ status }: ActivityEntry) => [
-          `${status !== null && status >= 400 ? 'Was denied' : 'Read'} ${what} (${operation})`,
-        ],
-      },
+      [
+        `Read ${what}`,
+        ({ status }: ActivityEntry) => [`${(status ?? 0) >= 400 ? 'Was denied' : 'Read'} ${what} (${operation})`],
+      ],
     ]),
   ),
-  'api.none': { title: 'Called an unknown endpoint', describe: () => sentence`Called an unknown endpoint` },
-  'api.console': {
-    title: 'Called the console with an API key',
-    describe: ({ count }) => [
+  'api.none': ['Called an unknown endpoint', () => sentence`Called an unknown endpoint`],
+  'api.console': [
+    'Called the console with an API key',
+    ({ count }) => [
       `Called the console, which accepts no API keys: ${many(count, 'request', 'requests')} denied within a minute`,
     ],
-  },
-  'api.rate_limited': {
-    title: 'Exceeded the rate limit',
-    describe: ({ count }) => [`Exceeded the rate limit: ${many(count, 'request', 'requests')} denied within a minute`],
-  },
+  ],
+  'api.rate_limited': [
+    'Exceeded the rate limit',
+    ({ count }) => [`Exceeded the rate limit: ${many(count, 'request', 'requests')} denied within a minute`],
+  ],
 };
 
 /** The actions that the filter offers, in order. */
 export const knownActions: readonly { action: string; title: string }[] = Object.entries(actions).map(
-  ([action, { title }]) => ({ action, title }),
+  ([action, [title]]) => ({ action, title }),
 );
 
 /** Describes an entry's action, without the actor. An unknown action is returned as it is. */
 export function describeAction(entry: ActivityEntry): Sentence {
-  return Object.hasOwn(actions, entry.action)
-    ? (actions[entry.action]?.describe(entry, entry.detail ?? {}) ?? [entry.action])
-    : [entry.action];
+  const [, describe] = Object.hasOwn(actions, entry.action) ? (actions[entry.action] ?? []) : [];
+  return describe?.(entry, entry.detail ?? {}) ?? [entry.action];
 }
 
 /** Actions that the system takes by itself. Any other row without a person is an operator's. */
@@ -307,12 +270,3 @@ export function describeActor(entry: ActivityEntry): Sentence {
 /** Returns a sentence as plain text. */
 export const textOf = (parts: Sentence): string =>
   parts.map((part) => (typeof part === 'string' ? part : part.name)).join('');
-
-function factorOf({ factor: kind }: Detail): string {
-  return kind === 'passkey' ? 'a passkey' : 'an authenticator app';
-}
-
-function stepOf({ step }: Detail): string {
-  const names: Record<string, string> = { passkey: 'a passkey', recovery_code: 'a recovery code' };
-  return names[text(step)] ?? 'an authenticator app';
-}
