@@ -1,12 +1,12 @@
 /** Resealing everything with a newer key. The steps are in docs/operations/rotate-secrets.md. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
-import type { SealingKeys } from '#domain/seal/envelope.ts';
+import { reseal, type SealingKeys } from '#domain/seal/envelope.ts';
 import { countSealed } from '#domain/sealed/count.ts';
 import { sealedKinds } from '#domain/sealed/kinds.ts';
 import { resealAll } from '#domain/sealed/reseal.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
-import { resealSecret, unsealSecret } from '#domain/webhooks/seal.ts';
+import { secretRow, unsealSecret } from '#domain/webhooks/seal.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { insertApps, insertOldSecrets, newerSealingKeys, openApps, rotatedSealingKeys } from '#test/sealed-rows.ts';
 import { testSealingKeys } from '#test/secrets.ts';
@@ -82,7 +82,7 @@ describe('resealing', () => {
     // The write of another operator's reseal. Its row lock makes this one wait after it has read
     // everything.
     const [was = Buffer.alloc(0)] = await t.sealed(first);
-    const theirs = resealSecret(was, { organizationId: orgId, webhookId: first.id }, rotatedSealingKeys);
+    const theirs = reseal(was, secretRow({ organizationId: orgId, webhookId: first.id }), rotatedSealingKeys);
     const other = await t.pool.connect();
     await other.query('begin');
     await other.query('update webhook_secret set sealed = $1 where webhook_id = $2', [theirs, first.id]);

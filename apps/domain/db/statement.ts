@@ -31,6 +31,12 @@ export async function findDatabaseTime(em: EntityManager): Promise<Date> {
   return new Date(row?.at ?? Number.NaN);
 }
 
+/** Returns a row with these columns as dates, which the connections of the entity manager return as text. */
+export function withDates<Row extends object>(row: Row, ...columns: (keyof Row)[]): Row {
+  const dates = columns.map((column) => [column, row[column] && new Date(row[column] as string)]);
+  return { ...row, ...Object.fromEntries(dates) };
+}
+
 /** Joins conditions with `and`; there is at least one. */
 export function allOf(conditions: readonly SqlPart[]): SqlPart {
   return raw(conditions.map(() => '?').join(' and '), [...conditions]);

@@ -15,7 +15,7 @@ import { recordActivity } from '../activity/record.ts';
 import { Enrolment } from '../db/entities/identity.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from '../db/entities/organization.ts';
 import { writeLock } from '../db/locks.ts';
-import { query } from '../db/statement.ts';
+import { query, withDates } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
@@ -177,7 +177,7 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
     where e.token_hash = ${hash} and ${isLinkValid(now)}`;
-  return row === undefined ? null : { ...row, expiresAt: new Date(row.expiresAt) };
+  return row === undefined ? null : withDates(row, 'expiresAt');
 }
 
 async function assertOrganization(tx: EntityManager, organizationId: string): Promise<void> {

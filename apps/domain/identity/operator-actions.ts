@@ -4,7 +4,7 @@ import { isConfirmed } from '../access/console-access.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import { query, sql } from '../db/statement.ts';
+import { query, sql, withDates } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { assertEmail } from './email.ts';
@@ -60,7 +60,7 @@ export async function getSignIn(
           where m.person_id = i.person_id and m.status <> 'left') as memberships
     from sign_in i where lower(i.email) = lower(${email.trim()})`;
   if (found === undefined) throw noSuchSignIn();
-  return { ...found, createdAt: new Date(found.createdAt) };
+  return withDates(found, 'createdAt');
 }
 
 /**

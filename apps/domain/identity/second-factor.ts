@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { SecondFactor } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
+import { reseal } from '../seal/envelope.ts';
 import { recordPersonActivity } from './activity.ts';
 import {
   type Attempt,
@@ -18,7 +19,7 @@ import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptio
 import { consumeRecoveryCode, countRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { recordSecondFactor } from './sessions.ts';
-import { findTotpStep, resealTotp, unsealTotp } from './totp.ts';
+import { findTotpStep, totpRow, unsealTotp } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
@@ -69,7 +70,7 @@ function consumeTotpCode(
   if (!factor.totpSealed) return false;
   const step = findTotpStep(unsealTotp(factor.totpSealed, factor.id, sealingKeys), code, at);
   if (step === null || !factor.useTotpStep(step, at)) return false;
-  factor.totpSealed = resealTotp(factor.totpSealed, factor.id, sealingKeys) ?? factor.totpSealed;
+  factor.totpSealed = reseal(factor.totpSealed, totpRow(factor.id), sealingKeys) ?? factor.totpSealed;
   return true;
 }
 

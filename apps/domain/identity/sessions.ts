@@ -4,7 +4,7 @@ import { permissionsHeld } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
 import { ConsoleSession } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import { query, sql } from '../db/statement.ts';
+import { query, sql, withDates } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import {
@@ -64,7 +64,7 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
       join organization o on o.id = m.organization_id
     ) m
     where m.count > 0`;
-  return found === undefined ? null : { ...found, ...datesOf(found), secondFactorAt: dateOrNull(found.secondFactorAt) };
+  return found === undefined ? null : withDates(found, 'createdAt', 'lastSeenAt', 'expiresAt', 'secondFactorAt');
 }
 
 /** Why a token has no session: it timed out, its person lost access to the console, or unknown. */
@@ -234,14 +234,5 @@ export async function endSessionsWithoutAccess(tx: EntityManager, personId: stri
       where s.person_id = ${personId} and not exists (
         select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`;
 }
-
-/** Times come from the entity manager's connections as text. */
-const datesOf = ({ createdAt, lastSeenAt, expiresAt }: Record<'createdAt' | 'lastSeenAt' | 'expiresAt', Date>) => ({
-  createdAt: new Date(createdAt),
-  lastSeenAt: new Date(lastSeenAt),
-  expiresAt: new Date(expiresAt),
-});
-
-const dateOrNull = (moment: Date | null) => (moment === null ? null : new Date(moment));
 
 export const sessionExpired = () => new IdentityRefused('session_expired', 'Your session has expired. Sign in again.');

@@ -1,5 +1,5 @@
 import { generateSecret, generateURI, verifySync } from 'otplib';
-import { type SealingKeys, seal, sealedVersion, unseal } from '../seal/envelope.ts';
+import { type SealingKeys, seal, unseal } from '../seal/envelope.ts';
 
 /**
  * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30
@@ -36,30 +36,22 @@ export function findTotpStep(secret: string, code: string, now: Date): number | 
 }
 
 /**
- * The name of an enrolment's row, for which a secret is sealed; a factor and a session's challenge
- * are their ids.
+ * Names the row of a secret for its seal: the id of a factor, of a session for its challenge, or
+ * `enrolmentRow`.
  */
+export const totpRow = (row: string): string => `totp/${row}`;
+
+/** Names the row of an enrolment. */
 export const enrolmentRow = ({ organizationId, personId }: { organizationId: string; personId: string }): string =>
   `enrolment/${organizationId}/${personId}`;
 
-/** Seals a secret for its row: a factor's, a session's challenge, or an enrolment. */
-export function sealTotp(secret: string, row: string, keys: SealingKeys): Buffer {
-  return seal(secret, `totp/${row}`, keys);
-}
+/** Seals a secret for its row. */
+export const sealTotp = (secret: string, row: string, keys: SealingKeys): Buffer => seal(secret, totpRow(row), keys);
 
 /**
  * Unseals it.
  *
  * @throws UnsealError, an internal error: its key is missing or the row was moved.
  */
-export function unsealTotp(sealed: Buffer, row: string, keys: SealingKeys): string {
-  return unseal(sealed, `totp/${row}`, keys);
-}
-
-/**
- * Returns the same secret under the newest key, or null when it is already. A factor is resealed
- * when it is used.
- */
-export function resealTotp(sealed: Buffer, row: string, keys: SealingKeys): Buffer | null {
-  return sealedVersion(sealed) === keys[0].version ? null : sealTotp(unsealTotp(sealed, row, keys), row, keys);
-}
+export const unsealTotp = (sealed: Buffer, row: string, keys: SealingKeys): string =>
+  unseal(sealed, totpRow(row), keys);

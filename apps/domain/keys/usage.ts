@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Scope } from '../contract/scopes.ts';
 import type { KeyState } from '../db/entities/key.ts';
+import { withDates } from '../db/statement.ts';
 
 /**
  * A key with its use and its rotation. `working` are the scopes that its creator still holds; a
@@ -45,21 +46,8 @@ const usesCountedOfOne = 172_801;
 /** Page size of ended keys. */
 const endedPerPage = 25;
 
-/** A row as the pool returns it: MikroORM leaves its times as PostgreSQL writes them. */
-type UsageRow = Omit<KeyUsage, 'createdAt' | 'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'lastUsedAt'> &
-  Record<'createdAt', string> &
-  Record<'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'lastUsedAt', string | null>;
-
-const moment = (text: string | null) => (text === null ? null : new Date(text));
-
-const usageOf = (row: UsageRow): KeyUsage => ({
-  ...row,
-  createdAt: new Date(row.createdAt),
-  expiresAt: moment(row.expiresAt),
-  revokedAt: moment(row.revokedAt),
-  makerLeftAt: moment(row.makerLeftAt),
-  lastUsedAt: moment(row.lastUsedAt),
-});
+const usageOf = (row: KeyUsage): KeyUsage =>
+  withDates(row, 'createdAt', 'expiresAt', 'revokedAt', 'makerLeftAt', 'lastUsedAt');
 
 /** Matches calls with an answer, except calls over the limit. */
 const isUse = 'a.status is not null and a.status <> 429';
@@ -107,7 +95,7 @@ const oneSql = `${usageSql} and k.id = $4`;
 /** Lists the live keys of an organization, newest first: 25 at most. */
 export async function listLiveKeys(pool: Pool, organizationId: string, now: Date): Promise<KeyUsage[]> {
   const values = [organizationId, now, usesCounted + 1];
-  const { rows } = await pool.query<UsageRow>({ name: 'listLiveKeys', text: liveSql, values });
+  const { rows } = await pool.query<KeyUsage>({ name: 'listLiveKeys', text: liveSql, values });
   return rows.map(usageOf);
 }
 
@@ -122,7 +110,7 @@ export async function listEndedKeys(
   now: Date,
 ): Promise<{ keys: KeyUsage[]; older: string | null }> {
   const values = [organizationId, now, usesCounted + 1, before, endedPerPage + 1];
-  const { rows } = await pool.query<UsageRow>({ name: 'listEndedKeys', text: endedSql, values });
+  const { rows } = await pool.query<KeyUsage>({ name: 'listEndedKeys', text: endedSql, values });
   const keys = rows.slice(0, endedPerPage).map(usageOf);
   return { keys, older: rows.length > endedPerPage ? (keys.at(-1)?.id ?? null) : null };
 }
@@ -138,7 +126,7 @@ export async function findKeyUsage(
   now: Date,
 ): Promise<KeyUsage | null> {
   const values = [organizationId, now, usesCountedOfOne, keyId];
-  const { rows } = await pool.query<UsageRow>({ name: 'findKeyUsage', text: oneSql, values });
+  const { rows } = await pool.query<KeyUsage>({ name: 'findKeyUsage', text: oneSql, values });
   return rows[0] === undefined ? null : usageOf(rows[0]);
 }
 
@@ -166,12 +154,8 @@ const callersSql = /* sql */ `
 
 export async function listCallers(pool: Pool, organizationId: string, keyId: string): Promise<KeyCaller[]> {
   const values = [organizationId, keyId];
-  const { rows } = await pool.query<Omit<KeyCaller, 'lastUsedAt'> & { lastUsedAt: string }>({
-    name: 'listKeyCallers',
-    text: callersSql,
-    values,
-  });
-  return rows.map((row) => ({ ...row, lastUsedAt: new Date(row.lastUsedAt) }));
+  const { rows } = await pool.query<KeyCaller>({ name: 'listKeyCallers', text: callersSql, values });
+  return rows.map((row) => withDates(row, 'lastUsedAt'));
 }
 
 /** A role of a key's creator. */

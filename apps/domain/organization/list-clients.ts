@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { allOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
+import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/statement.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { noSuchGrant } from './seats.ts';
 
@@ -82,7 +82,11 @@ async function selectPage(
     select ${columns} ${source}
     where ${allOf(conditions)}
     order by g.since desc, g.id desc limit ${literal(pageSize + 1)}`;
-  return pageOf(rows.map(withDates), pageSize, ({ grantId }) => grantId);
+  return pageOf(
+    rows.map((row) => withDates(row, 'since', 'endsAt')),
+    pageSize,
+    ({ grantId }) => grantId,
+  );
 }
 
 /** One access with the details of its page. */
@@ -106,7 +110,7 @@ export async function getClient(em: EntityManager, organizationId: string, grant
     ${source}
     where g.organization_id = ${organizationId} and g.id = ${grantId}`;
   if (client === undefined) throw noSuchGrant();
-  return withDates(client);
+  return withDates(client, 'since', 'endsAt');
 }
 
 const isActive = sql`g.status = 'active' and (g.ends_at is null or g.ends_at > now())`;
@@ -127,9 +131,3 @@ const source = sql`
   from client_grant g
   join family f on f.organization_id = g.organization_id and f.id = g.family_id
   join membership m on m.organization_id = g.organization_id and m.person_id = g.professional_id`;
-
-const withDates = <C extends ClientRow>(client: C): C => ({
-  ...client,
-  since: new Date(client.since),
-  endsAt: client.endsAt === null ? null : new Date(client.endsAt),
-});

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { MemberAccess } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
-import { allOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
+import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 
@@ -94,7 +94,11 @@ export async function listMembers(
       where ${allOf(conditions)} ${order('m')} limit ${literal(pageSize + 1)}
     )
     select ${columns(now)} from m ${order('m')}`;
-  return pageOf(rows.map(withDates), pageSize, ({ personId }) => personId);
+  return pageOf(
+    rows.map((row) => withDates(row, 'lastSeenAt')),
+    pageSize,
+    ({ personId }) => personId,
+  );
 }
 
 /** A member with the details of their page. */
@@ -128,7 +132,7 @@ export async function getMemberDetails(
   if (row === undefined) throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
   const { linkExpiresAt, ...member } = row;
   return {
-    ...withDates(member),
+    ...withDates(member, 'lastSeenAt'),
     activeGrants: row.activeGrants,
     isOwner: row.roles.some(({ isSystem, key }) => isSystem && key === 'owner'),
     link: linkExpiresAt === null ? null : { expiresAt: new Date(linkExpiresAt) },
@@ -154,8 +158,3 @@ const columns = (now: Date): SqlPart => sql`
   case when ${isConfirmed()} then greatest(
     (select max(coalesce(f.last_used_at, f.created_at)) from second_factor f where f.person_id = m.person_id),
     (select max(c.used_at) from recovery_code c where c.person_id = m.person_id)) end as "lastSeenAt"`;
-
-const withDates = <M extends MemberRow>(member: M): M => ({
-  ...member,
-  lastSeenAt: member.lastSeenAt === null ? null : new Date(member.lastSeenAt),
-});

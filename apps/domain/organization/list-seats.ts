@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { OrganizationRefused } from '../access/organization-refused.ts';
-import { literal, query, sql } from '../db/statement.ts';
+import { literal, query, sql, withDates } from '../db/statement.ts';
 import { type ListPage, pageOf } from './list-page.ts';
 
 /**
@@ -65,7 +65,7 @@ export async function listSeats(
     where s.organization_id = ${organizationId}
       and ${state === 'held' ? sql`s.ended_at is null` : sql`s.ended_at is not null`} ${beyond}
     order by ${moment} desc, s.id desc limit ${literal(pageSize + 1)}`;
-  return pageOf(rows.map(withDates), pageSize, ({ seatId }) => seatId);
+  return pageOf(rows.map(seatOf), pageSize, ({ seatId }) => seatId);
 }
 
 /** The most seats of one access that are listed. */
@@ -77,7 +77,7 @@ export async function listSeatsOfGrant(em: EntityManager, organizationId: string
     select ${columns} ${source}
     where s.organization_id = ${organizationId} and s.grant_id = ${grantId}
     order by s.given_at desc, s.id desc limit ${literal(seatsOfGrantListed)}`;
-  return rows.map(withDates);
+  return rows.map(seatOf);
 }
 
 /**
@@ -89,7 +89,7 @@ export async function getSeat(em: EntityManager, organizationId: string, seatId:
   const [seat] = await query<SeatRow>(em)`
     select ${columns} ${source} where s.organization_id = ${organizationId} and s.id = ${seatId}`;
   if (seat === undefined) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
-  return withDates(seat);
+  return seatOf(seat);
 }
 
 const columns = sql`
@@ -103,8 +103,4 @@ const source = sql`
   join family f on f.organization_id = s.organization_id and f.id = s.family_id
   join membership m on m.organization_id = s.organization_id and m.person_id = g.professional_id`;
 
-const withDates = (seat: SeatRow): SeatRow => ({
-  ...seat,
-  givenAt: new Date(seat.givenAt),
-  endedAt: seat.endedAt === null ? null : new Date(seat.endedAt),
-});
+const seatOf = (row: SeatRow): SeatRow => withDates(row, 'givenAt', 'endedAt');

@@ -95,6 +95,15 @@ export function unseal(sealed: Buffer, boundTo: string, keys: SealingKeys): stri
 }
 
 /**
+ * Returns the same text sealed with the newest key, or null when it already is.
+ *
+ * @throws UnsealError
+ */
+export function reseal(sealed: Buffer, boundTo: string, keys: SealingKeys): Buffer | null {
+  return sealedVersion(sealed) === keys[0].version ? null : seal(unseal(sealed, boundTo, keys), boundTo, keys);
+}
+
+/**
  * Returns the version of the key that sealed it.
  *
  * @throws UnsealError when it is not of this format.

@@ -1,6 +1,5 @@
-import { enrolmentRow, resealTotp, unsealTotp } from '../identity/totp.ts';
-import type { SealingKeys } from '../seal/envelope.ts';
-import { resealSecret, unsealSecret } from '../webhooks/seal.ts';
+import { enrolmentRow, totpRow } from '../identity/totp.ts';
+import { secretRow } from '../webhooks/seal.ts';
 
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
 export type SealedTable = 'webhook_secret' | 'second_factor' | 'factor_challenge' | 'enrolment';
@@ -18,10 +17,8 @@ export interface SealedKind<Ids extends SealedIds = SealedIds> {
   key: readonly (keyof Ids & string)[];
   /** SQL: whether a row may still be unsealed; others are only waiting to be deleted. */
   living: string;
-  /** Throws UnsealError or SecretNotUnsealed, as `reseal` does. */
-  open(ids: Ids, sealed: Buffer, keys: SealingKeys): string;
-  /** Returns null when it is already sealed with the newest key. */
-  reseal(ids: Ids, sealed: Buffer, keys: SealingKeys): Buffer | null;
+  /** Names a row for its seal. */
+  rowOf(ids: Ids): string;
 }
 
 const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id: string }> = {
@@ -30,8 +27,7 @@ const webhookSecrets: SealedKind<{ organizationId: string; webhookId: string; id
   key: ['organizationId', 'webhookId', 'id'],
   ids: { organizationId: 'organization_id', webhookId: 'webhook_id', id: 'id' },
   living: '(valid_until is null or valid_until > now())',
-  open: (owner, sealed, keys) => unsealSecret(sealed, owner, keys),
-  reseal: (owner, sealed, keys) => resealSecret(sealed, owner, keys),
+  rowOf: secretRow,
 };
 
 const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
@@ -40,8 +36,7 @@ const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
   key: ['id'],
   ids: { id: 'id', personId: 'person_id' },
   living: 'true',
-  open: ({ id }, sealed, keys) => unsealTotp(sealed, id, keys),
-  reseal: ({ id }, sealed, keys) => resealTotp(sealed, id, keys),
+  rowOf: ({ id }) => totpRow(id),
 };
 
 /**
@@ -54,8 +49,7 @@ const appsBeingAdded: SealedKind<{ sessionId: string }> = {
   key: ['sessionId'],
   ids: { sessionId: 'session_id' },
   living: 'expires_at > now()',
-  open: ({ sessionId }, sealed, keys) => unsealTotp(sealed, sessionId, keys),
-  reseal: ({ sessionId }, sealed, keys) => resealTotp(sealed, sessionId, keys),
+  rowOf: ({ sessionId }) => totpRow(sessionId),
 };
 
 const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }> = {
@@ -64,8 +58,7 @@ const appsOfEnrolments: SealedKind<{ organizationId: string; personId: string }>
   key: ['organizationId', 'personId'],
   ids: { organizationId: 'organization_id', personId: 'person_id' },
   living: 'expires_at > now()',
-  open: (enrolment, sealed, keys) => unsealTotp(sealed, enrolmentRow(enrolment), keys),
-  reseal: (enrolment, sealed, keys) => resealTotp(sealed, enrolmentRow(enrolment), keys),
+  rowOf: (ids) => totpRow(enrolmentRow(ids)),
 };
 
 /** All of them; a test compares the list with the schema. */

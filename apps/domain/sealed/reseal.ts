@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
-import { type SealingKeys, UnsealError } from '../seal/envelope.ts';
-import { SecretNotUnsealed } from '../webhooks/seal.ts';
+import { reseal, type SealingKeys, UnsealError, unseal } from '../seal/envelope.ts';
 import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
 /**
@@ -96,11 +95,12 @@ async function resealRow(
  */
 function judge(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys): Buffer | 'current' | UnopenedRow {
   try {
-    const resealed = kind.reseal(ids, sealed, keys);
-    if (resealed === null) kind.open(ids, sealed, keys);
+    const row = kind.rowOf(ids);
+    const resealed = reseal(sealed, row, keys);
+    if (resealed === null) unseal(sealed, row, keys);
     return resealed ?? 'current';
   } catch (error) {
-    if (!(error instanceof UnsealError || error instanceof SecretNotUnsealed)) throw error;
+    if (!(error instanceof UnsealError)) throw error;
     return { ids, reason: error.reason, version: error.version };
   }
 }

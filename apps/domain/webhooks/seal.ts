@@ -1,4 +1,4 @@
-import { type SealingKey, type SealingKeys, seal, sealedVersion, UnsealError, unseal } from '../seal/envelope.ts';
+import { type SealingKey, type SealingKeys, seal, UnsealError, unseal } from '../seal/envelope.ts';
 
 /**
  * Signing secrets at rest, each bound to its organization and webhook. The format is that of
@@ -52,7 +52,7 @@ export function sealSecret(
   keys: SealingKeys,
   random?: (size: number) => Buffer,
 ): Buffer {
-  return seal(secret, rowOf(owner), keys, random);
+  return seal(secret, secretRow(owner), keys, random);
 }
 
 /**
@@ -62,25 +62,12 @@ export function sealSecret(
  * or it was not sealed for this row.
  */
 export function unsealSecret(sealed: Buffer, owner: SecretOwner, keys: SealingKeys): string {
-  return explained(() => unseal(sealed, rowOf(owner), keys));
-}
-
-/**
- * Returns the same secret sealed with the newest key; null when it already is. Throws as {@link
- * unsealSecret} does.
- */
-export function resealSecret(sealed: Buffer, owner: SecretOwner, keys: SealingKeys): Buffer | null {
-  if (explained(() => sealedVersion(sealed)) === keys[0].version) return null;
-  return sealSecret(unsealSecret(sealed, owner, keys), owner, keys);
-}
-
-function explained<T>(work: () => T): T {
   try {
-    return work();
+    return unseal(sealed, secretRow(owner), keys);
   } catch (error) {
-    if (error instanceof UnsealError) throw new SecretNotUnsealed(error);
-    throw error;
+    throw error instanceof UnsealError ? new SecretNotUnsealed(error) : error;
   }
 }
 
-const rowOf = ({ organizationId, webhookId }: SecretOwner) => `${organizationId}/${webhookId}`;
+/** Names the row of a secret for its seal. */
+export const secretRow = ({ organizationId, webhookId }: SecretOwner) => `${organizationId}/${webhookId}`;

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { resealSecret, type SealingKey, SecretNotUnsealed, sealSecret, unsealSecret } from '#domain/webhooks/seal.ts';
+import { reseal } from '#domain/seal/envelope.ts';
+import { type SealingKey, SecretNotUnsealed, sealSecret, secretRow, unsealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 
@@ -81,11 +82,11 @@ describe('the rotation of the sealing key', () => {
     const sealed = sealSecret(secret, owner, [oldKey]);
 
     expect(unsealSecret(sealed, owner, [newKey, oldKey])).toBe(secret);
-    const resealed = resealSecret(sealed, owner, [newKey, oldKey]);
+    const resealed = reseal(sealed, secretRow(owner), [newKey, oldKey]);
 
     if (!resealed) throw new Error('nothing was resealed');
     expect(unsealSecret(resealed, owner, [newKey])).toBe(secret);
-    expect(resealSecret(resealed, owner, [newKey, oldKey])).toBeNull();
+    expect(reseal(resealed, secretRow(owner), [newKey, oldKey])).toBeNull();
   });
 });
 
