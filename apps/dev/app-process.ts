@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { compiledCode } from './compiled-code.ts';
 import {
   becomesTrue,
@@ -11,7 +10,7 @@ import {
   stopServer,
 } from './servers/process.ts';
 
-const appsFolder = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const appsFolder = path.join(import.meta.dirname, '..');
 const stopSignals = [
   ['SIGTERM', 30_000],
   ['SIGKILL', 5_000],
@@ -50,7 +49,6 @@ export async function startApp(options: {
     cwd: folder,
     env: { PATH: '/usr/bin:/bin', ...compiledCode, ...env },
     logFile,
-    account: null,
   });
   writeFileSync(pidFile, String(child.pid));
   const stop = () => stopServer(child.pid, folder, stopSignals);

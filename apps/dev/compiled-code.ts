@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+/** The project's folder. */
+export const root = path.join(import.meta.dirname, '../..');
 
 /** The cache of files that processes derive from the project's sources. */
 export const cache = path.join(root, 'node_modules/.cache/org-api');

@@ -1,5 +1,6 @@
 import { Client, escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
+import { type Database, openDatabase } from '#domain/db/connect.ts';
 import type { LoginRole } from '#domain/db/logins.ts';
 import type { RegionSecrets } from './state.ts';
 
@@ -29,6 +30,20 @@ export async function getRegionDatabase(serverUrl: string, name: string): Promis
     await client.end();
   }
   return ownerUrl.href;
+}
+
+/** Runs `work` with a database, which is closed afterwards. */
+export async function withDatabase<Result>(
+  url: string,
+  work: (database: Database) => Promise<Result>,
+  applicationName = 'org-api-dev',
+): Promise<Result> {
+  const database = await openDatabase({ url, applicationName, poolMax: 2 });
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
 }
 
 /** The roles of the apps that `npm start` runs. */

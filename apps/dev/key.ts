@@ -1,14 +1,14 @@
 import { parseArgs } from 'node:util';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { scopes as allScopes, isScope, type Scope } from '#domain/contract/scopes.ts';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
+import type { Database } from '#domain/db/connect.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { readStackSettings } from './config.ts';
-import { developmentMark } from './databases.ts';
+import { developmentMark, withDatabase } from './databases.ts';
 import { keySecretsOf, openState } from './state.ts';
 
 const usage = `Usage: npm run dev:key -- --region us --org ID --maker USERID --scopes a,b [--expires ISO]
@@ -42,14 +42,12 @@ async function main(args: string[]): Promise<void> {
     return;
   }
   const { databaseUrl, secrets } = findStack(flags.region);
-  const database = await openDatabase({ url: databaseUrl, applicationName: 'org-api-dev-key', poolMax: 1 });
-  try {
+  const work = async (database: Database) => {
     await assertDevelopment(database);
     if (flags.revoke !== undefined) await revoke(database, secrets, flags.revoke);
     else console.log(await create(database, secrets, flags));
-  } finally {
-    await database.close();
-  }
+  };
+  await withDatabase(databaseUrl, work, 'org-api-dev-key');
 }
 
 function parse(args: string[]) {
@@ -112,14 +110,8 @@ async function create(
   if (expiresAt !== null && Number.isNaN(expiresAt.getTime()))
     throw new SettingsRefused(['--expires: give an ISO 8601 date-time, for example 2027-01-31T00:00:00Z']);
   if (!/^[0-9a-f-]{36}$/i.test(flags.org)) throw new SettingsRefused(['--org: give the organization’s id, a UUID']);
-  const input = {
-    organizationId: flags.org,
-    makerId: flags.maker,
-    scopes: asked as Scope[],
-    label: 'dev:key',
-    expiresAt,
-    byOperator: true,
-  };
+  const key = { scopes: asked as Scope[], label: 'dev:key', expiresAt, byOperator: true };
+  const input = { organizationId: flags.org, makerId: flags.maker, ...key };
   return (await createKey(database.orm.em, input, secrets)).key;
 }
 
@@ -129,11 +121,8 @@ async function revoke(database: Database, secrets: KeySecrets, key: string): Pro
     [fingerprints(key, secrets.peppers)],
   );
   const found = rows[0];
-  if (found === undefined)
-    throw new KeyRefused(
-      'no_such_key',
-      'This stack has no such key; give the whole key, and the region it belongs to.',
-    );
+  const unknown = 'This stack has no such key; give the whole key, and the region it belongs to.';
+  if (found === undefined) throw new KeyRefused('no_such_key', unknown);
   await revokeKey(database.orm.em, { organizationId: found.organization_id, keyId: found.id, by: 'operator' });
   console.error('Revoked; every request from now on is refused.');
 }

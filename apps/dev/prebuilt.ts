@@ -1,12 +1,9 @@
 import { mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { BundleRefused, readWorkflowBundle } from '#workflows/bundle.ts';
-import { cache } from './compiled-code.ts';
+import { cache, root } from './compiled-code.ts';
 import { runProgram } from './servers/children.ts';
 import { ServerUnavailableError } from './servers/process.ts';
-
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** The bundle that `prepareWorkflowBundle` writes; the value of `WORKFLOW_BUNDLE`. */
 export const workflowBundle = path.join(cache, 'workflows.bundle.json');

@@ -1,8 +1,8 @@
 import { scopes } from '#domain/contract/scopes.ts';
-import { openDatabase } from '#domain/db/connect.ts';
+import type { Database } from '#domain/db/connect.ts';
 import { createKey } from '#domain/keys/create.ts';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
-import { fingerprint } from '#domain/keys/fingerprint.ts';
+import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
+import { withDatabase } from './databases.ts';
 import type { StackOrganization } from './state.ts';
 
 /**
@@ -15,38 +15,32 @@ export async function ensureSampleKeys(
   secrets: KeySecrets,
   organizations: StackOrganization[],
 ): Promise<StackOrganization[]> {
-  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 2 });
-  try {
+  return withDatabase(ownerUrl, async (database) => {
     const withKeys: StackOrganization[] = [];
     for (const organization of organizations) {
-      const kept = organization.sampleKey !== null && (await isLive(organization.sampleKey));
-      const sampleKey = kept ? organization.sampleKey : await makeSampleKey(organization);
+      const kept = organization.sampleKey !== null && (await isLive(database, secrets, organization.sampleKey));
+      const sampleKey = kept ? organization.sampleKey : await createSampleKey(database, secrets, organization);
       withKeys.push({ ...organization, sampleKey });
     }
     return withKeys;
-  } finally {
-    await database.close();
-  }
+  });
+}
 
-  async function isLive(key: string): Promise<boolean> {
-    const { rows } = await database.pool.query(
-      'select from api_key k where k.fingerprint = any ($1) and k.revoked_at is null and ' +
-        'k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())',
-      [secrets.peppers.map((pepper) => fingerprint(key, pepper))],
-    );
-    return rows.length > 0;
-  }
+async function isLive({ pool }: Database, { peppers }: KeySecrets, key: string): Promise<boolean> {
+  const { rows } = await pool.query(
+    'select from api_key k where k.fingerprint = any ($1) and k.revoked_at is null and ' +
+      'k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())',
+    [fingerprints(key, peppers)],
+  );
+  return rows.length > 0;
+}
 
-  async function makeSampleKey({ id, ownerUserId }: StackOrganization): Promise<string | null> {
-    if (ownerUserId === null) return null;
-    const input = {
-      organizationId: id,
-      makerId: ownerUserId,
-      scopes,
-      label: 'npm start',
-      expiresAt: null,
-      byOperator: true,
-    };
-    return (await createKey(database.orm.em, input, secrets)).key;
-  }
+async function createSampleKey(
+  { orm }: Database,
+  secrets: KeySecrets,
+  { id: organizationId, ownerUserId: makerId }: StackOrganization,
+): Promise<string | null> {
+  if (makerId === null) return null;
+  const input = { organizationId, makerId, scopes, label: 'npm start', expiresAt: null, byOperator: true };
+  return (await createKey(orm.em, input, secrets)).key;
 }

@@ -1,7 +1,7 @@
-import { openDatabase } from '#domain/db/connect.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
+import { withDatabase } from './databases.ts';
 import type { StackOrganization } from './state.ts';
 
 /**
@@ -27,8 +27,7 @@ export async function createOwnerLink(
   const organization = organizations.find(({ ownerUserId }) => ownerUserId !== null);
   if (organization === undefined) return null;
   const { id: organizationId, name: organizationName, ownerUserId } = organization;
-  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 2 });
-  try {
+  return withDatabase(ownerUrl, async (database) => {
     const { rows } = await database.pool.query<{ email: string; signInEmail: string | null }>(
       `select m.email, i.email as "signInEmail" from membership m
        left join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id
@@ -42,11 +41,9 @@ export async function createOwnerLink(
     if (signInEmail !== null) return { organizationName, email: signInEmail, link: null };
     const { token } = await createEnrolment(database.orm.em, { organizationId, email, by: 'operator' });
     return { organizationName, email, link: enrolmentLink(consoleUrl, token) };
-  } catch (error) {
+  }).catch((error: unknown) => {
     // Two members of an imported file may have the same address, which then identifies neither.
     if (error instanceof IdentityRefused) return null;
     throw error;
-  } finally {
-    await database.close();
-  }
+  });
 }

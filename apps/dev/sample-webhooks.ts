@@ -1,7 +1,8 @@
 import { eventTypes } from '#domain/contract/events.ts';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
+import type { Database } from '#domain/db/connect.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
+import { withDatabase } from './databases.ts';
 import type { SampleWebhook, StackOrganization } from './state.ts';
 
 /** The non-public addresses that webhooks of a development stack may reach: this machine's own. */
@@ -21,13 +22,12 @@ export async function ensureSampleWebhooks(options: {
   known: readonly SampleWebhook[];
 }): Promise<SampleWebhook[]> {
   const { ownerUrl, receiverUrl, organizations, known } = options;
-  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 2 });
   const settings = {
     allow: addressBlocks.parse(stackAllow),
     sealingKeys: webhookSecretKeys.parse(options.sealingKeys),
   };
   const all = [...known];
-  try {
+  return withDatabase(ownerUrl, async (database) => {
     for (const { webhookId } of known) await followReceiver(database, webhookId, receiverUrl);
     for (const { id: organizationId } of organizations) {
       if (known.some((webhook) => webhook.organizationId === organizationId)) continue;
@@ -42,9 +42,7 @@ export async function ensureSampleWebhooks(options: {
       all.push({ organizationId, webhookId, secret });
     }
     return all;
-  } finally {
-    await database.close();
-  }
+  });
 }
 
 /** The receiver's port may have changed since the last start. */
@@ -61,9 +59,8 @@ async function followReceiver(database: Database, webhookId: string, receiverUrl
  * member access. The platform's login makes the change, and the database creates the event.
  */
 export async function causeFirstEvent(ownerUrl: string, organizationId: string): Promise<void> {
-  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-dev', poolMax: 1 });
-  try {
-    await database.pool.query(
+  await withDatabase(ownerUrl, (database) =>
+    database.pool.query(
       `with professional as (
          select person_id from membership where organization_id = $1 and status = 'active' order by person_id limit 1
        ), made as (
@@ -73,8 +70,6 @@ export async function causeFirstEvent(ownerUrl: string, organizationId: string):
        insert into client_grant (organization_id, kind, professional_id, family_id, since)
        select $1, 'attorney', p.person_id, m.id, now() from professional p, made m`,
       [organizationId],
-    );
-  } finally {
-    await database.close();
-  }
+    ),
+  );
 }

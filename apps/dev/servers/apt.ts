@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import type { Report } from './process.ts';
 
 /**
  * Installs Debian packages as root on Debian or a derivative, and reports it. Returns whether
@@ -7,7 +8,7 @@ import { existsSync } from 'node:fs';
  * missing. Waits up to a minute for another apt-get. The package lists of a fresh image are empty,
  * so it tries a second time.
  */
-export async function installPackages(packages: readonly string[], report: (line: string) => void): Promise<boolean> {
+export async function installPackages(packages: readonly string[], report: Report): Promise<boolean> {
   if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return false;
   const install = ['install', '-y', '--no-install-recommends', ...packages];
   report(

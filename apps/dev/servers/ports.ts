@@ -4,6 +4,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
+import type { Report } from './process.ts';
 
 /**
  * Returns whether a server could listen on this port of 127.0.0.1 now. Another program may take it
@@ -33,11 +34,7 @@ export async function getFreePort(): Promise<number> {
  * Returns the preferred port when it is free. Otherwise returns a free one and reports the change;
  * null prefers none.
  */
-export async function choosePort(
-  preferred: number | null,
-  server: string,
-  report: (line: string) => void,
-): Promise<number> {
+export async function choosePort(preferred: number | null, server: string, report: Report): Promise<number> {
   if (preferred !== null && (await isPortFree(preferred))) return preferred;
   const port = await getFreePort();
   if (preferred !== null) report(`${server}: port ${preferred} is taken by another program, using ${port} instead`);

@@ -7,7 +7,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { type Account, ServerUnavailableError } from './process.ts';
+import { type Account, type Report, ServerUnavailableError } from './process.ts';
 
 const OWN_ACCOUNT = 'org-api-postgres';
 
@@ -17,7 +17,7 @@ const OWN_ACCOUNT = 'org-api-postgres';
  *
  * @throws ServerUnavailableError when root finds no account and cannot create one.
  */
-export function chooseAccount(dataFolder: string, report: (line: string) => void): Account | null {
+export function chooseAccount(dataFolder: string, report: Report): Account | null {
   if (process.getuid?.() !== 0) return null;
   const owner = statSync(dataFolder, { throwIfNoEntry: false });
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid, name: `user ${owner.uid}` };

@@ -26,7 +26,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { type Account, ServerUnavailableError } from './process.ts';
+import { type Account, type Report, ServerUnavailableError } from './process.ts';
 
 /**
  * Holds programs and data of root that another account must reach. Removing it deletes the data of
@@ -52,7 +52,7 @@ export interface PostgresBinaries {
  * @throws ServerUnavailableError when the package does not exist, is not installed, or does not
  * run.
  */
-export function getPostgresBinaries(account: Account | null, report: (line: string) => void): PostgresBinaries {
+export function getPostgresBinaries(account: Account | null, report: Report): PostgresBinaries {
   const { native, release } = getPackage();
   linkLibraries(native);
   const inPlace = tryBinaries(native, account);

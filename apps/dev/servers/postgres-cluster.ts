@@ -26,7 +26,15 @@ import path from 'node:path';
 import { runProgram } from './children.ts';
 import { canEnter, chooseAccount } from './postgres-account.ts';
 import { getPostgresBinaries, type PostgresBinaries, SHARED_FOLDER } from './postgres-binaries.ts';
-import { type Account, isAlive, makeFolder, ServerUnavailableError, secondsSince, stopServer } from './process.ts';
+import {
+  type Account,
+  isAlive,
+  makeFolder,
+  type Report,
+  ServerUnavailableError,
+  secondsSince,
+  stopServer,
+} from './process.ts';
 
 /**
  * The signals that stop a postmaster: fast shutdown, then immediate shutdown (the next start
@@ -58,7 +66,7 @@ export interface Cluster {
 export async function prepareCluster(options: {
   stateFolder: string;
   durable: boolean;
-  report: (line: string) => void;
+  report: Report;
 }): Promise<Cluster> {
   const { durable, report } = options;
   makeFolder(options.stateFolder);
@@ -170,7 +178,7 @@ function checkData({ folder, data, account, binaries }: Cluster): void {
   }
 }
 
-async function initialize(cluster: Cluster, durable: boolean, report: (line: string) => void): Promise<void> {
+async function initialize(cluster: Cluster, durable: boolean, report: Report): Promise<void> {
   const { folder, data, account, binaries, password } = cluster;
   const startedAt = performance.now();
   report(`PostgreSQL ${binaries.version}: creating its data folder ${data}${account ? ` as ${account.name}` : ''}`);

@@ -16,6 +16,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'pg';
+import { once } from '#runtime/once.ts';
 import { choosePort, isPortFree } from './ports.ts';
 import {
   type Cluster,
@@ -27,6 +28,7 @@ import {
 import {
   fileSize,
   isServerOf,
+  type Report,
   readLastComplaint,
   ServerUnavailableError,
   secondsSince,
@@ -65,7 +67,7 @@ export async function startPostgres(options: {
   stateFolder: string;
   port?: number | null;
   durable?: boolean;
-  report: (line: string) => void;
+  report: Report;
 }): Promise<RunningPostgres> {
   const { stateFolder, port = null, durable = true, report } = options;
   const startedAt = performance.now();
@@ -95,18 +97,14 @@ function ready(
   { pid, port }: Postmaster,
   adopted: boolean,
   startedAt: number,
-  report: (line: string) => void,
+  report: Report,
 ): RunningPostgres {
   const { version } = cluster.binaries;
   report(
     `PostgreSQL ${version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${port} ` +
       `(${secondsSince(startedAt)})`,
   );
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= stopServer(pid, cluster.data, STOP_SIGNALS);
-    return stopped;
-  };
+  const stop = once(() => stopServer(pid, cluster.data, STOP_SIGNALS));
   return { adminUrl: adminUrl(cluster, port), port, version, adopted, folder: cluster.folder, pid, stop };
 }
 
@@ -114,7 +112,7 @@ function ready(
  * Returns the postmaster that runs on this data when it answers. Returns null when none runs, or
  * when it ends meanwhile.
  */
-async function adopt(cluster: Cluster, report: (line: string) => void): Promise<Postmaster | null> {
+async function adopt(cluster: Cluster, report: Report): Promise<Postmaster | null> {
   const pid = readPostmasterPid(cluster.data);
   if (pid === null || !isServerOf(pid, cluster.data)) return null;
   const isGone = () => !isServerOf(pid, cluster.data);
@@ -145,7 +143,7 @@ async function launch(
   cluster: Cluster,
   port: number,
   durable: boolean,
-  report: (line: string) => void,
+  report: Report,
 ): Promise<Postmaster | { isPortTaken: boolean; complaint: string }> {
   const { data, account, binaries, logFile } = cluster;
   const lockPid = readPostmasterPid(data);
@@ -199,12 +197,7 @@ const throwAwaySettings = {
  *
  * @throws Error when it takes longer than the deadline.
  */
-async function answers(
-  cluster: Cluster,
-  port: number,
-  isGone: () => boolean,
-  report: (line: string) => void,
-): Promise<boolean> {
+async function answers(cluster: Cluster, port: number, isGone: () => boolean, report: Report): Promise<boolean> {
   const startedAt = performance.now();
   let nextReportAt = startedAt + PROGRESS_EVERY_MS;
   while (!isGone()) {

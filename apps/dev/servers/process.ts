@@ -22,6 +22,9 @@ export class ServerUnavailableError extends Error {
   override name = 'ServerUnavailableError';
 }
 
+/** Reports one line of progress to the caller. */
+export type Report = (line: string) => void;
+
 /** A system account that a server runs as. */
 export interface Account {
   uid: number;
@@ -43,8 +46,8 @@ const LOG_LIMIT_BYTES = 5_000_000;
 
 /**
  * Starts a server in a separate session and appends its output to `logFile`. This process may end
- * before it. `account` null runs it as the current user. `env` is its whole environment; null
- * passes on the current one.
+ * before it. Without `account` it runs as the current user. `env` is its whole environment; without
+ * it the current one is passed on.
  *
  * @throws Error when the program cannot be run.
  */
@@ -52,9 +55,9 @@ export async function spawnDetached(options: {
   command: string;
   args: string[];
   cwd: string;
-  env: Record<string, string> | null;
+  env?: Record<string, string>;
   logFile: string;
-  account: Account | null;
+  account?: Account | null;
 }): Promise<Detached> {
   const { command, args, cwd, env, logFile, account } = options;
   const log = openLog(logFile);
@@ -86,7 +89,7 @@ export async function spawnDetached(options: {
 
 /** One earlier log is kept, so that a stack that runs for months does not fill a disk. */
 function openLog(file: string): number {
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > LOG_LIMIT_BYTES) renameSync(file, `${file}.1`);
+  if (fileSize(file) > LOG_LIMIT_BYTES) renameSync(file, `${file}.1`);
   return openSync(file, 'a', 0o600);
 }
 

@@ -12,12 +12,14 @@ import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { once } from '#runtime/once.ts';
 import { installPackages } from './apt.ts';
 import { choosePort, isPortFree } from './ports.ts';
 import {
   fileSize,
   isServerOf,
   makeFolder,
+  type Report,
   readLastComplaint,
   ServerUnavailableError,
   secondsSince,
@@ -25,18 +27,6 @@ import {
   stopServer,
 } from './process.ts';
 
-/** A Redis that answers. `version` is what the program prints, for example `7.0.15`. */
-interface RunningRedis {
-  url: string;
-  port: number;
-  version: string;
-  adopted: boolean;
-  pid: number;
-  /** SIGTERM, then SIGKILL: at most 15 s. Can be called twice. */
-  stop(): Promise<void>;
-}
-
-type Report = (line: string) => void;
 type Program = { command: string; version: string };
 type Found = { pid: number; port: number };
 
@@ -55,11 +45,7 @@ const STOP_SIGNALS = [
  *
  * @throws ServerUnavailableError when Redis is installed and fails.
  */
-export async function startRedis(options: {
-  stateFolder: string;
-  port?: number | null;
-  report: Report;
-}): Promise<RunningRedis | null> {
+export async function startRedis(options: { stateFolder: string; port?: number | null; report: Report }) {
   const { stateFolder, port = null, report } = options;
   const startedAt = performance.now();
   const program = await getProgram(report);
@@ -74,17 +60,13 @@ export async function startRedis(options: {
     `Redis ${program.version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${redis.port} ` +
       `(${secondsSince(startedAt)})`,
   );
-  let stopped: Promise<void> | undefined;
-  const stop = () => {
-    stopped ??= stopServer(redis.pid, folder, STOP_SIGNALS);
-    return stopped;
-  };
   return {
     ...redis,
     url: `redis://127.0.0.1:${redis.port}`,
     version: program.version,
     adopted: adopted !== null,
-    stop,
+    /** SIGTERM, then SIGKILL: at most 15 s. Can be called twice. */
+    stop: once(() => stopServer(redis.pid, folder, STOP_SIGNALS)),
   };
 }
 
@@ -153,9 +135,7 @@ async function launch(options: {
       command: program.command,
       args: settings(port, folder),
       cwd: folder,
-      env: null,
       logFile,
-      account: null,
     });
     if (await answers({ pid: child.pid, port }, child.hasExited)) return { pid: child.pid, port };
     const isPortTaken = child.hasExited() && !(await isPortFree(port));

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isBuilding, takeBuildTurn } from './build-turn.ts';
 import { cacheFolder } from './cache-folder.ts';
 import { startTracked } from './children.ts';
-import { ServerUnavailableError } from './process.ts';
+import { type Report, ServerUnavailableError } from './process.ts';
 
 /**
  * The version of Temporal's command-line program, which contains the development server. It is
@@ -28,8 +28,6 @@ export const temporalArchives: Readonly<Record<string, { name: string; sha256: s
   'darwin-arm64': { name: 'darwin_arm64', sha256: 'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415' },
 };
 const releaseUrl = `https://github.com/temporalio/cli/releases/download/v${temporalVersion}`;
-
-type Report = (line: string) => void;
 
 /**
  * Returns the program's path.

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { once } from '#runtime/once.ts';
 import { deliveryAttributes } from '#workflows/deliver-event/search-attributes.ts';
 import { choosePort, getFreePort } from './ports.ts';
 import {
@@ -7,6 +8,7 @@ import {
   fileSize,
   isServerOf,
   makeFolder,
+  type Report,
   readLastComplaint,
   ServerUnavailableError,
   secondsSince,
@@ -42,7 +44,7 @@ export interface TemporalOptions {
   metricsPort?: number | null;
   /** Keeps everything in memory instead of the file, without the web UI. */
   inMemory?: boolean;
-  report: (line: string) => void;
+  report: Report;
 }
 
 const readyDeadlineMs = 60_000;
@@ -112,17 +114,8 @@ export async function launchTemporal(options: TemporalOptions): Promise<Launched
     ),
   );
   answered.catch(() => {}); // also reported to every caller that awaits it
-  let stopped: Promise<void> | undefined;
-  return {
-    address: server.address,
-    ui: server.ui,
-    pid: server.pid,
-    stop: () => {
-      stopped ??= stopServer(server.pid, store, stopSignals);
-      return stopped;
-    },
-    ready: answered,
-  };
+  const { address, ui, pid } = server;
+  return { address, ui, pid, stop: once(() => stopServer(pid, store, stopSignals)), ready: answered };
 }
 
 /** Stops the Temporal of a state folder, even when another process started it. */
@@ -182,7 +175,6 @@ async function launch(
     cwd: folder,
     env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: folder },
     logFile,
-    account: null,
   });
   const server: Note = {
     pid: child.pid,
