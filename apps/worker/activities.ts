@@ -19,9 +19,7 @@ import type { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';
 import { createReceiverSpeed } from './receiver-speed.ts';
 
-/**
- * Creates the activities that this worker registers. Each attempt is counted, logged and traced.
- */
+/** Creates the worker's activities. Each attempt is counted, logged and traced. */
 export function createActivities(options: {
   config: WorkerConfig;
   pool: Pool;
@@ -87,8 +85,7 @@ export function createActivities(options: {
 }
 
 /**
- * Returns a function that signs attempts with sealed secrets. `keys` is called for each attempt,
- * because its file may change.
+ * Returns a function that signs attempts. `keys` is called for each, because its file may change.
  */
 export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] {
   return ({ organizationId, webhookId, eventId }, { sealed, body, timestampSeconds }) => ({
@@ -103,10 +100,7 @@ export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] 
   });
 }
 
-/**
- * Returns what is logged of an error. The message about a secret that cannot be unsealed says what
- * to do, and contains no secret.
- */
+/** Returns what is logged of an error; only a remedy's text, which contains no secret, is added. */
 const describe = (error: unknown) => ({
   error: describeError(error),
   ...(error instanceof SecretNotUnsealed ? { remedy: error.message } : {}),
@@ -118,10 +112,7 @@ const internalErrorLines: Record<InternalErrorCode, string> = {
   delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
 };
 
-/**
- * Returns when a UUID v7 was created, in milliseconds since 1970. The database creates the ids of
- * events.
- */
+/** Returns the time of a UUID v7 (an event's id, made by the database) in ms since 1970. */
 function uuidV7TimeMs(id: string): number {
   return Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
 }

@@ -15,11 +15,8 @@ const leaseSeconds = 30;
 
 /**
  * Streams the activity log to an OTLP/HTTP endpoint as log records, in the order of the hash
- * chains. A batch counts as sent when the endpoint accepted it, so a row arrives at least once: a
- * repeated one has the same `org_api.activity.id`. A row that counts requests is sent again after
- * it has grown.
- *
- * The first run loads the SDK, so that a worker without a stream does not load it.
+ * chains. A row arrives at least once: a repeated one has the same `org_api.activity.id`, and a row
+ * that counts requests is sent again after it has grown. The SDK is loaded by the first run.
  */
 export function createActivityStream(options: {
   pool: Pool;

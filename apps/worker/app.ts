@@ -15,9 +15,8 @@ import { createMetrics } from './metrics.ts';
 import { waitForSchema } from './schema.ts';
 
 /**
- * Starts the worker: its metrics and health, and, once the schema is current, the maintenance loop
- * and the relay with Temporal's workers. Resolves also while Temporal is away; the worker is then
- * live and not ready. `stop` may be called twice.
+ * Starts the worker: metrics and health and, once the schema is current, the maintenance loop and
+ * the relay with Temporal's workers. While Temporal is away the worker is live and not ready.
  */
 export async function startWorker(
   config: WorkerConfig,

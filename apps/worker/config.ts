@@ -25,10 +25,7 @@ const buildId = z
   .regex(/^\w[\w.-]{0,62}$/, 'must be at most 63 letters, digits, dots, dashes and underscores');
 
 const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
-/**
- * What a schedule takes in addition to its waits: attempts of a failing webhook wait for its only
- * slot in the slow queue.
- */
+/** A schedule takes longer than its waits: a failing webhook has one slot in the slow queue. */
 const suspendMarginSeconds = 4 * 3_600;
 
 /** One wait of at least a second, in ms. */
@@ -44,8 +41,8 @@ const oneWait = (standard: string) =>
     });
 
 /**
- * The worker's settings. The 10 s of an attempt are part of the contract with receivers and no
- * setting. The time after which an attempt counts as abandoned (45 s) follows from them.
+ * The worker's settings. The 10 s of an attempt are part of the contract with receivers, so they
+ * and what follows from them are no settings.
  */
 export const Settings = z.object({
   REGION: region,
@@ -170,8 +167,7 @@ function versionOf(s: z.output<typeof Settings>): WorkerVersion | null {
 }
 
 /**
- * Longer than the schedule, so that no webhook is suspended before a last attempt; shorter values
- * are refused.
+ * No webhook is suspended before its last attempt, so shorter times than the schedule are refused.
  */
 function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
   const scheduleSeconds = Math.ceil(longestScheduleMs(s.DELIVERY_SCHEDULE) / 1_000);
@@ -194,8 +190,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   const server = temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
   return Object.freeze({
     /**
-     * Secrets: each look-up returns the newest value of its file. `watchSettings` keeps them
-     * current.
+     * Each look-up of a secret returns its file's newest value; `watchSettings` keeps it current.
      */
     followed,
     get databaseUrl() {
@@ -219,9 +214,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     reconcileAfterMs: s.RECONCILE_AFTER,
     /** Whether workers or an operator move traffic to this version. */
     rollout: s.WORKER_ROLLOUT,
-    /**
-     * The longest time that a new version takes each share of traffic before it becomes current.
-     */
+    /** How long at most a new version takes each share of the traffic. */
     rampStepMs: s.WORKER_RAMP_STEP,
     promptSlots: s.DELIVERY_SLOTS,
     slowSlots: s.DELIVERY_SLOW_SLOTS,

@@ -5,12 +5,9 @@ import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 
 /**
- * Sets `org_api_activity_default_partition_bytes`, which shows whether rows of the activity log
- * went to the default partition. That happens when their month has no partition. It is a size and
- * not a count: the worker may not read the log, and a table that never had a row has 0 bytes.
- *
- * While it cannot be read, the figure is absent and `onError` is called. `start` resolves after the
- * first run; `stop` may be called twice and before `start`.
+ * Shows whether rows of the activity log went to the default partition, because their month had
+ * none. It is a size and not a count: the worker may not read the log, and a table that never had a
+ * row has 0 bytes. While it cannot be read, the figure is absent.
  */
 export function defaultPartitionMetric(
   pool: Pool,

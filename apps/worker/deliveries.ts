@@ -30,10 +30,9 @@ interface DeliveriesOptions {
  * The delivery part of the worker: Temporal's workers with the activities, the relay that starts
  * workflows, and the repairs.
  *
- * Resolves when it runs, or when Temporal does not answer yet. It keeps trying, while events wait
- * in PostgreSQL. Failures that a retry cannot repair (workflow code that does not bundle, a worker
- * that fails permanently) are deliberately unhandled: they end the process, which Kubernetes
- * restarts.
+ * Resolves when it runs or Temporal does not answer yet; events then wait in PostgreSQL. A failure
+ * that a retry cannot repair (code that does not bundle) is unhandled on purpose: it ends the
+ * process, which Kubernetes restarts.
  */
 export async function startDeliveries(options: DeliveriesOptions) {
   const { log } = options;
@@ -59,10 +58,7 @@ export async function startDeliveries(options: DeliveriesOptions) {
   return {
     /** False until Temporal has answered. */
     isOpen: () => open !== null,
-    /**
-     * Stops claiming, waits for attempts in progress, and closes in reverse order. Ends at once
-     * while it is not open.
-     */
+    /** Stops claiming, waits for attempts in progress, and closes in reverse order. */
     async stop(): Promise<void> {
       stopping.abort();
       await opening;

@@ -8,10 +8,7 @@ import type { StartTimes } from './relay/relay.ts';
 /** Returns the trace id of an event: the event id without its dashes. */
 const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
 
-/**
- * Returns the id of a round's root span. Several processes add to it without communicating, so each
- * computes the same id.
- */
+/** Returns the id of a round's root span, which several processes compute alike. */
 const roundSpanIdOf = ({ webhookId, round }: Pick<DeliveryRound, 'webhookId' | 'round'>): string =>
   createHash('sha256').update(`${webhookId}/${round}`).digest('hex').slice(0, 16);
 
@@ -23,13 +20,12 @@ const idsOf = ({ organizationId, webhookId, eventId, round }: DeliveryRound) => 
 });
 
 /**
- * Records the trace of a delivery, from its event's commit to its settlement. It has a `delivery`
- * span for each round of each webhook. Within it are a `delivery.start` (claimed, and its workflow
- * started) and a `delivery.attempt` for each attempt, with an event at the end of each phase.
- * Attributes are ids, numbers and codes.
+ * Records the trace of a delivery. It has a `delivery` span for each round of each webhook, and
+ * within it a `delivery.start` (claimed, and its workflow started) and a `delivery.attempt` for
+ * each attempt, with an event at the end of each phase. Attributes are ids, numbers and codes.
  *
- * A round begins by PostgreSQL's clock, and the rest is timed by the worker's, so a first child may
- * seem to begin a little before its parent.
+ * A round begins by PostgreSQL's clock and the rest by the worker's, so a first child may seem to
+ * begin a little before its parent.
  */
 export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
   const partOf = (round: DeliveryRound) => ({

@@ -21,13 +21,9 @@ const help: Record<keyof Ledger, string> = {
 };
 
 /**
- * Shows the ledger as gauges, `org_api_ledger_<figure>`, and the webhooks that fail, every 15 s.
- * Each run first rolls up settled deliveries, which keeps the query short. Every worker shows the
- * same figures, so a graph takes their maximum. A run that fails leaves the previous figures and
- * the time of the previous reading, and calls `onError`.
- *
- * `start` resolves after the first reading; `stop` may be called twice and before `start`, and
- * waits for the current run.
+ * Shows the ledger and the failing webhooks as gauges, every 15 s. Each run first rolls up settled
+ * deliveries, which keeps the query short. Every worker shows the same figures, so a graph takes
+ * their maximum. A run that fails leaves the previous figures and their time.
  */
 export function ledgerMetrics(
   pool: Pool,

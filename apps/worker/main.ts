@@ -4,10 +4,7 @@ import { startWorker } from './app.ts';
 import { readConfig } from './config.ts';
 import { findLoopbackAddress } from './relay/task-counts.ts';
 
-/**
- * Runs the worker as a process: `node apps/worker/main.ts`, with settings from the environment
- * (docs/configuration.md).
- */
+/** `node apps/worker/main.ts`, with settings from the environment (docs/configuration.md). */
 await runApp({
   name: 'worker',
   readConfig,

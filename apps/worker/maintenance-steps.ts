@@ -29,8 +29,7 @@ const anchorsPerRun = 500;
 const suspendEveryRuns = 10;
 
 /**
- * The steps of maintenance, by their names in logs and metrics, in order: work that people wait for
- * comes first.
+ * The steps of maintenance by their names in logs and metrics. What people wait for comes first.
  */
 export const maintenanceSteps = [
   'end_grants',
@@ -51,31 +50,24 @@ export interface Step {
   name: MaintenanceStep;
   /** How long the step pauses when all is done; 0: it is part of each run. */
   everyMs: number;
-  /**
-   * Runs one bounded statement that is safe to repeat. When not all is done, it continues in the
-   * next run.
-   */
+  /** Runs one bounded statement that is safe to repeat; what is left is done in the next run. */
   run: (client: pg.Client) => Promise<{ isAllDone: boolean }>;
 }
 
 export interface StepOptions {
   activityRetentionDays: number;
   deliveryRetentionDays: number;
-  /**
-   * How long a webhook fails before it is suspended, counting only time in which attempts could be
-   * made.
-   */
+  /** How long a webhook fails before it is suspended, in time in which attempts could be made. */
   suspendAfterSeconds: number;
   /** The interval of the loop. */
   everyMs: number;
   onEnded?: (grants: number) => void;
-  /** Webhooks that were suspended because all their deliveries failed. */
   onSuspended?: (webhooks: number) => void;
   /** Deliveries of resumed webhooks that were restarted, or of deleted ones that were cancelled. */
   onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
-  /** Called with the end of a hash chain that has no anchor of today in the log yet. */
+  /** Called with the end of a hash chain that is not anchored in the log today. */
   onAnchor?: (anchor: ActivityAnchor) => void;
-  /** Deliveries and events that were deleted because they are older than their retention. */
+  /** Deliveries and events that were older than their retention. */
   onPurged?: (purged: { deliveries: number; events: number }) => void;
 }
 
@@ -97,9 +89,8 @@ const statement = <Row extends pg.QueryResultRow>(
  * Returns the steps of maintenance. Each second: due grants end, deliveries of resumed webhooks
  * restart, those of deleted ones are cancelled, expired secrets are purged, and new rows of the
  * activity log are linked into their hash chains. Every ten seconds: failing webhooks are
- * suspended. Each hour: the ends of the chains are anchored in the log (once a day each),
- * partitions of the activity log are created ahead, and rows older than their retention are purged
- * (log, sign-ins, settled deliveries).
+ * suspended. Each hour: chains are anchored (once a day each), partitions are created ahead, and
+ * what is older than its retention is purged.
  */
 export function stepsOfMaintenance(options: StepOptions): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;

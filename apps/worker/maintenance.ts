@@ -6,13 +6,12 @@ import { type MaintenanceStep, type Step, type StepOptions, stepsOfMaintenance }
 /** The advisory lock of maintenance: one process per database. It is "orgm" in ASCII. */
 const maintenanceLock = 0x6f72676d;
 /**
- * How many runs a failed step skips, so that one that reaches its time limit each time does not
- * take the others' time.
+ * How many runs a failed step skips, so that one that always times out leaves time to the others.
  */
 const pausedRuns = 10;
 /**
- * The server cancels the statement, so the connection can be used for the next steps. The client's
- * own limit is for a server that does not answer.
+ * The server's limit keeps the connection usable; the client's is for a server that does not
+ * answer.
  */
 const statementTimeoutMs = 25_000;
 const queryTimeoutMs = 30_000;
@@ -31,8 +30,7 @@ interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
  * ten runs and does not affect the others.
  *
  * One process at a time runs them, by an advisory lock on the connection that does the work. When
- * that process or its connection ends, the lock is released, and another worker takes over within a
- * second. `start` resolves after the first run.
+ * that connection ends, another worker takes over within a second.
  */
 export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoop, 'start' | 'stop'> {
   const { databaseUrl, everyMs = 1000, onRun = () => {}, onError } = options;
@@ -109,10 +107,7 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
   };
 }
 
-/**
- * Returns whether PostgreSQL refused the statement and still answers. It does not when it ends the
- * session (57P01 and similar) or does not answer.
- */
+/** Returns whether PostgreSQL refused the statement and still answers (not 57P01 and similar). */
 function isRefused(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && !cause.code?.startsWith('57P') && !cause.code?.startsWith('08');
 }

@@ -2,10 +2,7 @@ import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { metricsIn } from '#runtime/metrics.ts';
 import { maintenanceSteps } from './maintenance-steps.ts';
 
-/**
- * The worker's Prometheus metrics. Labels are event types, outcomes and causes, and never an
- * organization, a webhook or an address.
- */
+/** The worker's metrics. Labels never name an organization, a webhook or an address. */
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

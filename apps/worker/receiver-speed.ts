@@ -1,10 +1,7 @@
 import type { Pool } from 'pg';
 import { recordSpeedSql } from '#domain/db/statements/concurrency-slots.ts';
 
-/**
- * A webhook becomes slow above the first mean and quick below the second; in between it stays as it
- * is.
- */
+/** A webhook becomes slow above the first mean and quick below the second. */
 const slowAboveMs = 3_000;
 const quickBelowMs = 1_000;
 /** The weight of the last attempt in the mean. One attempt of 10 s makes no webhook slow. */
@@ -38,8 +35,7 @@ interface WebhookKey {
  * everything.
  *
  * The means are in memory and sample this process only: written for each attempt, they would make a
- * hot row of every busy webhook. The database receives changes only, and the process never reads
- * them, so a restarted worker measures again.
+ * hot row of every busy webhook. A restarted worker measures again.
  */
 export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unknown) => void }) {
   const { pool, onError } = options;
@@ -57,10 +53,7 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
     return speed;
   }
 
-  /**
-   * Records the class that the webhook's attempts show, unless it is recorded already. Never
-   * rejects.
-   */
+  /** Records the class that the attempts show, unless it is recorded already. Never rejects. */
   async function save({ organizationId, webhookId }: WebhookKey, speed: Speed): Promise<void> {
     const isSlow = conclude(speed);
     if (isSlow === null || isSlow === speed.isSlow) return;
@@ -76,9 +69,8 @@ export function createReceiverSpeed(options: { pool: Pool; onError: (cause: unkn
 
   return {
     /**
-     * Runs one attempt and returns its result. An attempt counts as slow before it ends: otherwise
-     * webhooks that share the prompt slots of an organization would hold them longer, and all would
-     * end and begin together.
+     * Runs one attempt. It counts as slow before it ends: otherwise webhooks that share the prompt
+     * slots of an organization would hold them longer, and all would end and begin together.
      */
     async watch<Outcome>(webhook: WebhookKey, attempt: () => Promise<Outcome>): Promise<Outcome> {
       const speed = speedOf(webhook.webhookId);

@@ -3,9 +3,8 @@ import { currentMigration } from '#domain/db/migrations/index.ts';
 import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
 
 /**
- * Resolves when the database has the schema that this code needs. In a rollout new pods start
- * beside the migration and take no work until it has finished, so the old ones keep it. `onWaiting`
- * is called with the reason when that changes.
+ * Resolves when the database has the schema of this code: in a rollout new pods start beside the
+ * migration and leave the work to the old ones. `onWaiting` gets the reason when it changes.
  */
 export async function waitForSchema(
   pool: Pool,
@@ -21,10 +20,7 @@ export async function waitForSchema(
   }
 }
 
-/**
- * PostgreSQL's errors for a worker's login before the first migration: no such table or schema, or
- * no right to it yet.
- */
+/** The errors before the first migration: no such table or schema, or no right to it yet. */
 const notMigrated = new Set(['42P01', '3F000', '42501']);
 const tooOld = 'the database’s schema is older than this version; run the migrations';
 

@@ -7,10 +7,8 @@ interface AllowSettings {
 }
 
 /**
- * Returns the non-public addresses that a webhook may reach. The operator's probe
- * (`orgctl probe create`) posts to a receiver inside the cluster while `helm test` runs. Only that
- * webhook may reach the receiver's address, so that no organization can register a name that leads
- * there.
+ * Returns the non-public addresses that a webhook may reach. Only the probe of the operator may
+ * reach its receiver inside the cluster: no organization can register a name that leads there.
  */
 export function allowOf({ webhookAllow, probeWebhook }: AllowSettings, webhookId: string): AllowList {
   return probeWebhook !== null && probeWebhook.id === webhookId ? probeWebhook.allow : webhookAllow;

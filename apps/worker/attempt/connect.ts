@@ -7,15 +7,11 @@ import type { FailureCause } from './outcome.ts';
 export type Connection = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
 
 /**
- * How long one of several addresses may take. Node's 250 ms is too short for a receiver far away;
- * with 2 s, two dead addresses leave time for a third.
+ * How long one of several addresses may take. Node's 250 ms is too short for a receiver far away.
  */
 const addressTimeoutMs = 2_000;
 
-/**
- * Connects to one of the checked addresses, in their order. The name is not resolved again, so that
- * a DNS answer that changes has no effect.
- */
+/** Connects to one of the checked addresses, in their order. The name is not resolved again. */
 export function openConnection(options: {
   hostname: string;
   addresses: readonly string[];
@@ -36,8 +32,7 @@ export function openConnection(options: {
 
 /**
  * Opens TLS over a connection: 1.2 or newer, with a certificate for the host of the URL. `ca` (PEM)
- * replaces the authorities that Node trusts. `rejectUnauthorized` is set explicitly, because an
- * environment variable of Node could turn it off.
+ * replaces Node's authorities. `rejectUnauthorized` is set because a variable could turn it off.
  */
 export function secureConnection(options: {
   socket: Socket;
@@ -58,10 +53,7 @@ export function secureConnection(options: {
   return reach(socket, 'secureConnect', options.signal);
 }
 
-/**
- * Waits until the socket emits `event`, fails or closes, or the signal aborts. Later errors concern
- * no request and are ignored.
- */
+/** Waits until the socket emits `event` or ends, or the signal aborts. Later errors are ignored. */
 function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<Connection> {
   const isTls = event === 'secureConnect';
   return new Promise((resolve) => {

@@ -3,8 +3,7 @@ import type { Connection } from './kept-connections.ts';
 import { createStatusLineReader } from './status-line.ts';
 
 /**
- * The answer. `status` is null without a status line; `error` then says why, or is null after a
- * close or an abort.
+ * The answer. `status` is null without a status line; `error` is null after a close or an abort.
  */
 export interface Exchange {
   status: number | null;
@@ -19,11 +18,10 @@ export interface Exchange {
 /**
  * Posts a body over an open connection and reads the answer until it ends, `keepBytes` of it are
  * kept, or `signal` aborts. The connection then stays open only if `isKept`, the answer is complete
- * and the receiver keeps it open too; otherwise it is destroyed.
+ * and the receiver keeps it open too.
  *
  * - It uses node:http and not undici: undici 8.12 destroys the connection when a receiver sends
- *   `100 Continue` (which RFC 9110 permits), and reports no status before the last header. With a
- *   socket from this module, nothing else of undici would be used.
+ *   `100 Continue` (which RFC 9110 permits), and reports no status before the last header.
  * - Nothing is decompressed and no `Accept-Encoding` is sent, so a small answer cannot become a
  *   large one.
  */

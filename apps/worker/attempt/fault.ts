@@ -59,10 +59,7 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
 
 const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', answer: 'answer_missing' } as const;
 
-/**
- * Returns the cause of an attempt that ended with a connection error. Only codes decide, never
- * messages. Null is a close without an error.
- */
+/** Returns the cause of a connection error, by its code and never its message; null is a close. */
 export function causeOfError(error: Error | null, phase: Phase): FailureCause {
   if (error instanceof AggregateError) return causeOfAll(error.errors as Error[], phase);
   const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
@@ -88,10 +85,9 @@ function causeOfAll(errors: Error[], phase: Phase): FailureCause {
 }
 
 /**
- * Returns the cause, after it is certain whose fault it was. The local kernel returns ENETUNREACH
- * without a route, but a router far away may report it about the receiver's network. Counted as an
- * internal error, such a receiver's deliveries would be tried forever. It is one only if this
- * machine has no route to other networks either.
+ * Returns the cause, after it is certain whose fault it was. The kernel returns ENETUNREACH without
+ * a route, but a router may report it about the receiver's network, whose deliveries would be tried
+ * forever as internal errors. It is one only if this machine has no other route either.
  *
  * Only IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
  */
@@ -100,9 +96,8 @@ export async function confirmInternalError(cause: Cause, hasRoute: HasRoute): Pr
 }
 
 /**
- * A receiver with IPv6 only can never be reached without an IPv6 route. That counts against its
- * attempts: as an internal error, its deliveries would stay open forever, and another check of the
- * missing address family would change nothing.
+ * Without an IPv6 route, a receiver with IPv6 only can never be reached. That counts against its
+ * attempts: as an internal error, its deliveries would stay open forever.
  */
 function withoutIPv6(error: Error | null): boolean {
   const { code, address } = (error ?? {}) as { code?: string; address?: string };

@@ -6,15 +6,12 @@ const idlePerWebhook = 10;
 /** The most idle connections of the process; each is a file descriptor. */
 const idleInAll = 500;
 
-/**
- * How long a connection is kept without a post. Load balancers drop idle ones after 60 s or more.
- */
+/** How long a connection may be idle. Load balancers drop idle ones after 60 s or more. */
 const defaultIdleMs = 30_000;
 
 /**
- * An open connection, on which node:http makes one post after another. While no post uses it, it
- * closes after `idleMs`, or a second before the time that the receiver's `Keep-Alive` header
- * announces, and as soon as a byte arrives.
+ * An open connection, on which node:http makes one post after another. When idle, it closes after
+ * `idleMs`, a second before the time of the receiver's `Keep-Alive`, and when a byte arrives.
  */
 export class Connection extends Agent {
   readonly socket: Socket;
@@ -62,12 +59,9 @@ export interface WebhookConnections {
 }
 
 /**
- * Keeps connections to receivers for later posts, which saves the receiver and the worker the
- * handshakes of TCP and TLS. Webhooks share none, so that one organization's posts cannot affect
- * another's.
- *
- * A connection is not used for longer than `lifetimeMs`, so that a receiver under constant load can
- * move to another address.
+ * Keeps connections to receivers for later posts, which saves the handshakes of TCP and TLS.
+ * Webhooks share none, so that one organization's posts cannot affect another's. None is used for
+ * longer than `lifetimeMs`, so that a receiver under constant load can move to another address.
  */
 export function createKeptConnections({ idleMs = defaultIdleMs, lifetimeMs = 60_000 } = {}) {
   /** Idle connections by webhook and origin; the latest is the last. No list is empty. */

@@ -123,10 +123,7 @@ const causesOfStatus: Readonly<Record<number, FailureCause>> = {
   503: 'answered_unavailable',
 };
 
-/**
- * Returns the cause that a status line determines: 2xx is accepted, everything else has a cause of
- * its own.
- */
+/** Returns the cause that a status line determines. */
 export function causeOfStatus(status: number): Cause {
   const hundreds = Math.floor(status / 100);
   if (hundreds === 2) return 'accepted';

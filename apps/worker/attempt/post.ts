@@ -19,9 +19,7 @@ export interface Post {
   /** Headers besides Host, Content-Length and Connection. */
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /**
-   * For DNS, connection, TLS, request and status line together, and for reading the answer. 10 s.
-   */
+  /** For everything up to the status line, and for reading the answer. 10 s. */
   deadlineMs?: number;
   /** How many bytes of the answer's body are kept. 16 KiB. */
   keepBytes?: number;
@@ -31,10 +29,7 @@ export interface Post {
   connections?: WebhookConnections;
   /** Asked after an error that a missing route causes. By default the kernel's routing table. */
   hasRoute?: HasRoute;
-  /**
-   * Unix time in ms, for dates in `Retry-After`. The deadline and the timings use the process's
-   * monotonic clock.
-   */
+  /** Unix time in ms, for dates in `Retry-After`. */
   clock?: () => number;
   /** Called with an error before anything was sent; the attempt ends as `internal_error`. */
   onInternalError?: (error: unknown) => void;
@@ -51,7 +46,7 @@ interface Progress extends Pick<Outcome, 'timingsMs' | 'peerAddress'> {
 
 /**
  * Makes one attempt and returns its outcome. Failures of the receiver, its DNS or the network are
- * values, and so are errors of the service before anything was sent. It throws only after that.
+ * values, and so are errors of the service before anything was sent; later ones are thrown.
  * Redirects are not followed: only the URL that was checked is contacted.
  */
 export async function postOnce(post: Post): Promise<Outcome> {
@@ -122,8 +117,8 @@ async function open(target: Target, post: Post, progress: Progress, signal: Abor
 }
 
 /**
- * Returns an open connection of the webhook whose address may still be contacted, or null. It first
- * lets the event loop read what has arrived, as the receiver may have closed its connections.
+ * Returns an open connection of the webhook whose address may still be contacted, or null. The
+ * event loop first reads what has arrived: the receiver may have closed it.
  */
 async function takeKept({ url }: Target, { connections, allow }: Post): Promise<Connection | null> {
   if (!connections?.has(url.origin)) return null;
@@ -158,8 +153,8 @@ async function send(
 }
 
 /**
- * Returns whether a stored URL must be damaged: a registration refuses it under any settings. What
- * settings or DNS decide (scheme, addresses) is a refusal that the receiver's owner can act on.
+ * Returns whether a stored URL must be damaged, because a registration refuses it under any
+ * settings. What settings or DNS decide is a refusal that the receiver's owner can act on.
  */
 function isDamaged(cause: RefusalCause, url: string): boolean {
   return (
@@ -200,9 +195,8 @@ function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, 
 }
 
 /**
- * Returns a signal that aborts at the deadline. The event loop may itself be late, so it reads once
- * more what has arrived before. An answer that arrived in time is then no timeout, even in a busy
- * worker.
+ * Returns a signal that aborts at the deadline. The event loop may itself be late, so it first
+ * reads once more: an answer that arrived in time is no timeout.
  */
 function startDeadline(deadlineMs: number): { signal: AbortSignal; clear: () => void } {
   const controller = new AbortController();

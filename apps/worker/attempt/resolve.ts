@@ -1,10 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import type { FailureCause } from './outcome.ts';
 
-/**
- * Returns all addresses of a name, IPv4 first, or why there are none. A resolver ends when `signal`
- * aborts, and never throws.
- */
+/** Returns all addresses of a name, IPv4 first, or why there are none. Never throws. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;
 type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: FailureCause };
 
@@ -16,18 +13,15 @@ const tries = 2;
  * Creates a resolver that queries DNS itself (A and AAAA) each time, without a cache.
  *
  * - It does not use `dns.lookup`, which blocks one of libuv's four threads while a name server
- *   hangs, so a few dead zones would delay every organization's posts. It cannot be cancelled, and
- *   reads `/etc/hosts` and search domains, which could lead a public name into the cluster.
+ *   hangs, cannot be cancelled, and reads `/etc/hosts` and search domains, which could lead a
+ *   public name into the cluster.
  * - It waits for both record types, because every address has to be checked. A type that fails
- *   while the other has addresses is ignored: some old load balancers never answer AAAA, and only
- *   checked addresses are connected to.
+ *   while the other has addresses is ignored: some old load balancers never answer AAAA.
  * - Each name has a separate channel, which can be cancelled, uses a random port (harder to forge
  *   answers to), and reads a changed resolv.conf.
- * - When a name cannot be resolved because no server answers, the resolver queries the root's name
- *   servers. If that fails too, it is an internal error. Otherwise the zone is at fault, and a zone
- *   that hangs on purpose uses up its webhook's attempts.
- *
- * `servers` (`address:port`) replaces the system's.
+ * - When no server answers, it queries the root's name servers. If that fails too, it is an
+ *   internal error. Otherwise the zone is at fault, and one that hangs on purpose uses up its
+ *   webhook's attempts.
  */
 export function createResolve({ servers }: { servers?: string[] } = {}): Resolve {
   return async (hostname, signal) => {

@@ -4,8 +4,8 @@ const maxSeconds = 86_400;
 const httpDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
- * Returns the whole seconds that a `Retry-After` header asks for, 0 to 86,400, or null when it has
- * neither form (seconds, or the date of RFC 9110). `nowMs` is Unix time; a date in the past is 0.
+ * Returns the whole seconds of a `Retry-After` header, 0 to 86,400, or null when it has neither
+ * form of RFC 9110 (seconds or a date).
  */
 export function parseRetryAfter(value: string, nowMs: number): number | null {
   const text = value.trim();

@@ -7,11 +7,9 @@ export type HasRoute = () => Promise<boolean>;
 const wellKnown = ['198.41.0.4', '193.0.14.129'];
 
 /**
- * Asks the kernel for a route by connecting a UDP socket, which sends no packet: the local routing
- * table answers at once. An error of a TCP connection may come from a router near the receiver.
- *
- * `addresses` replace the well-known ones. One with a route is enough, because a single network may
- * be blocked on purpose.
+ * Asks the kernel for a route by connecting a UDP socket, which sends no packet: an error of a TCP
+ * connection may come from a router near the receiver. One routed address is enough, because a
+ * single network may be blocked on purpose.
  */
 export async function hasRoute(addresses: readonly string[] = wellKnown): Promise<boolean> {
   const found = await Promise.all(addresses.map(isRouted));

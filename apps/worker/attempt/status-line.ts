@@ -4,9 +4,8 @@ const lineMaxCharacters = 16_384;
 /**
  * Reads the status line from an answer's bytes as they arrive, and skips interim answers (1xx).
  *
- * The status line alone decides the outcome, but every HTTP client reports it only after the last
- * header. A receiver that answers `200 OK` and then sends its headers slowly, breaks them or floods
- * them has accepted the event, and repeating it would be the service's mistake.
+ * The status line alone decides the outcome, but HTTP clients report it after the last header. A
+ * receiver that answers `200 OK` and then breaks its headers has accepted the event.
  */
 export function createStatusLineReader() {
   let status: number | null = null;

@@ -6,14 +6,12 @@ const pageSize = 500;
 const cancelledAtOnce = 20;
 
 /**
- * Cancels orphaned workflows: of a parked or deleted webhook, of a delivery that was settled
- * meanwhile, of a round that another one replaced. None of their attempts would be admitted, but
- * they would wait up to a day for the next one. The database changes first and the workflows later,
- * so that an operation that parks or deletes need not reach Temporal. Returns how many it
- * cancelled.
+ * Cancels orphaned workflows: of a parked or deleted webhook, of a settled delivery, of a replaced
+ * round. None of their attempts would be admitted, but they would wait up to a day. The database
+ * changes first, so that an operation that parks or deletes need not reach Temporal. Returns how
+ * many it cancelled.
  *
- * It is the reverse of `reconcile`: it begins with running workflows, so it finds those that no row
- * refers to.
+ * Unlike `reconcile` it begins with running workflows, so it finds those that no row refers to.
  */
 export async function cancelOrphanedWorkflows(options: {
   pool: Pool;

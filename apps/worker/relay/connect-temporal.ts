@@ -17,9 +17,8 @@ const longestWaitMs = 5_000;
 const grpcNotFound = 5;
 
 /**
- * Connects to Temporal and tries again until it answers for the namespace: both start at the same
- * time, in any order. A development server answers before it has created its namespaces, so it
- * asks for one. Returns null once `signal` aborts.
+ * Connects to Temporal and tries again until it answers for the namespace, which a development
+ * server creates after its start. Returns null once `signal` aborts.
  */
 export async function connectToTemporal(options: ConnectOptions): Promise<NativeConnection | null> {
   const { signal, onProblem } = options;
@@ -66,10 +65,7 @@ async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection
   }
 }
 
-/**
- * Returns a connection, or what is wrong if there is none in time. A connection that arrives later
- * is closed.
- */
+/** Returns a connection, or what is wrong. A connection that arrives too late is closed. */
 async function connect(server: TemporalServer): Promise<NativeConnection | string> {
   const connecting = NativeConnection.connect(connectionOptions(server)).catch(() => null);
   let timer: NodeJS.Timeout | undefined;

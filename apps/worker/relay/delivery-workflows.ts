@@ -14,10 +14,9 @@ import { failingFromAttempt, getWorkflowStatus, type WorkflowStatus } from './pr
 import type { DeliverySearchAttributes } from './search-attributes.ts';
 
 /**
- * How long Temporal waits for a worker that has taken a workflow task. A worker that is killed
- * between the start of a workflow and its first admission holds the delivery for this time;
- * Temporal's default is 10 s. Longer attempts are possible: the worker extends the task while a
- * local activity runs.
+ * How long Temporal waits for a worker that has taken a workflow task: one that is killed before
+ * the first admission holds the delivery for this time. The worker extends it during a local
+ * activity.
  */
 const workflowTaskTimeout = '5s';
 /** Workflows in one page of Temporal's list. */
@@ -25,10 +24,7 @@ const pageSize = 500;
 const runningQuery = (before: Date) =>
   `WorkflowType = 'deliverEvent' AND ExecutionStatus = 'Running' AND StartTime < '${before.toISOString()}'`;
 
-/**
- * The calls of relay and reconciler to Temporal about deliveries. Each rejects when Temporal does
- * not answer.
- */
+/** The calls of relay and reconciler to Temporal. Each rejects when Temporal does not answer. */
 export function createDeliveryWorkflows(options: {
   client: Client;
   delaysMs: readonly number[];
@@ -74,24 +70,17 @@ export function createDeliveryWorkflows(options: {
     getStatus: (delivery: DeliveryRound, nowMs: number): Promise<WorkflowStatus> =>
       getStatus(workflowIdOf(delivery, delivery.round), nowMs),
 
-    /**
-     * Terminates the workflow of a round that makes no progress. Its delivery is already in another
-     * round.
-     */
+    /** Terminates the workflow of a round that was replaced because it makes no progress. */
     terminate: (delivery: DeliveryRound): Promise<void> =>
       unlessGone(handleOf(delivery).terminate('it makes no progress; its delivery is in another round')),
 
-    /**
-     * Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`. Does
-     * nothing for a workflow that has ended.
-     */
+    /** Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`. */
     retryNow: (delivery: DeliveryRound, waitingSinceBeforeMs: number): Promise<void> =>
       unlessGone(handleOf(delivery).signal('retryNow', waitingSinceBeforeMs)),
 
     /**
-     * Ends the workflow of an orphaned round; an attempt in progress ends first. A workflow that
-     * makes no progress would never see the signal, and is terminated. Does nothing for one that
-     * has ended. `nowMs` as for `getStatus`.
+     * Ends the workflow of an orphaned round; an attempt in progress ends first. One that makes no
+     * progress would never see the signal, and is terminated. `nowMs` as for `getStatus`.
      */
     async cancel({ webhookId, eventId, round }: RunningRound, nowMs: number): Promise<void> {
       const handle = handleOf({ organizationId: '', webhookId, eventId, round });
@@ -101,8 +90,7 @@ export function createDeliveryWorkflows(options: {
     },
 
     /**
-     * Lists every round whose workflow runs and began before `before`, newest first. `startedAtMs`
-     * is Unix time.
+     * Lists rounds whose workflow runs and began before `before`, newest first, with Unix times.
      */
     async *listRunning(before: Date): AsyncGenerator<RunningRound & { startedAtMs: number }> {
       for await (const { workflowId, startTime } of client.workflow.list({ query: runningQuery(before), pageSize })) {

@@ -8,27 +8,18 @@ const waitsMs = {
   most: 500,
 };
 const latelyMs = 1_000;
-/**
- * A poll is followed by a pause of so many times its own duration, so that a slow database is
- * polled less often.
- */
+/** The pause after a poll in its own durations, so that a slow database is polled less often. */
 const restShare = 5;
 
 /**
  * Polls for work: at once while there is some, every 5 ms for a second after it, and every 25 ms
  * while idle. An idle poll must be cheap: 40 a second of 40 µs take 0.2 % of a core from
- * PostgreSQL.
- *
- * `start` polls at once. `stop` waits for the current poll, and may be called twice and before
- * `start`.
+ * PostgreSQL. `stop` waits for the current poll, and may be called twice and before `start`.
  */
 export function createPoll(options: {
-  /**
-   * Polls once. `isWoken`: work is known to exist. Returns whether it found any; rejects when it
-   * could not poll.
-   */
+  /** Polls once, and returns whether it found work. `isWoken`: work is known to exist. */
   look: (isWoken: boolean) => Promise<boolean>;
-  /** The wait after a poll that failed, in milliseconds. */
+  /** The wait after a poll that failed. */
   retryEveryMs: number;
 }) {
   const { look, retryEveryMs } = options;
@@ -61,8 +52,7 @@ export function createPoll(options: {
   }
 
   /**
-   * Ends early when it is woken, but not before the shortest wait, so that simultaneous wake-ups
-   * share a poll.
+   * Ends early when woken, but not before the shortest wait: simultaneous wake-ups share a poll.
    */
   async function pause(ms: number, endsEarly = true): Promise<void> {
     await sleep(Math.min(ms, waitsMs.found));

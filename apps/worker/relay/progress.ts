@@ -3,8 +3,8 @@ import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 /**
  * The state of a workflow. `waiting` has a timer, `busy` has work that a worker does or will do,
  * `ended` also means that it never existed. The others make no progress: `failing` has a workflow
- * task that fails each time, because the code that replays it differs from the code that wrote its
- * history, or throws; `stranded` has a task that no worker will get.
+ * task that fails each time, because its code throws or differs from the one that wrote the
+ * history; `stranded` has a task that no worker will get.
  */
 export type WorkflowStatus = 'ended' | 'busy' | 'waiting' | 'failing' | 'stranded';
 
@@ -32,16 +32,14 @@ interface ProgressLimits {
 }
 
 /**
- * Temporal retries a failed workflow task twice at once, then after 5 s and longer each time: the
- * fifth attempt is about 25 s after the first. A worker that was restarted in between would have
- * carried it out.
+ * Temporal retries a failed workflow task twice at once, then after 5 s and longer: the fifth
+ * attempt is about 25 s after the first, in which a restarted worker would have carried it out.
  */
 export const failingFromAttempt = 5;
 
 /**
- * Judges a running workflow by its pending tasks. A started task belongs to a worker, unless it
- * fails each time. A task that has not started is stranded when it is overdue and no worker polls
- * its queue, or when younger tasks are the oldest of its queue.
+ * Judges a running workflow by its pending tasks. A task that has not started is stranded when it
+ * is overdue and no worker polls its queue, or when younger tasks are the oldest of its queue.
  */
 export function judgeProgress(
   tasks: readonly PendingTask[],
@@ -109,10 +107,7 @@ async function findQueueState(client: Client, { kind, taskQueue }: PendingTask):
   return { hasPollers: (pollers ?? []).length > 0, backlogAgeMs: toMs(stats?.approximateBacklogAge) };
 }
 
-/**
- * Asks Temporal for the state of a workflow; `ended` also when it knows no such workflow. `nowMs`
- * is Unix time.
- */
+/** Asks Temporal for the state of a workflow. `nowMs` is Unix time. */
 export async function getWorkflowStatus(
   client: Client,
   workflowId: string,

@@ -12,10 +12,7 @@ export interface RampState {
   /** Whether workers of the current version poll. */
   isCurrentAlive: boolean;
   ramping: { buildId: string; percentage: number } | null;
-  /**
-   * Whether this process has begun to ramp its version up, or its version has been current. It
-   * begins once.
-   */
+  /** Whether this process has begun to ramp its version up, which it does once, or was current. */
   hasBegun: boolean;
   /** Workflow tasks of this process since the step began. */
   completedTasks: number;
@@ -23,10 +20,7 @@ export interface RampState {
   stepAgeMs: number;
 }
 
-/**
- * `ramp` to 0 percent stops: the current version takes all traffic again, until an operator decides
- * or another version starts.
- */
+/** `ramp` to 0 percent stops, until an operator decides or another version starts. */
 export type RampAction = { kind: 'none' } | { kind: 'makeCurrent' } | { kind: 'ramp'; percentage: number };
 
 const none: RampAction = { kind: 'none' };
@@ -36,10 +30,7 @@ const ramp = (percentage: number): RampAction => ({ kind: 'ramp', percentage });
 export const isStopped = ({ own, ramping }: Pick<RampState, 'own' | 'ramping'>): boolean =>
   ramping?.buildId === own && ramping.percentage === 0;
 
-/**
- * Decides the next step of a version. Without a current version, or with one whose workers are
- * gone, it takes over at once.
- */
+/** Decides the next step of a version. It takes over at once from none or from one that is gone. */
 export function planRamp(state: RampState, { stepMs }: { stepMs: number }): RampAction {
   const { own, current, isCurrentAlive, ramping, hasBegun, completedTasks, failedTasks, stepAgeMs } = state;
   if (current === own) return none;
@@ -60,8 +51,8 @@ export type OperatedState = Pick<RampState, 'own' | 'current' | 'isCurrentAlive'
 
 /**
  * Decides the next step of a version while an operator owns the rollout. It ends its share when a
- * workflow task fails, so that a rollout also stops while the operator is away. It takes over when
- * no worker of the current version is left for `takeOverMs`: nothing else would do the work.
+ * workflow task fails, also while the operator is away, and takes over when no worker of the
+ * current version is left for `takeOverMs`: nothing else would do the work.
  */
 export function planOperated(state: OperatedState, { takeOverMs }: { takeOverMs: number }): RampAction {
   const { own, current, isCurrentAlive, ramping, failedTasks, withoutCurrentMs } = state;

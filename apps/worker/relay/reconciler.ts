@@ -5,10 +5,7 @@ import type { LostAttempt } from '#workflows/deliver-event/activities.ts';
 import type { DeliveryRound } from '#workflows/deliver-event/types.ts';
 import type { WorkflowStatus } from './progress.ts';
 
-/**
- * Longer than an attempt can take with its own reads and writes (20 s), so no live attempt is
- * closed.
- */
+/** Longer than an attempt can take (20 s), so no live one is closed. */
 const abandonedAfterSeconds = 45;
 /** How many requests to Temporal run at once. */
 const askedAtOnce = 20;
@@ -39,10 +36,7 @@ export interface Reconciled {
   begun: number;
   /** Overdue with a workflow that waits: a retry was requested. */
   retriesRequested: number;
-  /**
-   * With a workflow whose workflow task fails each time: got a new round, and the workflow was
-   * terminated.
-   */
+  /** With a workflow that fails each time: replaced by a new round. */
   failing: number;
   /** The same for a workflow with a task that no worker will get. */
   stranded: number;
@@ -51,19 +45,18 @@ export interface Reconciled {
 /**
  * Repairs every waiting delivery that is overdue. One without a workflow gets a new round, so that
  * a lost Temporal store, a terminated workflow or an internal error loses no event. One whose
- * workflow waits on a timer is asked to retry now, which repairs a lost signal or timer. PostgreSQL
- * decides which deliveries are open, and Temporal which workflows run.
+ * workflow waits on a timer is asked to retry now, which repairs a lost signal or timer.
  *
- * A delivery in progress is not changed: an attempt in a full queue is late, and no signal makes it
- * faster. Between the check and the signal the delivery may have been attempted and wait again, so
- * the signal ends only a wait that is as old as the lateness found.
+ * A delivery in progress is not changed: no signal makes an attempt in a full queue faster. It may
+ * be attempted between the check and the signal, which therefore ends only a wait that is as old as
+ * the lateness found.
  *
- * A delivery that makes no progress is replaced. First it gets a new round, which an unexpired
- * attempt prevents; then its workflow is terminated. If the process dies in between, the old
- * workflow's attempts are no longer admitted, and the sweep of orphaned workflows ends it.
+ * A delivery that makes no progress first gets a new round, which an unexpired attempt prevents;
+ * then its workflow is terminated. If the process dies in between, the old workflow's attempts are
+ * not admitted, and the sweep of orphaned workflows ends it.
  *
- * It reads all overdue deliveries, page by page, so that late deliveries in a full queue do not
- * hide those without a workflow.
+ * It reads all overdue deliveries, page by page, so that late ones in a full queue do not hide
+ * those without a workflow.
  */
 export async function reconcile(options: ReconcilerOptions): Promise<Reconciled> {
   const { pool, getStatus, retryNow, terminate, overdueMs, signal, onLost = () => {}, pageSize = 200 } = options;

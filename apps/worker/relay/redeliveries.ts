@@ -24,17 +24,12 @@ type ClaimedRedelivery = RedeliveryKey & {
 
 interface RedeliveryStarterOptions {
   pool: Pool;
-  /**
-   * Starts a redelivery's workflow. Resolves also when it already runs; rejects when Temporal does
-   * not answer.
-   */
+  /** Starts a redelivery's workflow, unless it runs; rejects when Temporal does not answer. */
   startWorkflow: (redelivery: ClaimedRedelivery) => Promise<void>;
   onError: (cause: unknown) => void;
   /** How often it polls for requested redeliveries and expired leases. */
   pollEveryMs?: number;
-  /**
-   * How long a claim lasts; then another worker claims it. Afterwards each page renews the lease.
-   */
+  /** How long a claim lasts. Afterwards each page renews the lease. */
   leaseSeconds?: number;
 }
 
@@ -43,9 +38,8 @@ const perClaim = 20;
 
 /**
  * Returns the loop that starts a workflow for each redelivery without a lease: one that was
- * requested, or one whose workflow was lost. As with deliveries, a claim is a lease, and no
- * transaction is open during a call to Temporal. A workflow that still runs is found by its id and
- * stays.
+ * requested, or whose workflow was lost. As with deliveries, no transaction is open during a call
+ * to Temporal.
  */
 export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
   const { pool, startWorkflow, onError, pollEveryMs = 500, leaseSeconds = 15 } = options;
@@ -64,8 +58,7 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
 
 /**
  * Starts a redelivery's workflow at its own pace, or at this one. A running workflow stays, unless
- * it makes no progress: then it is terminated and started again under its id, as is one that ended
- * or was lost before the redelivery did. No page is carried out twice.
+ * it makes no progress: then it is terminated and started again. No page is carried out twice.
  */
 export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = rateLimit) {
   const limits = { failingFromAttempt, strandedAfterMs };

@@ -26,14 +26,9 @@ interface RelayOptions {
   pool: Pool;
   /** Starts a delivery's workflow. Resolves also when it already runs. */
   startWorkflow: (delivery: ClaimedDelivery) => Promise<void>;
-  /**
-   * Returns whether a start failed because Temporal does not answer, and not because of this
-   * delivery.
-   */
+  /** Returns whether Temporal does not answer, and not only this start failed. */
   isAway?: (cause: unknown) => boolean;
-  /**
-   * How often it claims without new work: for expired leases, and slots that other workers free.
-   */
+  /** How often it claims for expired leases, and slots that other workers free. */
   claimEveryMs?: number;
   leaseSeconds?: number;
   onClaimed?: (deliveries: number) => void;
@@ -45,26 +40,21 @@ interface RelayOptions {
 
 /** The wait between tries while Temporal or PostgreSQL is away. */
 const retryEveryMs = 250;
-/**
- * How long a started workflow has to admit its first attempt, which records the start as well. At
- * most this share of a lease.
- */
+/** How long a started workflow has to admit its first attempt, which records the start as well. */
 const recordAfterMs = 500;
 const recordAfterShare = 0.1;
 
 /**
  * Claims due deliveries and starts a workflow for each that has a concurrency slot.
  *
- * It finds work by polling an index many times a second (`poll.ts`), and is woken when an attempt
- * of this worker ends. NOTIFY would be faster by milliseconds, but PostgreSQL takes a cluster-wide
- * lock for it until the writer's commit is durable, so commits of the platform could not share a
- * flush.
+ * It finds work by polling an index (`poll.ts`), and is woken when an attempt of this worker ends.
+ * NOTIFY would be faster by milliseconds, but it takes a cluster-wide lock until the writer's
+ * commit is durable, so commits of the platform could not share a flush.
  *
  * No transaction is open during a call to Temporal: a claim is a lease. When this process dies, its
  * deliveries are claimed again after the lease, under the same workflow id.
  *
- * Claiming does not wait for starting: a start takes tens of milliseconds, for which a new event
- * would have to wait.
+ * Claiming does not wait for starting, which takes tens of milliseconds.
  */
 export function createRelay(options: RelayOptions) {
   const { pool, startWorkflow, isAway = () => false, onError } = options;
@@ -83,8 +73,8 @@ export function createRelay(options: RelayOptions) {
   let stopping = new AbortController();
 
   /**
-   * Claims for webhooks with new work; for those that are held up too when an attempt has ended
-   * (`isWoken`) and every `claimEveryMs`. Returns whether it claimed any delivery.
+   * Claims for webhooks with new work and, when an attempt has ended (`isWoken`) and every
+   * `claimEveryMs`, for those that are held up. Returns whether it claimed any delivery.
    */
   async function look(isWoken: boolean): Promise<boolean> {
     try {
@@ -152,8 +142,8 @@ export function createRelay(options: RelayOptions) {
   }
 
   /**
-   * Records starts whose first attempt was not admitted soon. Starts that end meanwhile share the
-   * next statement. One that is not recorded is claimed again after its lease, and found running.
+   * Records starts whose first attempt was not admitted soon, many in a statement. One that is not
+   * recorded is claimed again after its lease, and found running.
    */
   async function recordAll(): Promise<void> {
     while (started.length > 0) {
@@ -170,10 +160,7 @@ export function createRelay(options: RelayOptions) {
     }
   }
 
-  /**
-   * Returns claims, so that another worker need not wait for their leases to expire. If that fails,
-   * they expire.
-   */
+  /** Returns claims, so that another worker need not wait for their leases to expire. */
   async function release(held: HeldDelivery[]): Promise<void> {
     if (held.length === 0) return;
     try {
@@ -197,9 +184,8 @@ export function createRelay(options: RelayOptions) {
     /** Claims at once: an attempt ended, or a delivery became due. */
     wake: poll.wake,
     /**
-     * Stops claiming, returns claims that have not begun, and waits for the starts in progress:
-     * hundreds of slow ones would take longer than a pod has to end. Can be called twice, and
-     * before `start`.
+     * Stops claiming, returns claims that have not begun (hundreds of slow starts would take longer
+     * than a pod has to end), and waits for the others. Can be called twice, and before `start`.
      */
     async stop(): Promise<void> {
       stopped = true;

@@ -5,19 +5,13 @@ import { type Reconciled, reconcile } from './reconciler.ts';
 import { sweepRunning } from './sweep.ts';
 import type { OpenTemporal } from './temporal.ts';
 
-/**
- * How many runs fit into the time after which a delivery is overdue: every 15 s with the default of
- * 60 s.
- */
+/** Runs in the time after which a delivery is overdue: every 15 s with the default of 60 s. */
 const runsPerOverdue = 4;
 
 interface RepairsOptions {
   pool: Pool;
   temporal: Pick<OpenTemporal, 'getStatus' | 'retryNow' | 'terminate' | 'cancel' | 'listRunning'>;
-  /**
-   * How late a delivery is before it is repaired. One worker at a time lists the workflows that
-   * have run for longer, once in this time.
-   */
+  /** How late a delivery is before it is repaired, and how often running workflows are listed. */
   overdueMs: number;
   onReconciled: (reconciled: Reconciled) => void;
   /** Called with the number of orphaned workflows that were ended. */
@@ -27,8 +21,8 @@ interface RepairsOptions {
 }
 
 /**
- * Returns the loop that repairs deliveries: each waiting delivery has a workflow that makes
- * progress, and each workflow has a delivery that needs it.
+ * Returns the loop that ensures that each waiting delivery has a workflow that makes progress, and
+ * each workflow a delivery that needs it.
  */
 export function createRepairs(options: RepairsOptions): IntervalLoop {
   const { pool, temporal, overdueMs, onReconciled, onCancelled, onLost, onError } = options;

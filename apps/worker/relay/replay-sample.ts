@@ -17,8 +17,7 @@ interface ReplaySampleOptions {
 }
 
 /**
- * Replays a sample of the namespace's histories, newest first. It runs beside the workers and
- * carries out no activity, so it changes nothing.
+ * Replays a sample of the namespace's histories, newest first, without carrying out an activity.
  */
 export async function replaySample(options: ReplaySampleOptions): Promise<ReplayResult> {
   const { workflowBundle, onReplayed = () => {} } = options;

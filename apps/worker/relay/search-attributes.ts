@@ -12,30 +12,26 @@ import type { ClaimedDelivery } from './claimed-delivery.ts';
 
 const askTimeoutMs = 5_000;
 /**
- * How long workflows start without attributes after the server refused them: its nodes learn of new
- * ones within a minute.
+ * How long workflows start without attributes after a refusal: a server's nodes learn of new ones
+ * within a minute.
  */
 const withoutForMs = 60_000;
 const grpcInvalidArgument = 3;
 
 /** The search attributes of deliveries in one namespace. Without them deliveries continue. */
 export interface DeliverySearchAttributes {
-  /**
-   * Returns the attributes of a delivery's workflow, or undefined while the server does not accept
-   * them.
-   */
+  /** Returns a delivery's attributes, or undefined while the server does not accept them. */
   of(delivery: ClaimedDelivery): TypedSearchAttributes | undefined;
   /**
-   * Returns whether a start failed because of its attributes and has to be tried without. Starts of
-   * the next minute are made without.
+   * Returns whether a start failed because of its attributes. Those of the next minute have none.
    */
   wereRefused(error: unknown): boolean;
 }
 
 /**
- * Creates the search attributes that the namespace lacks. Two workers may do so at once: the second
- * one finds them. Without the right (another account's, Temporal Cloud) it reports the command to
- * `onProblem`, and deliveries start without attributes until the worker is restarted.
+ * Creates the search attributes that the namespace lacks. Without the right to do so (another
+ * account's, Temporal Cloud) it reports the command to `onProblem`, and deliveries start without
+ * attributes until the worker is restarted.
  */
 export async function openSearchAttributes(options: {
   client: Client;

@@ -22,9 +22,8 @@ interface QueueLimits {
 }
 
 /**
- * Deliveries of slow webhooks start one by one, at most 20 a second. They become due together when
- * attempts time out together, and the work for them would delay all others. Once spread out, they
- * stay so at the next timeout.
+ * Deliveries of slow webhooks start one by one, at most 20 a second: they become due together when
+ * attempts time out together, and once spread out, they stay so.
  */
 const limits: { prompt: QueueLimits; slow: QueueLimits } = {
   prompt: { atOnce: 16, restMs: 0, atMost: 64 },
@@ -39,7 +38,6 @@ const expectedStartMs = 50;
 interface StartQueueOptions {
   /** Never rejects. */
   start: (held: HeldDelivery) => Promise<void>;
-  /** How long a claim lasts, in milliseconds. */
   leaseMs: number;
   /** Called after a start when a queue that was full has room for half of its limit. */
   onRoom: () => void;
@@ -47,11 +45,11 @@ interface StartQueueOptions {
 
 /**
  * Starts claimed deliveries, a bounded number at once. Webhooks alternate, and slow ones have a
- * separate queue. So a delivery waits for the starts in progress and one of each other webhook,
- * and not for everything that was claimed before it.
+ * separate queue, so a delivery waits for the starts in progress and one of each other webhook
+ * only.
  *
  * A queue has room for what it can start in half of a lease, by the duration of the latest starts.
- * A delivery that is held past its lease is not started, because another relay may have claimed it.
+ * A delivery that is held past its lease is not started: another relay may have claimed it.
  */
 export function createStartQueue(options: StartQueueOptions) {
   const prompt = createQueue(limits.prompt, options);

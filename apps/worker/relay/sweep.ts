@@ -4,22 +4,16 @@ import { cancelOrphanedWorkflows } from './cancel-orphaned-workflows.ts';
 
 type Running = RunningRound & { startedAtMs: number };
 
-/**
- * About 20 pages of Temporal's list, which take seconds. The next sweep continues, so each costs
- * the same however many workflows wait.
- */
+/** About 20 pages of Temporal's list, which take seconds. The next sweep continues there. */
 const atMostByDefault = 10_000;
 
 /**
  * Ends orphaned workflows among at most `atMost` running ones, if no worker has done so within
- * `everyMs`. Returns how many it cancelled; 0 also when it was not due.
- *
- * The reconciler does not find these: it begins with deliveries that are due. An orphaned workflow
- * has none, and would wait for its next attempt for up to a day, or forever if it makes no
- * progress.
+ * `everyMs`. Returns how many it cancelled. The reconciler does not find these: it begins with
+ * deliveries that are due, and an orphaned workflow has none.
  *
  * Listing running workflows loads Temporal's visibility store, so one worker does it for all. A row
- * with a lease names it, not a lock: a lease needs no separate connection. When its holder stops,
+ * with a lease names it, which needs no separate connection as a lock would. When its holder stops,
  * the next sweep continues where the last one ended.
  */
 export async function sweepRunning(options: {

@@ -30,7 +30,7 @@ export async function readTaskCounts(address: string): Promise<TaskCounts> {
 
 /**
  * Adds up the counts of a page in Prometheus' format, of the workers' queue only: a replay for an
- * operator counts its failures under a separate queue.
+ * operator counts under another one.
  */
 export function parseTaskCounts(page: string): TaskCounts {
   let executed = 0;

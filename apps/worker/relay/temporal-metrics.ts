@@ -9,13 +9,8 @@ const kinds = { workflow: 1, activity: 2 } as const;
 const queues = [deliverQueue, deliverSlowQueue] as const;
 
 /**
- * Asks Temporal every few seconds for the backlog of the queues of deliveries, and shows when it
- * last answered: `org_api_temporal_answered_timestamp_seconds`, `org_api_queue_backlog_tasks` and
- * `org_api_queue_backlog_age_seconds` by queue and kind. A run that fails leaves the figures
- * unchanged, so that their age shows it, and calls `onError`.
- *
- * `start` resolves after the first run, answered or not; `stop` may be called twice and before
- * `start`.
+ * Shows the backlog of the queues of deliveries by queue and kind, and when Temporal last answered.
+ * A run that fails leaves the figures unchanged, so that their age shows it, and calls `onError`.
  */
 export function createTemporalMetrics(options: {
   service: Pick<NativeConnection['workflowService'], 'describeTaskQueue'>;

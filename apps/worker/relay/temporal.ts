@@ -61,11 +61,9 @@ export type OpenTemporal = Awaited<ReturnType<typeof openTemporal>>;
  * Opens two workers on one connection, one per queue, so that retries and failing webhooks have
  * slots of their own, a third one that replays histories for an operator, and the client of the
  * relay. Workflows are started eagerly: the worker that starts one gets its first task with the
- * answer, without a round trip through the queue.
+ * answer.
  *
- * Resolves once Temporal answers, after any time.
- *
- * @throws the signal's reason when that aborted first.
+ * @throws the signal's reason when that aborted before Temporal answered.
  */
 export async function openTemporal(options: TemporalOptions) {
   const {
@@ -142,10 +140,7 @@ async function createWorkers(
   return [prompt, slow, replay];
 }
 
-/**
- * A delivery waits for days, so it moves to each new release and keeps no old pod alive. Replayed
- * histories prove that the new code can continue it.
- */
+/** A delivery waits for days, so it moves to each new release and keeps no old pod alive. */
 function versioned(version: WorkerVersion | null): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (version === null) return {};
   return {

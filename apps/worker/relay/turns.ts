@@ -16,8 +16,8 @@ export interface Turn {
 }
 
 /**
- * Webhooks that one look lists, and webhooks that one claim covers. With 10,000 webhooks that have
- * one event each, a claim that covered all of them took 180 ms instead of 4.
+ * Webhooks that one look lists, and that one claim covers. With 10,000 webhooks that have one event
+ * each, a claim that covered all of them took 180 ms instead of 4.
  */
 const listedAtOnce = 512;
 const coveredAtOnce = 64;
@@ -28,12 +28,10 @@ const beginning = { organizationId: nil, webhookId: nil };
 
 /**
  * Lets every waiting webhook have its turn: looks go through the webhooks in the order of their
- * ids, a bounded number in each, and then begin again. So neither a look nor a claim takes longer
- * when more webhooks wait.
+ * ids, a bounded number in each, and then begin again.
  *
- * Webhooks without a free slot are held up and passed over, because looking at them again needs no
- * claim. They are covered when an attempt has ended, and by a sweep every `sweepEveryMs`: other
- * workers free slots too.
+ * Webhooks without a free slot are held up and passed over. They are covered when an attempt has
+ * ended, and by a sweep every `sweepEveryMs`: other workers free slots too.
  */
 export function createTurns({ sweepEveryMs }: { sweepEveryMs: number }) {
   const heldUp = new Set<string>();

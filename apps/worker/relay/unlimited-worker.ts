@@ -4,12 +4,9 @@ import { ThreadedVMWorkflowCreator, WorkerThreadClient } from '@temporalio/worke
 import type { Init } from '@temporalio/worker/lib/workflow/workflow-worker-thread/input.js';
 
 /**
- * A worker that runs workflow code without two parts of the SDK's sandbox:
- *
- * - The limit of 5 s for each call into workflow code. Node enforces such a limit with a thread
- *   that it starts and ends for each call, and a delivery makes about ten calls, of microseconds
- *   each (ADR 0116).
- * - The stack that it records for each promise (ADR 0135).
+ * A worker that runs workflow code without two parts of the SDK's sandbox: the limit of 5 s for
+ * each call, which costs a thread per call of microseconds (ADR 0116), and the stack that it
+ * records for each promise (ADR 0135).
  */
 export class UnlimitedWorker extends Worker {
   protected static override async createWorkflowCreator(

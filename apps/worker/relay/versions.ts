@@ -21,29 +21,21 @@ interface VersionsOptions {
   /** The queue whose pollers show which versions are alive. */
   taskQueue: string;
   checkEveryMs?: number;
-  /**
-   * After how long without a poll the current version counts as gone. An empty poll lasts 60 s at
-   * the server, so a shorter time would count a live version as gone.
-   */
+  /** After how long without a poll the current version counts as gone. An empty poll lasts 60 s. */
   goneAfterMs?: number;
   /** Whether workers or a Kubernetes operator move traffic to this version. */
   rollout?: 'worker' | 'operator';
-  /**
-   * After how long without a worker of the current version this one takes over from an operator.
-   */
+  /** After how long without a worker of the current version this one takes over. */
   takeOverMs?: number;
-  /** The longest duration of a step of the ramp, when there is too little work to judge by. */
+  /** The longest step of the ramp, when there is too little work to judge by. */
   rampStepMs: number;
   /** Workflow tasks of this process so far. */
   countTasks: () => Promise<TaskCounts>;
-  /**
-   * Called when this version's ramp stops because workflow tasks failed (true), and when it
-   * continues.
-   */
+  /** Called with true when this version's ramp stops because workflow tasks failed. */
   onStopped?: (isStopped: boolean) => void;
   /** How long `start` tries while Temporal refuses. */
   startDeadlineMs?: number;
-  /** Called when the current build changes (null: none), with whether it is this one. */
+  /** Called when the current build changes (null: none). */
   onCurrent?: (current: { buildId: string | null; isOwn: boolean }) => void;
   /** Called with the error of a failed check; it is repeated. */
   onError: (cause: unknown) => void;
@@ -55,19 +47,16 @@ const quietMs = 10_000;
 
 /**
  * Makes this worker's version the current one of its deployment, so that new deliveries start on it
- * and waiting ones continue on it. This needs nothing outside the pods: no hook, no operator.
+ * and waiting ones continue on it. This needs nothing outside the pods.
  *
  * A version takes traffic in steps (`planRamp`). Its pods are not ready meanwhile, so a rollout
  * keeps the pods of the version before. When a workflow task fails, the ramp returns to 0 percent
- * and stays there: the version before takes all traffic again. The first version of a deployment,
- * and one that finds the current version without pollers, becomes current at once, because nothing
- * else does the work.
+ * and stays there. The first version, and one that finds the current version without pollers,
+ * becomes current at once, because nothing else does the work.
  *
- * A worker does this when it starts, in either direction of a rollout. So an old pod that restarts
- * during a rollout takes over while its version lives, and cannot leave the deployment on a version
- * that is gone.
- *
- * While an operator owns the rollout, a version only ends its own share (`planOperated`).
+ * A worker does this when it starts, in either direction of a rollout, so an old pod that restarts
+ * cannot leave the deployment on a version that is gone. While an operator owns the rollout, a
+ * version only ends its own share (`planOperated`).
  *
  * Rejected: order by creation time, with which a rollback would never take over; order by Helm's
  * revision, which Argo CD does not count.
@@ -160,9 +149,7 @@ export function createVersions(options: VersionsOptions) {
     return planOperated({ ...state, withoutCurrentMs: performance.now() - currentSeenAt }, { takeOverMs });
   }
 
-  /**
-   * Returns what this process did since it first saw the current share of traffic of its version.
-   */
+  /** Returns what this process did since its version got the current share. */
   async function judgeStep(ramping: RampState['ramping']) {
     const tasks = await countTasks();
     const percentage = ramping?.buildId === buildId ? ramping.percentage : -1;
@@ -193,9 +180,8 @@ export function createVersions(options: VersionsOptions) {
   const loop = createIntervalLoop({ run: check, everyMs: checkEveryMs, onError });
   return {
     /**
-     * Resolves when this version is current, after the steps of its ramp; not while that is
-     * stopped. The server knows a version and its queues a moment after the worker's first polls,
-     * so this is repeated until then.
+     * Resolves when this version is current. The server knows a version a moment after the worker's
+     * first polls, so this is repeated until then.
      *
      * @throws StartRefused after the deadline: the worker would get no work.
      */
@@ -203,10 +189,7 @@ export function createVersions(options: VersionsOptions) {
       await becomeCurrent();
       if (!stopping.signal.aborted) void loop.start();
     },
-    /**
-     * Waits for the current check. Can be called twice, and before `start`. The version stays
-     * current: another pod of it may live.
-     */
+    /** Waits for the current check. The version stays current: another pod of it may live. */
     async stop(): Promise<void> {
       stopping.abort();
       await loop.stop();
