@@ -5,8 +5,7 @@ import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleWithSourceMap } f
  * Bundles `workflows/` for a worker. Its source map has lines only: columns would depend on the
  * length of this machine's paths, and a prebuilt bundle must have the same bytes everywhere.
  *
- * The modules are loaded once for all workflows of a worker, not again for each. So module scope
- * has constants only.
+ * The modules are loaded once for all workflows of a worker, so module scope has constants only.
  */
 export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
   const workflowsPath = fileURLToPath(import.meta.resolve('#workflows/index.ts'));

@@ -12,15 +12,13 @@ const BundleFile = z.object({ sources: z.string(), code: z.string() });
 const mapMark = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
 const workflowsFolder = fileURLToPath(new URL('.', import.meta.url));
 
-/**
- * A prebuilt workflow bundle that is missing or of another release. The message says what to do.
- */
+/** A prebuilt bundle that is missing or of another release. The message says what to do. */
 export class BundleRefused extends Error {}
 
 /**
- * Returns one hash of what a bundle is built from: every source below `workflows/`, and the version
- * of the SDK. A bundle of other sources would replay running deliveries with code that does not
- * match the activities.
+ * Hashes what a bundle is built from: every source below `workflows/`, and the version of the SDK.
+ * A bundle of other sources would replay running deliveries with code that does not match the
+ * activities.
  */
 function hashWorkflowSources(folder = workflowsFolder): string {
   const hash = createHash('sha256');
@@ -31,19 +29,14 @@ function hashWorkflowSources(folder = workflowsFolder): string {
 
 /**
  * Writes a bundle to a file, which the image of the apps contains. The same sources give the same
- * bytes in every folder: paths of the build machine and the sources themselves, which the image
- * has, are removed from the source map. The bundler names modules relative to the current folder,
- * so it runs in the package's own.
+ * bytes in every folder: the source map has no paths of the build machine, and no sources.
  */
 export function writeWorkflowBundle(file: string, { code }: Pick<WorkflowBundleWithSourceMap, 'code'>): void {
   const bundle = { sources: hashWorkflowSources(), code: withPortableMap(code, process.cwd()) };
   writeFileSync(file, JSON.stringify(bundle));
 }
 
-/**
- * @throws BundleRefused when the file cannot be read, is no bundle, or was built from other
- * sources.
- */
+/** @throws BundleRefused for a file that is no bundle or was built from other sources. */
 export function readWorkflowBundle(file: string): WorkflowBundleWithSourceMap {
   const bundle = parseBundle(file);
   if (bundle.sources !== hashWorkflowSources())

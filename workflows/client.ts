@@ -15,8 +15,7 @@ const connectTimeoutMs = 5_000;
 /**
  * Connects to Temporal.
  *
- * @throws WorkflowRefused when it does not answer within 5 s, or refuses the connection; the
- * message says why.
+ * @throws WorkflowRefused with the reason when it does not answer within 5 s or refuses.
  */
 export async function openWorkflowClient(temporal: TemporalServer) {
   const options = { ...connectionOptions(temporal), connectTimeout: connectTimeoutMs };
@@ -44,8 +43,8 @@ export async function openWorkflowClient(temporal: TemporalServer) {
     cancelDelivery: (delivery: DeliveryKey, round: number) => signal(client, workflowIdOf(delivery, round), 'cancel'),
 
     /**
-     * Makes a redelivery check at once whether it was stopped in the database; otherwise it checks
-     * before its next page. Returns false when it had ended.
+     * Makes a redelivery check now, and not before its next page, whether it was stopped in the
+     * database. Returns false when it had ended.
      */
     cancelRedelivery: (redeliveryId: string) => signal(client, redeliveryWorkflowId(redeliveryId), 'cancel'),
 
@@ -65,10 +64,7 @@ export async function openWorkflowClient(temporal: TemporalServer) {
   };
 }
 
-/**
- * Makes a delivery's next attempt now, with an open client. Returns false when its workflow has
- * ended.
- */
+/** As `retryNow` of `WorkflowClient`, with an open client. */
 export function retryNow(client: Client, delivery: DeliveryKey, round: number): Promise<boolean> {
   return signal(client, workflowIdOf(delivery, round), 'retryNow');
 }

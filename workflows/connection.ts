@@ -44,8 +44,8 @@ export const describeRefusal = ({ address, namespace, apiKey }: TemporalServer):
   }`;
 
 /**
- * Describes a server that could not be connected to, without a period. It does not say which TLS
- * setting is wrong: the SDK's connections report a failed handshake without a code.
+ * Describes a server that could not be connected to, without a period. The SDK reports a failed
+ * handshake without a code, so it does not say which TLS setting is wrong.
  */
 export const describeAway = ({ address, tls = null }: TemporalServer): string =>
   `Temporal does not answer at ${address}${tls === null ? '' : ' with these TEMPORAL_TLS settings'}`;

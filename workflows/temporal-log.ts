@@ -2,10 +2,10 @@ import { DefaultLogger, makeTelemetryFilterString, Runtime } from '@temporalio/w
 import type { Logger } from '#runtime/log.ts';
 
 /**
- * Sends the messages of the SDK and its native core to a log, warnings and worse only. The core
- * would otherwise write to standard error itself. The SDK's runtime is one a process and cannot be
- * replaced, so this is called once, by the process's main or a test file's set-up, before anything
- * opens Temporal. With `metricsAddress` (host:port) the core serves its own metrics there.
+ * Sends warnings and errors of the SDK and its native core, which would write to standard error
+ * itself, to a log. The SDK's runtime is one a process and cannot be replaced, so this is called
+ * once, before anything opens Temporal. With `metricsAddress` (host:port) the core serves its own
+ * metrics there.
  */
 export function installTemporalLog(log: Logger, metricsAddress?: string): void {
   Runtime.install({

@@ -1,10 +1,7 @@
 import pg from 'pg';
 import { ApiError } from '#domain/contract/errors.ts';
 
-/**
- * SQLSTATE classes that mean that the server is away, full or stopping, and not that a statement is
- * wrong.
- */
+/** SQLSTATE classes of a server that is away, full or stopping; the statement is not wrong. */
 const awayClasses = new Set(['08', '53', '57', '58']);
 
 /** The code of a statement that exceeded `statement_timeout`, although it is in class 57. */
@@ -17,10 +14,7 @@ const readOnly = '25006';
 const isRefused = (cause: unknown): cause is pg.DatabaseError =>
   cause instanceof pg.DatabaseError && cause.code !== readOnly && !awayClasses.has((cause.code ?? '').slice(0, 2));
 
-/**
- * Returns whether a statement itself failed (it was refused or took too long), and not the
- * connection or the server.
- */
+/** Returns whether a statement itself was refused or too slow, and not the connection failed. */
 export const isStatementError = (cause: unknown): boolean =>
   isRefused(cause) || (cause instanceof pg.DatabaseError && cause.code === queryCanceled);
 

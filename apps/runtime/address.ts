@@ -3,8 +3,8 @@ import { type BlockList, isIP } from 'node:net';
 
 /**
  * Returns the address that a request came from: the connection's own, unless that is a trusted
- * proxy; then the nearest address in `X-Forwarded-For` that is no trusted proxy. Entries further
- * left are the client's own claim and are not trusted. Null when unknown.
+ * proxy; then the nearest in `X-Forwarded-For` that is none. Entries further left are the client's
+ * own claim. Null when unknown.
  */
 export function clientAddress(request: IncomingMessage, trustedProxies: BlockList): string | null {
   let address = plain(request.socket.remoteAddress);
@@ -37,12 +37,11 @@ function isTrusted(address: string, trustedProxies: BlockList): boolean {
 const withPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
 
 /**
- * Returns the address of an entry without its port, without the IPv6 mapping that a dual-stack
- * socket adds to IPv4, and without a zone. Returns null when the entry is no address.
+ * Returns the address of an entry without its port, its zone, and the IPv6 mapping that a
+ * dual-stack socket adds to IPv4; null when it is no address.
  *
- * No library was suitable: `proxy-addr`, which Express uses, does not accept an entry with a port,
- * Koa's `proxy` trusts the leftmost entry, and Node's `SocketAddress.parse` accepts short forms
- * such as `127.1`.
+ * No library was suitable: `proxy-addr` does not accept an entry with a port, Koa's `proxy` trusts
+ * the leftmost entry, and Node's `SocketAddress.parse` accepts short forms such as `127.1`.
  */
 function plain(entry: string | undefined): string | null {
   if (entry === undefined) return null;

@@ -17,28 +17,21 @@ export class ClientGone extends Error {
   }
 }
 
-/**
- * Who holds a part of the budget, by level: `{key: '…', organization: '…'}`. Null: not known, so
- * not counted.
- */
+/** Who holds a part of the budget, by level; null is not known and not counted. */
 type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
 
 interface BudgetOptions<Level extends string> {
   /** The most that one holder of each level may hold at a time, and the whole process. */
   limits: Readonly<Record<Level | 'pod', number>>;
-  /** How many requests may wait: of one holder of the first level, and in total. */
   maxWaiting: Readonly<{ each: number; all: number }>;
   waitMs: number;
-  /** Called when a wait ends; `limit` is the level whose share was used up. */
+  /** Called when a wait ends, with the level whose share was used up. */
   onWaited?: (end: 'admitted' | 'refused' | 'gone', limit: Level | 'pod') => void;
 }
 
 /** A part of the budget that is held. */
 export interface Hold {
-  /**
-   * Changes the amount. A smaller amount admits waiting requests; a larger one is taken even when
-   * it is not free.
-   */
+  /** Changes the amount; a larger one is taken even when it is not free. */
   resize(amount: number): void;
   /** Releases all of it. Can be called twice; afterwards nothing can be taken. */
   release(): void;
@@ -59,10 +52,7 @@ interface Account {
   forget: () => void;
 }
 
-/**
- * So many unused accounts of a level are kept. Creating one for each request shows in the processor
- * time of a read.
- */
+/** Unused accounts of a level that are kept: creating one for each request costs processor time. */
 const maxIdleAccounts = 10_000;
 
 interface Waiter<Level extends string> {
@@ -77,7 +67,7 @@ interface Waiter<Level extends string> {
  * Divides a scarce resource of a process (memory, downloads) among requests, with a limit for each
  * holder and for the process.
  *
- * An amount fits if holder and process stay within their limits. An amount larger than a limit fits
+ * An amount fits if holder and process stay within their limits, and one larger than a limit fits
  * while nothing else is held. Everything else waits. Holders of the first level take turns
  * (start-time fair queueing), so that many requests of one holder delay another's by one turn only.
  * A holder that has used up its share delays no other.
@@ -157,8 +147,8 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
   }
 
   /**
-   * Admits what fits, in order. Nothing passes a request that waits for the process's limit;
-   * otherwise a large amount would wait forever.
+   * Admits what fits, in order. Nothing passes a request that waits for the process's limit, or a
+   * large amount would wait forever.
    */
   function admitWaiting(): void {
     for (const waiter of [...waiting]) {

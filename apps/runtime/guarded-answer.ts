@@ -2,10 +2,9 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * An answer whose end is always known: it was sent, its client disconnected, or it was cut.
- *
- * Node emits `close` for the answer that a socket is sending, but not for those that wait behind it
- * when the socket closes. The guard ends these.
+ * An answer whose end is always known: it was sent, its client disconnected, or it was cut. Node
+ * emits `close` only for the answer that a closing socket is sending, so the guard ends those
+ * behind it.
  */
 export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** The connection on which it is sent; set by the guard. */
@@ -44,15 +43,12 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
 }
 
 /**
- * Why a connection was cut: the client read more slowly than the minimum throughput, an answer
- * passed its deadline, or too many requests arrived before their answers were read.
+ * Why a connection was cut: below the minimum throughput, past the deadline, or too many requests
+ * before their answers were read.
  */
 type CutReason = 'slow' | 'deadline' | 'pipelined';
 
-/**
- * Requests of one connection that may be in progress. Node starts all that it receives at once.
- * Browsers and client libraries send one at a time.
- */
+/** Requests of one connection that may be in progress: Node starts all that it receives at once. */
 const maxPipelined = 16;
 
 /** A cut connection, for logs and metrics. */
@@ -77,8 +73,8 @@ export interface GuardOptions {
   /** Seconds that an idle connection is kept, also one that no request was sent on. */
   keepAliveSeconds: number;
   /**
-   * The same for an unknown client (no `keepConnection`, no trusted proxy); null: as long as any
-   * other. Its connection may hold an answer that it never reads.
+   * The same for an unknown client (no `keepConnection`, no trusted proxy), whose connection may
+   * hold an answer that it never reads; null: as long as any other.
    */
   unknownKeepAliveSeconds?: number | null;
   /** Returns whether the server's operator trusts connections from this address. */
@@ -93,8 +89,8 @@ interface Mark {
 }
 
 /**
- * A connection and its answers in progress, in the order of their requests. There is one list for
- * each connection: a set for the whole server took a tenth of the process's time.
+ * A connection and its answers in progress, in the order of their requests. One set for the whole
+ * server took a tenth of the process's time.
  */
 class Connection {
   readonly socket: Socket;
@@ -151,13 +147,11 @@ export const hasAnswers = (socket: TrackedSocket): boolean => (socket[connection
 
 /**
  * Cuts connections whose clients do not read. A sweep at an interval checks all answers, so that a
- * request needs no timer.
+ * request needs no timer. Returns a function that stops it.
  *
  * Node counts a write as read when the system has taken all of it. A body that is written in one
- * piece therefore gets the time that the minimum throughput allows for the whole piece. Large
- * bodies are written in chunks, and each is checked.
- *
- * @returns a function that stops it.
+ * piece therefore gets the time that the minimum throughput allows for all of it. Large bodies are
+ * written in chunks, and each is checked.
  */
 export function guardAnswers(server: Server, options: GuardOptions): () => void {
   const { minBytesPerSecond, deadlineMs, slowAfterMs = 10_000, sweepEveryMs = 1_000, onCut } = options;
@@ -169,15 +163,11 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     const requestId = typeof id === 'string' ? id : null;
     const durationMs = Math.round(performance.now() - firstSinceMs);
     onCut({ reason, requestId, durationMs, pendingBytes: socket.writableLength });
-    // A reset frees what the system holds for the client; after a plain close it would be held for
-    // minutes.
+    // A reset frees what the system holds for the client, which a close keeps for minutes.
     socket.resetAndDestroy();
   }
 
-  /**
-   * Returns whether the client has been slower than the minimum since the last mark for long
-   * enough.
-   */
+  /** Returns whether the client has been too slow since the last mark for long enough. */
   function isSlow(connection: Connection, nowMs: number): boolean {
     const { socket, mark } = connection;
     const pendingBytes = socket.writableLength;

@@ -11,8 +11,7 @@ interface HealthDependencies {
 
 /**
  * `/livez`: the event loop runs. It asks no other server, so that a database outage restarts no
- * pod. `/readyz`: this pod may get traffic: the schema is current and the pod is not draining. Both
- * ignore any key.
+ * pod. `/readyz`: the schema is current and the pod is not draining.
  *
  * Readiness asks the database until the first success. Otherwise every pod would leave the load
  * balancer together when the database is away, and clients would not get the 503 that asks them to

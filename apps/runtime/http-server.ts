@@ -54,20 +54,20 @@ export interface ServerBounds
 }
 
 /**
- * Longer than load balancers of Google (600 s, fixed), nginx and AWS (60 s) keep an idle connection
- * to the service. Envoy keeps one for an hour by default.
+ * Longer than load balancers of Google (600 s, fixed), nginx and AWS (60 s) keep an idle
+ * connection. Envoy keeps one for an hour by default.
  */
 export const defaultKeepAliveSeconds = 620;
 
 /**
- * Starts an HTTP server; resolves when it listens. Keep-alive must be longer than the time for
- * which a load balancer keeps an idle connection, so that the server never closes one while a
- * request arrives, which callers would see as a 502.
+ * Starts an HTTP server; resolves when it listens. Keep-alive must be longer than a load
+ * balancer's, so that the server never closes a connection while a request arrives (a 502 for
+ * callers).
  *
- * `stop` loses no request. Readiness ends, and every answer has `Connection: close` for the drain
- * delay, so that clients close by themselves. Then the server closes, waits for requests in
- * progress, and stops waiting at the deadline. (Without the delay 5 requests of a loaded keep-alive
- * client were reset; with 500 ms none.)
+ * `stop` loses no request. Every answer has `Connection: close` for the drain delay, so that
+ * clients close by themselves. Then the server closes, and waits for requests in progress until the
+ * deadline. (Without the delay 5 requests of a loaded keep-alive client were reset; with 500 ms
+ * none.)
  *
  * @throws ListenRefused when the address is in use or not available.
  */
@@ -76,8 +76,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { keepAliveSeconds = defaultKeepAliveSeconds } = options;
   const server = createServer(
     { ...requestBounds, keepAliveTimeout: keepAliveSeconds * 1_000, ServerResponse: answerWith(headers) },
-    // Requests that were received together start together, even if the connection was cut before
-    // the last one.
+    // Requests that were received together start together, even if the first cut the connection.
     (request, response) => {
       if (!request.socket.destroyed) handler(request, response);
     },
@@ -85,8 +84,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Node counts the time for a request from the connection's start; the guard ends this one.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isKnownUnused(socket)) return;
-    // A client without a request would take an error for its next one's answer. In the middle of an
-    // answer, the error would become part of the body.
+    // A client without a request would take an error for its next one's answer, and in the middle
+    // of an answer it would become part of the body.
     const isAnswerable = socket.writable && !isUnused(socket) && !hasAnswers(socket);
     if (error.code === 'ECONNRESET' || !isAnswerable) socket.destroy();
     else socket.end(malformedAnswer(error.code, headers));
@@ -115,10 +114,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/**
- * How long a request may take to arrive. Node answers a slower client with 408, at most 5 s after
- * these times.
- */
+/** How long a request may take to arrive. Node answers later ones with 408, within 5 s. */
 const requestBounds = {
   headersTimeout: 15_000,
   requestTimeout: 30_000,
@@ -126,10 +122,7 @@ const requestBounds = {
   maxHeaderSize: 16_384,
 };
 
-/**
- * When there are too many connections, idle ones are closed for new ones, at most once in this time
- * (ms).
- */
+/** How often idle connections are closed for new ones when there are too many (ms). */
 const idleClosedEveryMs = 1_000;
 
 /** Applies a server's bounds. Returns a function that stops the guard. */

@@ -9,11 +9,9 @@ export interface IntervalLoop {
 }
 
 /**
- * Repeats `run` until it is stopped. A run starts `everyMs` after the one before it has ended, so
- * two never overlap. The timer does not keep the process alive.
- *
- * @param run - receives a signal that `stop` aborts.
- * @param onError - receives what a run throws; the next run starts as usual.
+ * Repeats `run` until it is stopped. A run starts `everyMs` after the end of the one before, or of
+ * its error, which `onError` gets. `stop` aborts the signal. The timer does not keep the process
+ * alive.
  */
 export function createIntervalLoop(options: {
   run: (signal: AbortSignal) => unknown;

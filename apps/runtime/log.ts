@@ -3,17 +3,15 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 export type { Logger };
 
 /**
- * How many bytes of log lines gather before they are written, and the most bytes of one write. With
- * 4 KiB, handing lines to the system took 8 to 14 µs of each read; with these it takes 1 to 3 µs
- * (test/bench/reads).
+ * How many bytes gather before a write, and the most of one write. With 4 KiB, handing lines to the
+ * system took 8 to 14 µs of each read; with these it takes 1 to 3 µs (test/bench/reads).
  */
 const batch = { minLength: 32_768, maxWrite: 65_536 };
 
 /**
- * Writes JSON logs, one line per request or event, to standard output. They are written in batches
- * outside the request's path, after 250 ms at the latest; `runApp` flushes them before the process
- * ends. A line contains ids, and never a key, a body or a family's name. Errors are logged by
- * class, code and stack (`describeError`), because a database's error text can quote a value.
+ * Writes JSON logs, one line per request or event, to standard output, in batches after 250 ms at
+ * the latest; `runApp` flushes them. A line contains ids, and never a key, a body or a family's
+ * name. A database's error text can quote a value, so errors are logged by `describeError`.
  */
 export function createLog(options: {
   level: string;
@@ -39,10 +37,7 @@ export const errorLogger =
   (cause: unknown): void =>
     log.error({ error: describeError(cause) }, message);
 
-/**
- * Returns what may be logged of an error: class, code, constraint and the lines of its stack, but
- * not its message or detail.
- */
+/** Returns what may be logged of an error: all but its message and detail. */
 export function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error };
   const { code, constraint, routine } = error as { code?: unknown; constraint?: unknown; routine?: unknown };

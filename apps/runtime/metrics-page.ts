@@ -2,10 +2,9 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 
 /**
- * Serves `GET /metrics` in Prometheus' text format, on a separate port that no partner reaches. An
- * app without another port serves its health here: `/livez`, and `/readyz` with 503 while
- * `findUnreadiness` returns a reason. `/livez` answers 503 while `findDeath` returns one, which
- * restarts the pod.
+ * Serves `GET /metrics` on a port that no partner reaches. An app without another port serves its
+ * health here: `/readyz` with 503 while `findUnreadiness` returns a reason, and `/livez` with 503
+ * while `findDeath` does, which restarts the pod.
  */
 export function serveMetrics(
   registry: Registry,

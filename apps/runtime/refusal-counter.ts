@@ -12,10 +12,9 @@ export interface RefusalCount {
  * Counts refused requests with a key, and passes the counts to `record` each second: one row per
  * key and minute.
  *
- * Such a request read nothing, so its row may be written after its answer. Writing each row at once
- * would let a refused caller load the database. When the process is killed, at most the last second
- * is lost. Counts whose flush fails are added to the next flush, so one minute's row then contains
- * both: the database decides the minute.
+ * Such a request read nothing, so its row may be written after its answer; writing each at once
+ * would let a refused caller load the database. A killed process loses at most the last second.
+ * Counts whose flush fails are added to the next flush, so one minute's row then contains both.
  */
 export function createRefusalCounter(options: {
   /** Adds the counts to the activity log. */

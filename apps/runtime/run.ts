@@ -9,10 +9,8 @@ interface AppConfig {
 
 /**
  * Runs an app as this process: reads its settings, starts it, and stops it in order on SIGTERM or
- * SIGINT. A second signal ends it at once.
- *
- * Expected startup failures (settings, a port in use) print a sentence with the remedy and no stack
- * trace. The exit code is 1 in both cases.
+ * SIGINT; a second signal ends it at once. An expected startup failure prints a sentence with the
+ * remedy and no stack trace. The exit code of a failure is 1.
  */
 export async function runApp<C extends AppConfig>(app: {
   name: string;
@@ -37,8 +35,8 @@ export async function runApp<C extends AppConfig>(app: {
 }
 
 /**
- * The first process of a container ignores signals that it does not handle, so this one handles
- * them from the beginning. What has not started yet needs no drain.
+ * The first process of a container ignores signals that it does not handle. What has not started
+ * yet needs no drain.
  */
 function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger, end: (code: number) => void): void {
   let asked = false;

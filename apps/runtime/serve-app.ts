@@ -25,7 +25,7 @@ export const notServing = (): Serving => ({ isDraining: false, server: null });
 
 /**
  * Serves an app within its bounds, and its metrics on a separate port. `stop` drains the server,
- * then calls `close`, which stops what the app has opened.
+ * then calls `close`.
  */
 export async function serveApp(
   serving: Serving,

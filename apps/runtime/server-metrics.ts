@@ -2,10 +2,7 @@ import type { Pool } from 'pg';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Serving } from './serve-app.ts';
 
-/**
- * Counts what a server's clients and its database pool hold. `prefix` is the app's: `org_api`,
- * `org_console`.
- */
+/** Counts what a server's clients and its pool hold. `prefix`: `org_api`, `org_console`. */
 export function createServerMetrics(
   prefix: string,
   registry: Registry,

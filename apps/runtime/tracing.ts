@@ -38,9 +38,8 @@ export interface Tracing {
 }
 
 /**
- * Opens tracing. The SDK is loaded only when there is an endpoint: it takes 40 MB and start-up
- * time, which a pod without tracing does not need. Spans are sent in batches; `stop` sends the rest
- * within 2 s.
+ * Opens tracing. The SDK is loaded only with an endpoint: it takes 40 MB and start-up time. Spans
+ * are sent in batches; `stop` sends the rest within 2 s.
  */
 export async function openTracing(options: {
   otlpEndpoint: string | null;
@@ -103,10 +102,7 @@ export async function openTracing(options: {
   };
 }
 
-/**
- * Generates random ids, except those in `next`, which `startSpan` uses at once: the SDK has no
- * other way to set a span's id.
- */
+/** Generates random ids, except those in `next`: the SDK has no other way to set a span's id. */
 function createIds() {
   const random = (bytes: number) => randomBytes(bytes).toString('hex');
   return {

@@ -58,10 +58,7 @@ export const internalErrorExplanation =
   'The service could not prepare the request, and nothing was sent. This is an internal error of the ' +
   'service: the attempt does not count and is made again.';
 
-/**
- * Durations of the phases in order, whole ms; null or absent when a phase was not completed or not
- * needed.
- */
+/** Durations in whole ms, in order; null or absent when a phase was not completed or not needed. */
 interface AttemptTimings {
   dns?: number | null;
   connect?: number | null;
@@ -75,10 +72,7 @@ interface AttemptTimings {
 interface ToBeSigned {
   sealed: Buffer[];
   body: Buffer;
-  /**
-   * Whole seconds since 1970 by PostgreSQL's clock: a worker's clock may be wrong, and receivers
-   * refuse old signatures.
-   */
+  /** Unix time in seconds by PostgreSQL's clock: receivers refuse old signatures. */
   timestampSeconds: number;
 }
 
@@ -93,8 +87,7 @@ export interface ActivityDependencies {
     body: Buffer;
   }) => Promise<PostOutcome>;
   /**
-   * Returns the headers of one attempt, signed with sealed secrets (newest first) that can be
-   * unsealed for this webhook only.
+   * Returns the headers of one attempt, signed with sealed secrets (newest first) of this webhook.
    *
    * @throws Error when one cannot be unsealed.
    */
@@ -102,17 +95,13 @@ export interface ActivityDependencies {
   onAttempt?: (line: AttemptLine) => void;
   /** Called for an attempt that was in progress when its process ended. */
   onLost?: (lost: LostAttempt) => void;
-  /**
-   * Called with an internal error whose text is stored nowhere else. `code` is stable: the
-   * attempt's cause, or what could not be done.
-   */
+  /** Called with an internal error whose text is stored nowhere else, and its stable code. */
   onInternalError?: (error: unknown, delivery: DeliveryKey, code: InternalErrorCode) => void;
 }
 
 /**
- * `internal_error`: an attempt could not be prepared. `activity_failed`: an attempt could not be
- * admitted, made or recorded; its workflow continues. `delivery_missing`: PostgreSQL does not have
- * the delivery of an outcome.
+ * `internal_error`: an attempt could not be prepared. `activity_failed`: it could not be admitted,
+ * made or recorded. `delivery_missing`: PostgreSQL does not have the delivery of an outcome.
  */
 export type InternalErrorCode = 'internal_error' | 'activity_failed' | 'delivery_missing';
 
@@ -133,19 +122,16 @@ export interface LostAttempt extends DeliveryRound {
 
 /**
  * How often the schedule's last attempt is made again after it was lost. The receiver may not have
- * got it. But if the attempt itself kills the worker, the delivery must end at some time.
+ * got it, but if the attempt itself kills the worker, the delivery must end.
  */
 const lostLastRepeats = 3;
-/**
- * Recording an outcome is retried until this much of the attempt's time is left, for its report to
- * Temporal.
- */
+/** The part of an attempt's time that is left for its report to Temporal. */
 const reserveMs = 2_000;
 const uniqueViolation = '23505';
 
 /**
  * How long admitting an attempt may take. A post that begins later could last longer than
- * `attemptTimeoutMs`, after which the attempt counts as lost and another one may begin.
+ * `attemptTimeoutMs`, after which another attempt may begin.
  */
 const admissionTimeoutMs = attemptTimeoutMs - postDeadlineMs - reserveMs;
 
@@ -308,7 +294,7 @@ function resultOfLoss({ nextDelayMs, lostLast }: LostAttemptInput): AttemptResul
 
 /**
  * Returns how a round continues when none of its attempts is in progress: the last one was never
- * admitted, or only the report of its outcome was lost.
+ * admitted, or only its report was lost.
  */
 function resultAfterLoss(row: LostRow | undefined, nextDelayMs: number | null): AttemptResult {
   if (!row?.open) return { kind: 'closed' };
@@ -319,11 +305,10 @@ function resultAfterLoss(row: LostRow | undefined, nextDelayMs: number | null): 
 
 /**
  * Admits the attempt. When the reply is lost, the admission may have been committed: it is looked
- * up by its id before it is requested again, so a lost reply uses up no attempt of the schedule.
+ * up by its id before it is requested again, so that it uses up no attempt of the schedule.
  *
  * @param giveUpAt - by `performance.now`; an error after it is thrown.
- * @returns null when the delivery is not open to this round; `number` null when no concurrency slot
- * is free.
+ * @returns null when the delivery is not open to this round; `number` null without a free slot.
  */
 async function admit(pool: Pool, input: AttemptInput, giveUpAt: number): Promise<AdmittedRow | null> {
   const admissionId = randomUUID();
@@ -341,9 +326,7 @@ async function admit(pool: Pool, input: AttemptInput, giveUpAt: number): Promise
   }
 }
 
-/**
- * Another worker may take the same concurrency slot at the same time; another slot is then tried.
- */
+/** Tries another concurrency slot when another worker takes the same one at the same time. */
 async function askForAdmission(pool: Pool, input: AttemptInput, admissionId: string): Promise<AdmittedRow | null> {
   const { organizationId, webhookId, eventId, round, nextDelayMs, onlyAsFirst = false } = input;
   const values = [organizationId, webhookId, eventId, round, nextDelayMs === null, onlyAsFirst, admissionId];
@@ -370,10 +353,7 @@ async function findAdmission(
   return rows[0];
 }
 
-/**
- * Returns whether an error says nothing about its statement: the connection broke, or the server
- * ended it (SQLSTATE 57P01 to 57P03, class 08).
- */
+/** Returns whether the connection broke, or the server ended it (57P01 to 57P03, class 08). */
 const isConnectionLost = (error: unknown): boolean =>
   !(error instanceof pg.DatabaseError) || /^(57P0[123]|08)/.test(error.code ?? '');
 
@@ -405,9 +385,8 @@ function resultOf(outcome: PostOutcome, { nextDelayMs, internalErrors }: Attempt
 }
 
 /**
- * Retries a write while the database is away, until `giveUpAt` (by `performance.now`). This leaves
- * a failover nearly all of the attempt's time. After that the attempt is closed as lost, and an
- * accepted event is posted again.
+ * Retries a write while the database is away, until `giveUpAt` (by `performance.now`). After that
+ * the attempt is closed as lost, and an accepted event is posted again.
  */
 async function retriedWhileAway<Result>(write: () => Promise<Result>, giveUpAt: number): Promise<Result> {
   for (;;) {

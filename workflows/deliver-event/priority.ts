@@ -10,7 +10,7 @@ const retryPriority = 4;
 
 /**
  * Returns the priority of a round's workflow and its first attempt. Organizations share the queue
- * evenly, whatever number of tasks each has in it.
+ * evenly, whatever number of tasks each has.
  */
 export function priorityOfRound(round: {
   organizationId: string;

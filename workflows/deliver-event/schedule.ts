@@ -7,10 +7,7 @@ const hourMs = 60 * minuteMs;
 /** The waits after each failed attempt: 13 attempts in about 72 hours. */
 export const defaultSchedule = '5s,30s,5m,15m,30m,1h,2h,4h,8h,12h,20h,24h';
 
-/**
- * Jitter on each wait: up to a tenth more, so that a receiver that recovers does not get everything
- * at once.
- */
+/** Jitter: up to a tenth more, so that a receiver that recovers does not get everything at once. */
 export const jitter = 0.1;
 
 /** Returns the longest total of a schedule's waits, including jitter, in milliseconds. */
@@ -20,10 +17,9 @@ export const longestScheduleMs = (delaysMs: readonly number[]): number =>
 const internalErrorWaitMs = { first: 15_000, most: 10 * minuteMs };
 
 /**
- * Returns the wait after an internal error in milliseconds: 15 s after the first, doubled after
- * each consecutive one, at most 10 minutes, with the schedule's jitter. An error may last for days,
- * and each attempt is a row and a dozen events of history. `before` is the number of consecutive
- * errors before it; `random` is 0 to 1.
+ * Returns the wait after an internal error in milliseconds: 15 s, doubled after each consecutive
+ * one, at most 10 minutes, with jitter. An error may last for days, and each attempt is a row and a
+ * dozen events of history. `before` errors were before it; `random` is 0 to 1.
  */
 export function waitAfterInternalErrorMs(before: number, random: number): number {
   const waitMs = Math.min(internalErrorWaitMs.first * 2 ** before, internalErrorWaitMs.most);
@@ -31,10 +27,7 @@ export function waitAfterInternalErrorMs(before: number, random: number): number
 }
 
 const slotWaitMs = { least: 1_000, most: minuteMs };
-/**
- * How long a hanging receiver holds a concurrency slot: the time of a post, and a second for reads
- * and writes before and after it.
- */
+/** How long a hanging receiver holds a concurrency slot, with reads and writes around the post. */
 const hungAttemptMs = postDeadlineMs + 1_000;
 
 /**
@@ -42,8 +35,7 @@ const hungAttemptMs = postDeadlineMs + 1_000;
  * while attempts have just begun, because they may end at once. After that the receiver counts as
  * hanging, and the delivery is tried after those before it, within a minute. A request for a slot
  * costs Temporal as much as an attempt: 20 deliveries that asked every second took a third of a
- * core. No other delivery of the webhook is started meanwhile. `queue` is null when it is not
- * known.
+ * core. `queue` is null when it is not known.
  */
 export function waitForSlotMs(queue: SlotQueue | null): number {
   const { least, most } = slotWaitMs;
@@ -58,8 +50,7 @@ const units: Record<string, number> = { ms: 1, s: 1_000, m: minuteMs, h: hourMs 
 /**
  * Parses a schedule such as `1s,2s,5m` (units ms, s, m, h) into milliseconds.
  *
- * @throws RangeError when a part is not a positive wait of at most 48 hours, or when there are none
- * or more than 50.
+ * @throws RangeError unless it has 1 to 50 positive waits of at most 48 hours.
  */
 export function parseSchedule(text: string): number[] {
   const delays = text.split(',').map((part) => {

@@ -2,8 +2,7 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 
 /**
  * The search attributes by which operators list deliveries in Temporal, all of type Keyword. They
- * are set at the start and never change: PostgreSQL has a delivery's state, and Temporal lists its
- * workflows by `ExecutionStatus`.
+ * never change: PostgreSQL has a delivery's state.
  */
 export const organizationAttribute = defineSearchAttributeKey('OrgApiOrganization', 'KEYWORD');
 export const webhookAttribute = defineSearchAttributeKey('OrgApiWebhook', 'KEYWORD');

@@ -1,7 +1,4 @@
-/**
- * Every type that enters Temporal is here: ids, numbers and codes, and never a body, a secret, a
- * URL or a name.
- */
+/** What enters Temporal: ids, numbers and codes, and never a body, a secret, a URL or a name. */
 import type { Sinks } from '@temporalio/workflow';
 
 /** One delivery: an event to a webhook. */
@@ -25,26 +22,19 @@ export const roundOf = ({ organizationId, webhookId, eventId, round }: DeliveryR
 });
 
 export interface DeliverEventInput extends DeliveryRound {
-  /**
-   * Milliseconds from each failed attempt to the next. There is one attempt more than there are
-   * waits.
-   */
+  /** Milliseconds from each failed attempt to the next; there is one attempt more. */
   delaysMs: number[];
   /** Whether the webhook is failing or slow: its first attempts also go to the slow queue. */
   slow: boolean;
   /** The event's type. */
   type: string;
   /**
-   * When this round became due (a first round: the event's own time), Unix time in ms, by
-   * PostgreSQL's clock.
+   * When this round became due (a first round: the event's time), Unix time by PostgreSQL's clock.
    */
   begunAtMs: number;
   /** The progress of the run that continued as this one; absent in a round's first run. */
   progress?: DeliveryProgress;
-  /**
-   * For tests: a number of history events after which a run continues as a new one. By default
-   * Temporal suggests it, at about 4,000.
-   */
+  /** For tests: events after which a run continues as a new one. By default about 4,000. */
   eventsPerRun?: number;
 }
 
@@ -58,9 +48,7 @@ export interface DeliveryProgress {
   lostLast: number;
 }
 
-/**
- * `closed`: the delivery was settled, cancelled or parked elsewhere, or another round took over.
- */
+/** `closed`: the delivery was settled, cancelled or parked elsewhere, or has another round. */
 export type DeliveryEnd = 'delivered' | 'exhausted' | 'closed';
 
 export interface AttemptInput extends DeliveryRound {
@@ -81,18 +69,16 @@ export interface LostAttemptInput extends Omit<AttemptInput, 'internalErrors'> {
 export const postDeadlineMs = 10_000;
 /**
  * How long one attempt may take: the receiver's time, and reads and writes of the service. An
- * admitted attempt without an outcome expires at this age, by PostgreSQL's clock. Only then is it
- * closed as lost, and another one may be admitted. So two posts of a delivery are never in progress
- * at once.
+ * admitted attempt without an outcome is closed as lost at this age, by PostgreSQL's clock, and
+ * only then may another one be admitted. So two posts of a delivery are never in progress at once.
  */
 export const attemptTimeoutMs = 20_000;
 
 /**
- * How an attempt ended. `failed` waits for the schedule's next attempt. `postponed` (no free
- * concurrency slot, an internal error) waits and makes the same attempt again, so that it does not
- * use up the receiver's attempts. `because` is absent when no concurrency slot was free;
- * `internalError`: it could not be made; `lost`: it was the schedule's last, and its process died,
- * so that the receiver may not have got it.
+ * How an attempt ended. `failed` waits for the schedule's next attempt. `postponed` makes the same
+ * attempt again, so that it does not use up the receiver's: without `because` no concurrency slot
+ * was free; `internalError`: it could not be made; `lost`: it was the schedule's last and its
+ * process died, so that the receiver may not have got it.
  */
 export type AttemptResult =
   | { kind: 'delivered' }
@@ -101,10 +87,7 @@ export type AttemptResult =
   | { kind: 'failed'; waitMs: number }
   | { kind: 'postponed'; waitMs: number; because?: 'internalError' | 'lost' };
 
-/**
- * The round's first attempt has begun in another worker that had this step of the workflow, and may
- * still be in progress there.
- */
+/** The round's first attempt has begun in another worker, and may still be in progress there. */
 export interface Begun {
   kind: 'begun';
 }
@@ -116,16 +99,13 @@ export interface UnderWay {
 }
 
 export interface DeliveryActivities {
-  /**
-   * Admits, signs, posts and records one attempt. Refusals of the receiver are results; only an
-   * internal error throws.
-   */
+  /** Admits, signs, posts and records one attempt. Only an internal error throws. */
   attemptDelivery(input: AttemptInput): Promise<AttemptResult | Begun>;
   /**
    * Closes an expired attempt of a worker that died as `lost`, and returns how to continue. An
-   * attempt that was never admitted (the database was away) does not use up one of the schedule. If
-   * the outcome is recorded already, the round continues from it. The schedule's last attempt is
-   * repeated a few times when it was lost, before the delivery is exhausted.
+   * attempt that was never admitted (the database was away) does not use up one of the schedule,
+   * and a recorded outcome counts. The schedule's last attempt is repeated a few times when it was
+   * lost.
    */
   recordLostAttempt(input: LostAttemptInput): Promise<AttemptResult | UnderWay>;
 }
@@ -137,20 +117,14 @@ export interface RoundEnd extends DeliveryRound, Pick<DeliverEventInput, 'type' 
   failed: number;
 }
 
-/**
- * What a workflow reports to the worker that runs it: outside its history, once, and not during
- * replay.
- */
+/** What a workflow reports to its worker: outside its history, once, and not during replay. */
 export interface DeliverySinks extends Sinks {
   delivery: { ended(end: RoundEnd): void };
 }
 
 /** The task queue of first attempts. */
 export const deliverQueue = 'deliver';
-/**
- * The task queue of retries and of failing webhooks: it has separate slots, so that slow
- * receivers cannot use the others'.
- */
+/** The task queue of retries and failing webhooks: slow receivers cannot use the others' slots. */
 export const deliverSlowQueue = 'deliver-slow';
 
 /** Returns the workflow id of a delivery's round. One run of it exists at a time. */

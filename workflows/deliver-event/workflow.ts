@@ -30,8 +30,7 @@ import {
 
 /**
  * Makes the next attempt now and not when it is due. With a time (Unix, ms) it only ends a wait
- * that began before it: an attempt may have been made since the delivery was found late, and the
- * wait after it must not be shortened.
+ * that began before it: since the delivery was found late, an attempt may have been made.
  */
 export const retryNowSignal = defineSignal<[waitingSinceBeforeMs?: number]>('retryNow');
 /** Ends the workflow; the sender has settled the delivery in the database first. */
@@ -39,11 +38,10 @@ export const cancelSignal = defineSignal('cancel');
 /** The state of the workflow: `attempting`, or `waiting` with the number of failed attempts. */
 export const stateQuery = defineQuery<{ state: 'attempting' | 'waiting'; failed: number }>('state');
 
-// One try: an attempt that may have reached the receiver is never repeated without a record. It is
-// closed as lost, and the next one is a separate attempt.
+// One try: an attempt that may have reached the receiver is never repeated without a record.
 const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempts: 1 } } as const;
 // Runs within the first task, in the worker that has it: most deliveries end with their first
-// attempt, and this saves a task of the server. If the worker dies, another one repeats the task;
+// attempt, and this saves a task of the server. If the worker dies, another one repeats it;
 // `onlyAsFirst` prevents a second post without a record.
 const local = proxyLocalActivities<DeliveryActivities>(options);
 const slow = proxyActivities<DeliveryActivities>({
@@ -59,15 +57,14 @@ const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   priority: priorityOfRetry,
 });
 /**
- * Where an attempt is made. All but a round's first use the slow queue, also those that an internal
- * error postpones, so that they do not delay first attempts.
+ * Where an attempt is made. All but a round's first use the slow queue, so that they do not delay
+ * first attempts.
  */
 const queues = { local, slow };
 const { delivery } = proxySinks<DeliverySinks>();
 
 /**
- * Posts one event to one webhook until it is accepted, the delivery is settled elsewhere, or the
- * schedule ends.
+ * Posts one event until it is accepted, the delivery is settled elsewhere, or the schedule ends.
  */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
   const { delaysMs, slow: isFailing, type, begunAtMs } = input;
@@ -97,8 +94,8 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
     const delayMs = delaysMs[progress.failed];
     const nextDelayMs = delayMs === undefined ? null : Math.round(delayMs * (1 + jitter * Math.random()));
     waitingSinceMs = null;
-    // Reset before the attempt: a failed attempt is recorded a moment before this code knows of it,
-    // and a retry that was requested because of that record must not be ignored.
+    // Reset before the attempt: it is recorded a moment before this code knows of it, and a retry
+    // that was requested because of that record must not be ignored.
     wake = false;
     const where = isFirst && !isFailing ? 'local' : 'slow';
     isFirst = false;
@@ -113,8 +110,8 @@ export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEn
 }
 
 /**
- * Makes one attempt. An attempt without a result (its worker died, or the round's first attempt had
- * begun before) may still be in progress, so it is closed as lost only when it has expired.
+ * Makes one attempt. One without a result (its worker died, or the round's first had begun before)
+ * may still be in progress, so it is closed as lost only when it has expired.
  */
 async function attempt(
   where: keyof typeof queues,
@@ -138,8 +135,8 @@ async function attempt(
 }
 
 /**
- * Only a failed attempt counts in the schedule. It reached the receiver, so an internal error after
- * it is the first in a row.
+ * Only a failed attempt counts in the schedule. It reached the receiver, so it ends a series of
+ * internal errors.
  */
 function progressAfter(
   result: ToBeContinued,
@@ -154,9 +151,8 @@ function progressAfter(
 }
 
 /**
- * Returns whether to continue as a new run. Temporal ends a workflow at 51,200 events, which an
- * internal error that lasts for weeks would reach, and each worker that takes over a workflow
- * replays it from the start.
+ * Returns whether to continue as a new run. Temporal ends a workflow at 51,200 events, and each
+ * worker that takes over a workflow replays it from the start.
  */
 function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput): boolean {
   const { continueAsNewSuggested, historyLength } = workflowInfo();
@@ -164,8 +160,8 @@ function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput):
 }
 
 /**
- * Continues as a new run under the same id, with the attempt that is due now. If a signal arrives
- * meanwhile, Temporal repeats the task, so none is lost.
+ * Continues as a new run under the same id. Temporal repeats the task if a signal arrives
+ * meanwhile.
  */
 function continueAsNew(input: DeliverEventInput, progress: DeliveryProgress): Promise<never> {
   return makeContinueAsNewFunc<typeof deliverEvent>()({ ...input, progress });

@@ -7,15 +7,9 @@ import type { PageInput, RedeliveryActivities, RedeliveryKey, RedeliveryProgress
 
 interface RedeliveryDependencies {
   pool: Pool;
-  /**
-   * After how long without a page a redelivery counts as abandoned, and its workflow is started
-   * again.
-   */
+  /** After how long without a page a redelivery counts as abandoned and is started again. */
   leaseMs: number;
-  /**
-   * Called with an internal error before it becomes a failure without its text; the page is
-   * retried.
-   */
+  /** Called with an internal error; the page is retried. */
   onInternalError?: (cause: unknown, redelivery: RedeliveryKey) => void;
 }
 
@@ -28,7 +22,7 @@ export function createRedeliveryActivities(deps: RedeliveryDependencies): Redeli
 
   /**
    * Workflows are notified after the commit, which is then recorded. After a crash in between they
-   * are notified again, which has no effect on one that has already retried.
+   * are notified again, which has no effect.
    */
   async function redeliverPage(input: PageInput): Promise<RedeliveryProgress> {
     const { organizationId, redeliveryId } = input;

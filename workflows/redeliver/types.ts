@@ -36,15 +36,14 @@ export type RedeliveryEnd = 'done' | 'cancelled' | 'ended';
 
 export interface RedeliveryActivities {
   /**
-   * Carries out a page, notifies the running workflows among its deliveries, and returns the
-   * progress. A repetition does nothing.
+   * Carries out a page, notifies its running workflows and returns the progress. May be repeated.
    */
   redeliverPage(input: PageInput): Promise<RedeliveryProgress>;
 }
 
 /**
- * The pace by default: a receiver that takes 20 posts a second beside its usual events is not
- * overloaded, and 100,000 deliveries take 84 minutes.
+ * The default pace: it does not overload a receiver that takes 20 posts a second beside its usual
+ * events, and 100,000 deliveries take 84 minutes.
  */
 export const rateLimit: Pace = { perPage: 20, perSecond: 20 };
 /** A page is 11 events of history; Temporal warns at 10,240. */

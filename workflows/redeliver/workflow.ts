@@ -2,26 +2,20 @@ import { condition, continueAsNew, defineQuery, defineSignal, proxyActivities, s
 import { deliverSlowQueue } from '../deliver-event/types.ts';
 import type { RedeliverInput, RedeliveryActivities, RedeliveryEnd, RedeliveryProgress } from './types.ts';
 
-/**
- * Checks at once whether a stop was requested. The request is in the database, where the next page
- * finds it in any case.
- */
+/** Checks at once whether a stop was requested in the database; the next page does in any case. */
 export const cancelSignal = defineSignal('cancel');
 /** The progress so far. */
 export const progressQuery = defineQuery<RedeliveryProgress>('progress');
 
-// Uses only the service's database and Temporal, and a repeated page does nothing, so it is retried
-// until it succeeds. It uses the slow queue, so that it delays no event's first attempt.
+// Only the service's database and Temporal are used, and a repeated page does nothing, so it is
+// retried until it succeeds. On the slow queue it delays no event's first attempt.
 const { redeliverPage } = proxyActivities<RedeliveryActivities>({
   startToCloseTimeout: '15s',
   retry: { initialInterval: '1s', maximumInterval: '10s' },
   taskQueue: deliverSlowQueue,
 });
 
-/**
- * Sends the deliveries of a redelivery again page by page, at a constant rate, until all are sent
- * or it is stopped.
- */
+/** Sends the deliveries of a redelivery again page by page, at a constant rate. */
 export async function redeliver(input: RedeliverInput): Promise<RedeliveryEnd> {
   const { organizationId, redeliveryId, pace, pagesPerRun } = input;
   let progress = input.progress ?? { state: 'requested', pages: input.page, seen: 0, queued: 0, retriesRequested: 0 };
@@ -45,8 +39,8 @@ export async function redeliver(input: RedeliverInput): Promise<RedeliveryEnd> {
 }
 
 /**
- * Returns how long the page's deliveries may take at this pace; 0 when it sent nothing. A page that
- * an earlier run had carried out counts as full.
+ * Returns the time of the page's deliveries at this pace. A page that an earlier run had carried
+ * out counts as full.
  */
 function pauseAfter(
   before: RedeliveryProgress,

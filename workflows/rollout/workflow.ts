@@ -23,10 +23,9 @@ const { readRouting, setShare, makeCurrent, announceHold } = proxyActivities<Rol
 /**
  * Moves the traffic of a worker deployment to a new build, in steps.
  *
- * The build first replays a sample of histories and takes no traffic before all of them replay. It
- * then takes 5 and 50 percent, and becomes current. Its workers end its share when a workflow task
- * fails, which this workflow sees in the routing. When the rollout is held or cancelled, the build
- * before takes all traffic again.
+ * The build first replays a sample of histories, then takes 5 and 50 percent, and becomes current.
+ * Its workers end its share when a workflow task fails, which this workflow sees in the routing.
+ * When the rollout is held or cancelled, the build before takes all traffic again.
  *
  * The progress is in the memo, where it can be read without a worker, also after the end.
  */

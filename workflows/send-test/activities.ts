@@ -50,10 +50,8 @@ export function createTestActivities({ pool, post, sign, onInternalError = () =>
 }
 
 /**
- * Posts a correctly signed test event and, when it is accepted, a wrongly signed one: the same in
- * everything but ids and MACs, with a signature for each secret in both forms. It is signed with
- * secrets that were generated for it, so only the MAC is wrong. Judges the answers and records
- * nothing.
+ * Posts a correctly signed test event and, when it is accepted, a wrongly signed one that differs
+ * in its id and MACs only: it is signed with secrets that were generated for it. Records nothing.
  */
 export async function tryBothSignatures({
   input,

@@ -7,16 +7,12 @@ export interface SendTestInput {
   webhookId: string;
   eventType: EventType;
   /**
-   * Whether to check that the receiver verifies signatures, with a second test event that has a
-   * wrong signature; only when its owner asks. Absent: one event, correctly signed.
+   * Whether to check that the receiver verifies signatures, with a second, wrongly signed event.
    */
   checkSignatures?: true;
 }
 
-/**
- * The receiver's response. `status` is the HTTP status or null; `explanation` contains the remedy,
- * and no URL, body or secret.
- */
+/** The receiver's response. `explanation` contains the remedy, and no URL, body or secret. */
 export interface TestResult {
   eventId: string;
   delivered: boolean;
@@ -30,9 +26,8 @@ export interface TestResult {
 export interface SignatureCheck {
   result: SignatureResult;
   /**
-   * Null when the result is stored on the webhook; `changed`: its URL or secret has changed since,
-   * or it is deleted; `internal_error`: the service could not send, which says nothing about the
-   * receiver.
+   * Null when the result is stored; `changed`: the webhook's URL or secret has changed since, or it
+   * is deleted; `internal_error`: the service could not send.
    */
   unrecorded: 'changed' | 'internal_error' | null;
   good: TestResult;
@@ -43,9 +38,6 @@ export interface SignatureCheck {
 export interface TestActivities {
   /** Signs and posts one test event. Returns null when the webhook is deleted. */
   postTest(input: SendTestInput): Promise<TestResult | null>;
-  /**
-   * Posts a correctly signed test event and, when it is accepted, a wrongly signed one, and records
-   * the result. Returns null when the webhook is deleted.
-   */
+  /** Checks the receiver and records the result. Returns null when the webhook is deleted. */
   checkSignatures(input: SendTestInput): Promise<SignatureCheck | null>;
 }

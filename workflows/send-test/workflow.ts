@@ -9,9 +9,9 @@ const { postTest } = proxyActivities<TestActivities>({ ...once, startToCloseTime
 const { checkSignatures } = proxyActivities<TestActivities>({ ...once, startToCloseTimeout: '30s' });
 
 /**
- * Sends one signed test event, also to a parked webhook, which tests it before it is resumed. With
- * `checkSignatures` a wrongly signed one follows, and the result is recorded. Neither is part of
- * the ledger or the sequence. Returns null when the webhook is deleted.
+ * Sends one signed test event, also to a parked webhook. With `checkSignatures` a wrongly signed
+ * one follows, and the result is recorded. Neither is part of the ledger or the sequence. Returns
+ * null when the webhook is deleted.
  */
 export async function sendTest(input: SendTestInput): Promise<TestResult | SignatureCheck | null> {
   return input.checkSignatures === true ? checkSignatures(input) : postTest(input);

@@ -19,16 +19,13 @@ export interface FollowedSettings<V> {
   check(report: FollowReport): void;
 }
 
-/**
- * Returns why a new value cannot replace the old one in a running app, as the end of a sentence, or
- * null when it can.
- */
+/** Returns why a new value cannot replace the old one, as the end of a sentence, or null. */
 type MayReplace = (old: string, next: string) => string | null;
 
 /**
- * Reads the settings of a schema, and follows those of `names` whose values come from files
- * (`NAME_FILE`). Kubernetes replaces such a file when its Secret changes. Contents are compared,
- * not times: a Secret that is written again with the same value changes nothing.
+ * Reads the settings of a schema, and follows those of `names` that come from files (`NAME_FILE`),
+ * which Kubernetes replaces when their Secret changes. Contents are compared, not times: a Secret
+ * that is written again with the same value changes nothing.
  *
  * @throws SettingsRefused with every problem at once.
  */
@@ -77,10 +74,7 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
   return { settings, followed: { values, names: files.map(({ name }) => name), check } };
 }
 
-/**
- * Only user and password may change while a pool is open: another server or database is another
- * installation.
- */
+/** Only user and password may change: another server or database is another installation. */
 export const sameButLogin: MayReplace = (old, next) => {
   const [before, after] = [old, next].map((text) => {
     const url = new URL(text);

@@ -1,10 +1,7 @@
 import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 
-/**
- * Returns the secrets with which API keys are created and found; each look-up returns the newest
- * values.
- */
+/** Returns the secrets of API keys; each look-up returns the newest values. */
 export const currentKeySecrets = (
   region: Region,
   values: { readonly KEY_PEPPERS: KeySecrets['peppers']; readonly KEY_TAG_SECRETS: KeySecrets['tagSecrets'] },

@@ -12,11 +12,9 @@ const remedies: Record<Server, string> = {
 };
 
 /**
- * Finds settings that would reach a server on another machine in plain text. `ALLOW_PLAINTEXT`
- * names the servers that may be reached so, for example `redis,temporal` where a service mesh
- * encrypts. Loopback addresses and Unix sockets are on this machine.
- *
- * @returns one sentence for each setting, without its value.
+ * Finds settings that would reach a server on another machine in plain text, one sentence each,
+ * without their values. `ALLOW_PLAINTEXT` names the servers that may be reached so, for example
+ * `redis,temporal` where a service mesh encrypts.
  */
 export function findPlaintext(
   values: Readonly<Record<string, string>>,
@@ -47,8 +45,7 @@ function isPlaintext(server: Server, value: string, temporalTls: string | undefi
       const { protocol, hostname } = new URL(value);
       return protocol === 'redis:' && !isThisMachine(hostname);
     }
-    // Parsed by the driver, which knows sslmode, related parameters, and a host given as a
-    // parameter.
+    // Parsed by the driver, which knows sslmode and a host given as a parameter.
     const { ssl, host } = parseIntoClientConfig(value);
     return !ssl && !isThisMachine(host ?? '');
   } catch {

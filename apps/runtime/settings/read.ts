@@ -3,10 +3,7 @@ import type { z } from 'zod';
 import { StartRefused } from '../start-refused.ts';
 import { findPlaintext } from './plaintext.ts';
 
-/**
- * Every problem of an app's settings, one sentence each; the message lists them all. It never
- * contains a setting's value.
- */
+/** Every problem of an app's settings, one sentence each, without a value. */
 export class SettingsRefused extends StartRefused {
   readonly problems: readonly string[];
 
@@ -21,11 +18,9 @@ export class SettingsRefused extends StartRefused {
 /**
  * Reads an app's settings from its environment through its schema, once, and freezes them.
  *
- * Any setting may come from a file instead: `NAME_FILE` names it, and a final newline is dropped.
- * Kubernetes provides secrets in this form. An empty value counts as absent.
- *
- * No app connects to PostgreSQL, Redis or Temporal on another machine without TLS unless
- * `ALLOW_PLAINTEXT` names the server.
+ * Any setting may come from a file: `NAME_FILE` names it, as Kubernetes provides secrets. An empty
+ * value counts as absent. No app connects to a server on another machine without TLS unless
+ * `ALLOW_PLAINTEXT` names it.
  *
  * @throws SettingsRefused with all problems at once.
  */
@@ -55,7 +50,6 @@ export function readSettings<S extends z.ZodObject>(
   return Object.freeze(parsed.data);
 }
 
-/** Returns a file's text as a setting's value. */
 export const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, '');
 
 function readNamedFile(name: string, path: string | undefined, problems: string[]): string | undefined {

@@ -2,10 +2,7 @@ import { z } from 'zod';
 import { defaultKeepAliveSeconds } from '../http-server.ts';
 import { addressBlocks, logLevel, port, wholeNumber } from './types.ts';
 
-/**
- * The settings of every HTTP server: where it listens, which proxies it trusts, how it drains, and
- * what clients may use.
- */
+/** The settings of every HTTP server. */
 export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: number }) => ({
   HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
   PORT: port.default(defaults.port).describe('Port to listen on.'),

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { SettingsRefused } from './read.ts';
 
 /**
- * How a Temporal server is reached: in plain text, by TLS, or by TLS with a client certificate
- * (mutual TLS); with TLS also by an API key.
+ * How a Temporal server is reached: in plain text, or by TLS, if need be with a client certificate
+ * or an API key.
  */
 export interface TemporalServer {
   /** `host:port`. */
@@ -29,10 +29,7 @@ const pemCertificate = z.string().refine((text) => canParse(() => new X509Certif
   error: 'must be a certificate in PEM, or several in a row',
 });
 
-/**
- * The settings of each app that connects to Temporal, besides address and namespace; part of the
- * app's schema.
- */
+/** The settings of each app that connects to Temporal, besides address and namespace. */
 export const temporalAccess = {
   TEMPORAL_TLS: z
     .enum(['true', 'false'], { error: 'must be true or false' })
@@ -67,8 +64,8 @@ const Access = z.object(temporalAccess);
 type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: string | undefined };
 
 /**
- * Returns the server that the settings describe, or null without an address. `namespace` is the one
- * to use; `apiKeyNow` looks the key up when it may change while the app runs.
+ * Returns the server that the settings describe, or null without an address. `apiKeyNow` looks the
+ * key up when it may change while the app runs.
  *
  * @throws SettingsRefused when they are incomplete or contradict each other: nothing is ever sent
  * with less protection than was configured.

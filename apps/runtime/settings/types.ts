@@ -3,10 +3,7 @@ import { z } from 'zod';
 import { regionCodes } from '#domain/contract/regions.ts';
 import type { Pepper } from '#domain/keys/fingerprint.ts';
 
-/**
- * Types of settings that several apps share. Messages say what is wrong without repeating a value,
- * which may be a secret.
- */
+/** Types of settings that several apps share. No message repeats a value, which may be a secret. */
 
 export const region = z
   .enum(regionCodes as ['us', 'ca'], { error: 'must be us or ca' })
@@ -92,10 +89,7 @@ const base64Secret = z
   .regex(/^[A-Za-z0-9+/]{22,}={0,2}$/, 'must be base64 of at least 16 random bytes')
   .transform((text) => Buffer.from(text, 'base64'));
 
-/**
- * `version:base64` parts separated by commas, newest first, each version once. `secret` parses the
- * base64 of a part.
- */
+/** `version:base64` parts separated by commas, newest first, each version once. */
 const versionedSecrets = (secret: typeof base64Secret, each: string) =>
   z.string().transform((text, context): [Pepper, ...Pepper[]] => {
     const parts = text.split(',').map((part) => part.trim().split(':'));

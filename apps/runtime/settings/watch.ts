@@ -5,11 +5,9 @@ import type { FollowedSettings } from './follow.ts';
 
 /**
  * Reads the files of followed settings again every few seconds, logs each change by the setting's
- * name, and counts it. A refused value shows as `org_api_setting_refused` 1 until its file contains
- * a usable one; the old value stays in use. `org_api_setting_read_timestamp_seconds` is the time
- * since which a value has been in use. When it is later than the change of a Secret at every
- * process, all have the new value. It reveals nothing about the value, unlike a hash of a weak
- * password.
+ * name, and counts it. A refused value shows as `org_api_setting_refused` 1; the old one stays in
+ * use. `org_api_setting_read_timestamp_seconds` shows when all processes have a Secret's new value,
+ * and reveals nothing about it, unlike a hash of a weak password.
  *
  * It polls, because Kubernetes mounts a file as a link into a folder that it replaces as a whole,
  * which file watchers miss.
