@@ -66,7 +66,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   });
   await limiter.start();
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
-  settings.start();
+  void settings.start();
   const activity = createActivityWriter({
     pool,
     onInsert: (lines) => metrics.activityLines.observe(lines),
@@ -120,7 +120,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     log,
     async close() {
       await refusals.stop();
-      settings.stop();
+      await settings.stop();
       await limiter.stop();
       await database.close();
       await tracing.stop();

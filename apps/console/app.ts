@@ -51,7 +51,7 @@ export async function startConsole(
   });
   const metrics = createMetrics(pool, serving, live);
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
-  settings.start();
+  void settings.start();
   const workflows = createWorkflows(config.temporal);
   if (!workflows.isConfigured) log.warn(withoutTemporal);
   const parts: ConsoleParts = {
@@ -106,7 +106,7 @@ export async function startConsole(
     onDraining: () => live.stop(),
     async close() {
       await refusals.stop();
-      settings.stop();
+      await settings.stop();
       await workflows.close();
       await database.close();
     },

@@ -31,7 +31,7 @@ export async function startWorker(
     poolMax: config.databasePoolMax,
   });
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
-  settings.start();
+  void settings.start();
   let findUnreadiness: () => string | null = () => 'starting';
   const server = await startServer({
     handler: serveMetrics(metrics.registry, () => findUnreadiness()),
@@ -99,7 +99,7 @@ export async function startWorker(
     await stream?.stop();
     await maintenance.stop();
     await server.stop();
-    settings.stop();
+    await settings.stop();
     await tracing.stop();
     await database.close();
   }

@@ -1,3 +1,4 @@
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { type PodRing, PodRings } from './pod-ring.ts';
 import { createRedisWindow, reasonOf } from './redis-window.ts';
 
@@ -121,7 +122,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
           keyPrefix,
           timeoutMs: commandTimeoutMs,
           now,
-          onReady: () => void probe(),
+          onReady: () => probes.runNow(),
           onLost: leaveRedis,
         });
 
@@ -129,9 +130,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   let bothUntilMs = Number.NEGATIVE_INFINITY;
   let gathered: Call[] = [];
   const asked = new Set<Call[]>();
-  let probing: Promise<void> | null = null;
   let awayReason = 'no Redis is configured';
-  let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
   function take(fingerprint: string | Buffer): Promise<LimitDecision> {
@@ -218,26 +217,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
     onModeChange?.('redis', 'Redis answers');
   }
 
-  function probe(): Promise<void> {
-    if (redis === null) return Promise.resolve();
-    probing ??= redis
-      .probe()
-      .then(returnToRedis, (error: unknown) => leaveRedis(reasonOf(error)))
-      .finally(() => {
-        probing = null;
-      });
-    return probing;
-  }
+  const probes = createIntervalLoop({
+    run: async () => {
+      await redis?.probe();
+      returnToRedis();
+    },
+    everyMs: PROBE_INTERVAL_MS,
+    onError: (error) => leaveRedis(reasonOf(error)),
+  });
 
   async function start(): Promise<void> {
     if (redis !== null) {
       try {
         await redis.open();
-        await probe();
+        if (!stopped) await probes.start();
       } catch (error) {
         awayReason = reasonOf(error);
+        if (!stopped) void probes.start();
       }
-      if (!stopped) timer = setInterval(probe, PROBE_INTERVAL_MS).unref();
     }
     if (mode === 'pod' && !stopped) onModeChange?.('pod', awayReason);
   }
@@ -245,9 +242,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
   async function stop(): Promise<void> {
     if (stopped) return;
     stopped = true;
-    clearInterval(timer);
     leaveRedis('the limiter was stopped');
     redis?.close();
+    await probes.stop();
   }
 
   function admission(left: number, waitMs: number, decidedBy: LimitDecision['decidedBy']): LimitDecision {

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
-import type { Logger } from '../log.ts';
+import { createIntervalLoop, type IntervalLoop } from '../interval-loop.ts';
+import { errorLogger, type Logger } from '../log.ts';
 import { metricsIn } from '../metrics.ts';
 import type { FollowedSettings } from './follow.ts';
 
@@ -11,15 +12,13 @@ import type { FollowedSettings } from './follow.ts';
  *
  * It polls, because Kubernetes mounts a file as a link into a folder that it replaces as a whole,
  * which file watchers miss.
- *
- * `stop` may be called twice, and before `start`.
  */
 export function watchSettings(options: {
   followed: Pick<FollowedSettings<unknown>, 'names' | 'check'>;
   registry: Registry;
   log: Logger;
   everyMs?: number;
-}) {
+}): IntervalLoop {
   const { followed, registry, log, everyMs = 5_000 } = options;
   const { counter, gauge } = metricsIn(registry);
   const changes = counter(
@@ -42,8 +41,6 @@ export function watchSettings(options: {
     refused.set({ setting }, 0);
     readAt.setToCurrentTime({ setting });
   }
-  let timer: NodeJS.Timeout | undefined;
-
   function check(): void {
     followed.check({
       onChanged: (setting) => {
@@ -59,12 +56,9 @@ export function watchSettings(options: {
     });
   }
 
-  return {
-    start(): void {
-      if (followed.names.length > 0) timer ??= setInterval(check, everyMs).unref();
-    },
-    stop(): void {
-      clearInterval(timer);
-    },
-  };
+  return createIntervalLoop({
+    run: check,
+    everyMs,
+    onError: errorLogger(log, 'the files of settings could not be read; tried again in seconds'),
+  });
 }

@@ -1,5 +1,6 @@
 import { isGrpcServiceError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
+import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions, describeAway, describeRefusal, isRefusal, refuses } from '#workflows/connection.ts';
 
@@ -83,14 +84,21 @@ async function connect(server: TemporalServer): Promise<NativeConnection | strin
 /** How often an API key that changed in its file is set on the connection. */
 const apiKeyEveryMs = 5_000;
 
-/** Keeps the API key of a connection current with its file. Returns a function that ends this. */
-export function followApiKey(connection: NativeConnection, { apiKey }: TemporalServer): () => void {
-  if (!apiKey) return () => {};
-  let inUse = apiKey();
-  const timer = setInterval(() => {
-    if (apiKey() === inUse) return;
-    inUse = apiKey();
-    void connection.setApiKey(inUse);
-  }, apiKeyEveryMs).unref();
-  return () => clearInterval(timer);
+/** Keeps the API key of a connection current with its file. */
+export function followApiKey(
+  connection: NativeConnection,
+  { apiKey }: TemporalServer,
+  onProblem: (sentence: string) => void,
+): IntervalLoop {
+  let inUse = apiKey?.();
+  return createIntervalLoop({
+    async run() {
+      const newest = apiKey?.();
+      if (newest === undefined || newest === inUse) return;
+      await connection.setApiKey(newest);
+      inUse = newest;
+    },
+    everyMs: apiKeyEveryMs,
+    onError: () => onProblem('the new API key of Temporal could not be set on the connection; tried again in 5 s'),
+  });
 }

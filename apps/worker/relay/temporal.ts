@@ -75,7 +75,8 @@ export async function openTemporal(options: TemporalOptions) {
   } = options;
   const connection = await connectToTemporal({ server: options, signal, onProblem });
   if (connection === null) throw signal.reason;
-  const leaveApiKey = followApiKey(connection, options);
+  const apiKey = followApiKey(connection, options, onProblem);
+  void apiKey.start();
   const client = new Client({ connection, namespace });
   const attributes = await openSearchAttributes({ client, namespace, onProblem });
   const workers = await createWorkers(connection, client, options);
@@ -84,7 +85,7 @@ export async function openTemporal(options: TemporalOptions) {
   const close = async (): Promise<void> => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
     await running;
-    leaveApiKey();
+    await apiKey.stop();
     await connection.close();
   };
 
