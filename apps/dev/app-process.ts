@@ -25,11 +25,10 @@ export interface AppProcess {
 }
 
 /**
- * Starts an app and resolves when `isReady` returns true. The app's folder holds its log and pid.
- * It is on the command line, so that `stopLeftOver` finds the process after a kill.
+ * Starts an app and resolves when `isReady` returns true. The app's folder holds its log and pid,
+ * and is on the command line, by which `stopLeftOver` finds it.
  *
- * @throws ServerUnavailableError when the app ends or is not ready within a minute, with the last
- * error line of its log.
+ * @throws ServerUnavailableError when it ends or is not ready within a minute.
  */
 export async function startApp(options: {
   name: string;

@@ -48,12 +48,7 @@ DATABASE_URL, REDIS_URL and TEMPORAL_ADDRESS use servers that run already. Every
 that the
 stack does not decide itself is passed on to it, for example DELIVERY_SCHEDULE=1s,2s npm start.`;
 
-/**
- * Reads where the stack's state is and which servers it must use. Commands beside `npm start` use
- * it too.
- *
- * @throws SettingsRefused
- */
+/** Reads where the stack's state is and which servers it must use, also for other commands. */
 export function readStackSettings(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
   return {
@@ -68,8 +63,7 @@ export function readStackSettings(environment: Record<string, string | undefined
 }
 
 /**
- * Reads the command line and the environment of `npm start`. Returns null when the usage is asked
- * for.
+ * Reads the command line and the environment of `npm start`. Returns null for the usage.
  *
  * @throws SettingsRefused when a flag or setting is wrong.
  */

@@ -4,16 +4,12 @@ import { type Database, openDatabase } from '#domain/db/connect.ts';
 import type { LoginRole } from '#domain/db/logins.ts';
 import type { RegionSecrets } from './state.ts';
 
-/**
- * The setting that marks a database as part of a development stack. `dev:key` refuses all others.
- */
+/** The setting of a development stack's database. `dev:key` refuses all others. */
 export const developmentMark = 'org_api.development';
 
 /**
- * Returns the owner's URL of a region's database. Creates the database when it does not exist, and
- * marks it as part of a development stack.
- *
- * Each region has its own database, `<name>_<region>`, also when regions share a server.
+ * Returns the owner's URL of a region's database, which it creates if needed and marks as part of a
+ * development stack.
  */
 export async function getRegionDatabase(serverUrl: string, name: string): Promise<string> {
   const ownerUrl = new URL(serverUrl);
@@ -50,8 +46,8 @@ export async function withDatabase<Result>(
 type AppRole = Exclude<LoginRole, 'operator'>;
 
 /**
- * Returns each app's URL of a region's database. Each app has a separate login. Logins belong to
- * the server, so their names contain the database's name.
+ * Returns each app's URL of a region's database. Logins belong to the server, so their names
+ * contain the database's name.
  */
 export function loginUrls(
   ownerUrl: string,

@@ -18,9 +18,9 @@ Prints one more API key on a stack that npm start made, or revokes one. Real key
 Scopes: ${allScopes.join(', ')}`;
 
 /**
- * `npm run dev:key`: creates a key without a second factor, on the operator's own machine. The
- * owner does not need the permission to manage keys, but the key can carry only permissions that
- * the owner has. Exit code 0, 1 when refused, 2 for a wrong call.
+ * `npm run dev:key`: creates a key without a second factor. The owner does not need the permission
+ * to manage keys, but the key can carry only permissions that the owner has. Exit code 0, 1 when
+ * refused, 2 for a wrong call.
  */
 try {
   await main(process.argv.slice(2));
@@ -66,10 +66,7 @@ function parse(args: string[]) {
     : { region, revoke, org, maker, scopes, expires };
 }
 
-/**
- * Returns the owner's URL and the secrets of the stack. The environment may name others
- * (DATABASE_URL, KEY_PEPPERS, KEY_TAG_SECRETS).
- */
+/** Returns the owner's URL and the secrets of the stack; the environment may name others. */
 function findStack(region: Region): { databaseUrl: string; secrets: KeySecrets } {
   const settings = readStackSettings();
   const state = openState(settings.stateFolder);

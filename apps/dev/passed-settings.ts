@@ -2,12 +2,8 @@ import type { z } from 'zod';
 
 /**
  * Returns the settings of one app that the caller of `npm start` has set, by their names or as
- * `NAME_FILE`.
- *
- * `startRegion` overrides them with what the stack decides itself (addresses, ports, logins,
- * secrets). Every other setting that the app's schema knows reaches the app, for example
- * `DELIVERY_SCHEDULE=1s,2s npm start`. No other variable of the caller's environment does, as in
- * production.
+ * `NAME_FILE`, for example `DELIVERY_SCHEDULE=1s,2s npm start`. `startRegion` overrides them with
+ * what the stack decides itself. No other variable of the caller reaches the app, as in production.
  */
 export function passedSettings(
   schema: z.ZodObject,

@@ -9,9 +9,9 @@ import { ServerUnavailableError } from './servers/process.ts';
 export const workflowBundle = path.join(cache, 'workflows.bundle.json');
 
 /**
- * Ensures that `workflowBundle` contains the current workflows. Without it, each worker bundles the
- * same sources when it starts (3 s of processor time). A current bundle stays. A new one replaces
- * the file in one step, so that two processes may write at once.
+ * Ensures that `workflowBundle` contains the current workflows. Without it, each worker bundles
+ * them when it starts (3 s of processor time). A new one replaces the file in one step, so that two
+ * processes may write at once.
  *
  * @throws ServerUnavailableError when the bundler fails.
  */
@@ -19,8 +19,8 @@ export async function prepareWorkflowBundle(): Promise<void> {
   if (isCurrent()) return;
   mkdirSync(cache, { recursive: true });
   const draft = `${workflowBundle}.${process.pid}`;
-  // The bundler names modules relative to the current folder. It runs in a separate process,
-  // because it loads 80 packages that nothing else here needs.
+  // The bundler names modules relative to the current folder, and loads 80 packages that nothing
+  // else here needs.
   try {
     await runProgram(process.execPath, ['apps/worker/write-bundle.ts', draft], { cwd: root });
   } catch (cause) {

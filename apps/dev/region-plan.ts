@@ -21,7 +21,7 @@ export interface RegionPorts {
 
 /**
  * Chooses six ports of the ten from `first` on, or others when these are taken. The system may
- * offer a free port twice, so each chosen port is remembered.
+ * offer a free port twice.
  */
 export async function choosePorts(region: Region, first: number, report: (line: string) => void): Promise<RegionPorts> {
   const chosen = new Set<number>();

@@ -21,17 +21,11 @@ import type { Timed } from './timeline.ts';
 export interface RegionOptions {
   region: Region;
   state: State;
-  /**
-   * A server's URL with rights to create databases and roles, and the name of this region's
-   * database on it.
-   */
+  /** A server's URL with rights to create databases and roles, and the region's database on it. */
   serverUrl: string;
   databaseName: string;
   ports: RegionPorts;
-  /**
-   * `BASE_URL_…` of every region that is brought up, for the message that names the region of a
-   * key.
-   */
+  /** `BASE_URL_…` of every region, for the message that names the region of a key. */
   baseUrls: Record<string, string>;
   sources: ImportSource[];
   report: (line: string) => void;
@@ -100,10 +94,7 @@ export async function prepareRegion(options: RegionOptions) {
   return { ...options, secrets, ownerUrl, urls, wasEmpty, organizations, webhooks, receiver };
 }
 
-/**
- * Starts the apps of a region at the same time, each as soon as it has what it needs. Resolves when
- * all of them serve.
- */
+/** Starts the apps of a region, each as soon as it has what it needs, until all serve. */
 export async function startRegion(prepared: PreparedRegion, servers: RegionServers): Promise<StartedRegion> {
   const { region, state, ports, baseUrls, report, timed, secrets, ownerUrl, urls } = prepared;
   const { organizations, webhooks, receiver } = prepared;
@@ -127,8 +118,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     WEBHOOK_ALLOW: allowed,
   };
   const api = `http://127.0.0.1:${ports.api}`;
-  // By name, not by address: passkeys are bound to a name, and browsers treat http://localhost as
-  // secure.
+  // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
   const consoleUrl = `http://localhost:${ports.console}`;
   const receiverEnvironment = {
     ...passedSettings(ReceiverSettings),

@@ -7,10 +7,7 @@ import { secondsSince } from './servers/process.ts';
 
 export { startRegion };
 
-/**
- * Prepares the regions' data one after another, because their logins share the server. `serverUrl`
- * resolves when PostgreSQL answers.
- */
+/** Prepares the regions' data one after another, because their logins share the server. */
 export async function prepareRegions(
   config: DevConfig,
   ports: ReadonlyMap<Region, RegionPorts>,
@@ -41,10 +38,7 @@ export async function prepareRegions(
   return prepared;
 }
 
-/**
- * Returns the database's name. With an external server and one region, the URL's own database is
- * used; otherwise each region has a database beside it.
- */
+/** Returns the database's name. With an external server and one region it is the URL's own. */
 function databaseName(config: DevConfig, region: Region): string {
   if (config.databaseUrl === null) return `org_api_${region}`;
   const name = decodeURIComponent(new URL(config.databaseUrl).pathname.slice(1));

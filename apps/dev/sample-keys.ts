@@ -7,8 +7,8 @@ import type { StackOrganization } from './state.ts';
 
 /**
  * Ensures that each organization with an active owner has a sample key with all seven scopes, which
- * acts for the owner. A key that still works stays. Organizations without an active owner have none
- * (null). The activity log names the operator, because the owner may never have signed in.
+ * acts for the owner. A key that still works stays. The activity log names the operator, because
+ * the owner may never have signed in.
  */
 export async function ensureSampleKeys(
   ownerUrl: string,

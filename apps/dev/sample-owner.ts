@@ -6,7 +6,7 @@ import type { StackOrganization } from './state.ts';
 
 /**
  * How the owner of the first sample organization enters the console: by a link, or by signing in
- * (`link` is null) when a link was used before.
+ * (`link` is null) when one was used before.
  */
 export interface SampleOwner {
   organizationName: string;
@@ -15,9 +15,9 @@ export interface SampleOwner {
 }
 
 /**
- * Creates an enrolment link for the owner of the first organization that has one. Returns null when
- * no organization has one. An owner who can already sign in to the organization gets no link,
- * because an operator's link would replace their password. The owner's older links become void.
+ * Creates an enrolment link for the owner of the first organization that has one, which voids older
+ * links; null without one. An owner who can already sign in gets no link, because an operator's
+ * link would replace their password.
  */
 export async function createOwnerLink(
   ownerUrl: string,

@@ -9,10 +9,8 @@ import type { SampleWebhook, StackOrganization } from './state.ts';
 export const stackAllow = '127.0.0.0/8,::1';
 
 /**
- * Subscribes the sample receiver to every event of each organization that has no such webhook yet.
- * The path of the URL is the organization's id.
- *
- * @returns the webhooks of all organizations, older ones first.
+ * Subscribes the sample receiver to every event of each organization without such a webhook. The
+ * path of the URL is the organization's id. Returns all webhooks, older ones first.
  */
 export async function ensureSampleWebhooks(options: {
   ownerUrl: string;
@@ -56,7 +54,7 @@ async function followReceiver(database: Database, webhookId: string, receiverUrl
 
 /**
  * Starts a client's first grant, so that a first event is delivered: a new family gives an active
- * member access. The platform's login makes the change, and the database creates the event.
+ * member access. The database creates the event.
  */
 export async function causeFirstEvent(ownerUrl: string, organizationId: string): Promise<void> {
   await withDatabase(ownerUrl, (database) =>

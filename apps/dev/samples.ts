@@ -12,7 +12,7 @@ import type { RegionMemory, StackOrganization } from './state.ts';
 
 /**
  * A document to import at the start: a file of `--data`, or generated samples. `hash` identifies
- * what this stack has imported already.
+ * what was imported before.
  */
 export interface ImportSource {
   region: Region;
@@ -48,10 +48,8 @@ export async function listSources(config: DevConfig): Promise<ImportSource[]> {
 }
 
 /**
- * Imports the documents that this stack has not imported yet. Each is imported completely or not at
- * all. Its dates are moved to today, and no events are created for its history.
- *
- * A source is imported once. Later starts keep what people have changed since.
+ * Imports the documents that this stack has not imported yet; later starts keep what people have
+ * changed since. Dates are moved to today, and no events are created for the history.
  */
 export async function importSources(options: {
   region: Region;

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { isAlive, ServerUnavailableError } from './servers/process.ts';
 
 /**
- * Locks a state folder for this process, so that a second `npm start` on it is refused and does not
- * stop the first one's apps. Returns a function that releases the lock.
+ * Locks a state folder, so that a second `npm start` on it does not stop the first one's apps.
+ * Returns a function that releases the lock.
  *
  * @throws ServerUnavailableError when another live process holds it.
  */
@@ -21,9 +21,7 @@ export function holdState(folder: string): () => Promise<void> {
   return async () => rmSync(file, { force: true });
 }
 
-/**
- * A pid is used again after its process ended; on Linux the command line identifies the process.
- */
+/** A pid is used again after its process ended; on Linux the command line tells. */
 function isNpmStart(pid: number): boolean {
   if (process.platform !== 'linux') return true;
   try {

@@ -21,18 +21,13 @@ import { createTimeline, type Timed } from './timeline.ts';
 
 /**
  * `npm start`: brings up everything that the service needs, imports data, serves, and stops in
- * reverse order on Ctrl-C.
- *
- * The servers start before the code that fills them is loaded, and each app starts as soon as what
- * it needs is there. README.md in this folder lists what waits for what.
+ * reverse order on Ctrl-C. README.md in this folder lists what waits for what.
  */
 const report = (line: string) => console.log(`  ${line}`);
 /** How long an interrupted start may take to end its steps. What runs then is stopped. */
 const interruptedStepsMs = 5_000;
 
-/**
- * What is running, in the order in which it was started; stopped in reverse. Can be called twice.
- */
+/** What is running, in the order in which it was started; stopped in reverse. */
 const open: { name: string; stop: () => Promise<void> }[] = [];
 let stopping: Promise<void> | undefined;
 /** Settles when everything is up or a step has failed. */
@@ -96,10 +91,7 @@ function startServers(config: DevConfig, timed: Timed) {
   return servers;
 }
 
-/**
- * The apps and servers are detached, so only a timer keeps this process running until it is
- * stopped.
- */
+/** The apps and servers are detached, so a timer keeps this process running until it is stopped. */
 function stayUntilAnAppEnds(ended: Promise<string>[]): void {
   const staying = setInterval(() => {}, 3_600_000);
   open.push({ name: 'the wait', stop: async () => clearInterval(staying) });
@@ -131,10 +123,7 @@ async function getRedisUrl({ redisUrl, stateFolder }: DevConfig): Promise<string
   return redis.url;
 }
 
-/**
- * Resolves when Temporal's address is known. The port of its web UI is 9 above that of the first
- * region's API.
- */
+/** Resolves when Temporal's address is known. Its web UI has port 9 of the first region's ten. */
 async function launchTemporalServer(config: DevConfig, timed: Timed): Promise<StackTemporal> {
   const { temporalAddress, stateFolder, regions, firstPort } = config;
   if (temporalAddress !== null) return { address: temporalAddress, ui: null, ready: Promise.resolve() };
@@ -147,10 +136,7 @@ async function launchTemporalServer(config: DevConfig, timed: Timed): Promise<St
   return { address, ui, ready };
 }
 
-/**
- * Stops everything on a signal. The steps of a start in progress end first; they can start no more
- * processes.
- */
+/** Stops everything on a signal, after the steps of a start in progress have ended. */
 function stopOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {

@@ -6,8 +6,8 @@ import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
 
 /**
- * One organization of a running stack, as `.org-api/stack.json` lists it. `sampleKey` has all seven
- * scopes; it is null when the organization has no active owner.
+ * One organization of `.org-api/stack.json`. `sampleKey` has all seven scopes; it is null without
+ * an active owner.
  */
 export interface StackOrganization {
   id: string;
@@ -33,10 +33,7 @@ export interface StackRegion {
   organizations: StackOrganization[];
 }
 
-/**
- * Secrets that a region's apps share. Created once, stored in the state folder, readable by the
- * folder's owner only.
- */
+/** Secrets that a region's apps share, created once, readable by the state folder's owner only. */
 export interface RegionSecrets {
   keyPeppers: string;
   keyTagSecrets: string;
@@ -44,20 +41,14 @@ export interface RegionSecrets {
   passwords: { api: string; worker: string; console: string; platform: string };
 }
 
-/**
- * The webhook that sends an organization's events to the sample receiver. Its secret is stored for
- * the receiver's next start.
- */
+/** The webhook that sends an organization's events to the sample receiver, with its secret. */
 export interface SampleWebhook {
   organizationId: string;
   webhookId: string;
   secret: string;
 }
 
-/**
- * What the stack remembers for each region between starts: organizations with their sample keys,
- * and the hashes of the imported files.
- */
+/** What the stack remembers of a region between starts. `imported` has the hashes of files. */
 export interface RegionMemory {
   organizations: StackOrganization[];
   imported: string[];
@@ -66,10 +57,7 @@ export interface RegionMemory {
 
 const files = { stack: 'stack.json', secrets: 'secrets.json', memory: 'memory.json' } as const;
 
-/**
- * Opens the state folder's files. Each is replaced in one step, so that a kill leaves the old or
- * the new one.
- */
+/** Opens the state folder's files. Each is replaced in one step, so that a kill damages none. */
 export function openState(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
 

@@ -17,10 +17,7 @@ export const readPaths = [
   '/seats/families',
 ] as const;
 
-/**
- * Returns what `npm start` prints when everything is ready: addresses, a `curl` line for each read,
- * and what to try next.
- */
+/** Returns what `npm start` prints when everything is ready. */
 export function summaryOf(started: StartedRegion[], stackFile: string): string {
   return [
     ...started.flatMap(regionLines),

@@ -43,8 +43,7 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
 `;
 
 /**
- * Returns `docs/configuration.md`: a table of settings per process, from the schemas that read
- * them.
+ * Returns `docs/configuration.md`: a table of settings per process, from their schemas.
  *
  * @throws Error when a setting has no description.
  */
@@ -69,10 +68,7 @@ function descriptionOf(type: unknown): string | undefined {
   return type.description ?? (isWrapper ? descriptionOf(type.def.innerType) : undefined);
 }
 
-/**
- * Returns the default as the table shows it. A setting describes its default where the value itself
- * would not be clear.
- */
+/** Returns the default as the table shows it: a value, or what the setting says of it. */
 function defaultOf(type: z.ZodType): string {
   const { shown } = type.meta() ?? {};
   if (typeof shown === 'string') return /^(false|[\w.]*\d[\w.]*)$/.test(shown) ? `\`${shown}\`` : shown;

@@ -4,9 +4,8 @@ import type { Report } from './process.ts';
 
 /**
  * Installs Debian packages as root on Debian or a derivative, and reports it. Returns whether
- * apt-get succeeded; the caller looks for the program afterwards and reports the remedy when it is
- * missing. Waits up to a minute for another apt-get. The package lists of a fresh image are empty,
- * so it tries a second time.
+ * apt-get succeeded. It waits up to a minute for another apt-get, and tries a second time, because
+ * the package lists of a fresh image are empty.
  */
 export async function installPackages(packages: readonly string[], report: Report): Promise<boolean> {
   if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return false;

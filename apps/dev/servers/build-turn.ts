@@ -2,15 +2,12 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import path from 'node:path';
 import { isAlive } from './process.ts';
 
-/**
- * No build takes longer. An older lock was left by a process on another machine, or its pid belongs
- * to another process now.
- */
+/** No build takes longer. The pid of an older lock belongs to another machine or process. */
 const lostAfterMs = 600_000;
 
 /**
- * Takes the build lock. Building a program takes minutes; of several processes that need it, one
- * builds and the others wait. The lock is a file with the builder's pid.
+ * Takes the build lock, a file with the builder's pid: of several processes that need a program,
+ * one builds it for minutes and the others wait.
  *
  * @returns a function that releases the lock, or null while another process holds it.
  */

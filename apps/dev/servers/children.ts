@@ -1,7 +1,4 @@
-/**
- * The processes that this one has started. An interrupted start leaves none: its steps can start no
- * more processes, and those that still run are stopped.
- */
+/** The processes that this one has started, of which an interrupted start leaves none. */
 import { type ChildProcess, type ExecFileOptions, execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
@@ -50,10 +47,7 @@ export async function runProgram(command: string, args: string[], options: ExecF
   await ended;
 }
 
-/**
- * Ends the processes that still run. PostgreSQL, Redis, Temporal and the apps end in order on
- * SIGINT; after 10 s they get SIGKILL.
- */
+/** Ends the processes that still run, in order by SIGINT and after 10 s by SIGKILL. */
 export async function stopProcesses(): Promise<void> {
   refuseProcesses();
   for (const signal of endSignals) {

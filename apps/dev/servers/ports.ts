@@ -1,23 +1,16 @@
-/**
- * TCP ports of the embedded stack. Every server listens on 127.0.0.1 only, so only that address is
- * tried.
- */
+/** TCP ports of the embedded stack, whose servers listen on 127.0.0.1 only. */
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import type { Report } from './process.ts';
 
-/**
- * Returns whether a server could listen on this port of 127.0.0.1 now. Another program may take it
- * first, so callers retry.
- */
+/** Returns whether a server could listen on this port of 127.0.0.1 now. Callers retry. */
 export async function isPortFree(port: number): Promise<boolean> {
   return (await tryPort(port)) !== null;
 }
 
 /**
- * Returns a free port of 127.0.0.1. The range is above 10080 (browsers refuse lower ports) and
- * outside the ports of outgoing connections, which could take the port before the server listens.
- * After fifty tries the system chooses.
+ * Returns a free port of 127.0.0.1, above 10080 (browsers refuse lower ones) and outside the ports
+ * of outgoing connections, which could take it first. After fifty tries the system chooses.
  */
 export async function getFreePort(): Promise<number> {
   for (let tries = 0; tries < 50; tries += 1) {
@@ -30,10 +23,7 @@ export async function getFreePort(): Promise<number> {
   return port;
 }
 
-/**
- * Returns the preferred port when it is free. Otherwise returns a free one and reports the change;
- * null prefers none.
- */
+/** Returns the preferred port when it is free; otherwise a free one, and reports the change. */
 export async function choosePort(preferred: number | null, server: string, report: Report): Promise<number> {
   if (preferred !== null && (await isPortFree(preferred))) return preferred;
   const port = await getFreePort();

@@ -1,9 +1,7 @@
 /**
- * The account that PostgreSQL runs as, and whether it can reach a folder.
- *
- * PostgreSQL refuses to run as root. Root uses the account that owns the data, else `postgres`,
- * else `nobody`, and creates a system account only where neither exists, because a development
- * stack should not change the machine's users.
+ * The account that PostgreSQL runs as, and whether it can reach a folder. PostgreSQL refuses to run
+ * as root. Root uses the account that owns the data, else `postgres`, else `nobody`, and creates
+ * one only where neither exists, because a development stack should not change the machine's users.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -12,8 +10,8 @@ import { type Account, type Report, ServerUnavailableError } from './process.ts'
 const OWN_ACCOUNT = 'org-api-postgres';
 
 /**
- * Returns the account for the server of `dataFolder`, which need not exist yet. Returns null when
- * the current user is not root.
+ * Returns the account for the server of `dataFolder`, which need not exist yet; null for a user who
+ * is not root.
  *
  * @throws ServerUnavailableError when root finds no account and cannot create one.
  */
@@ -48,8 +46,8 @@ function findAccount(name: string): Account | null {
 }
 
 /**
- * Returns whether the account can enter `folder`. A process of that account tries it, which takes
- * every parent, ACL and mount into account; mode bits alone do not.
+ * Returns whether the account can enter `folder`. A process of that account tries it, because mode
+ * bits alone do not tell (parents, ACLs, mounts).
  */
 export function canEnter(account: Account, folder: string): boolean {
   const { uid, gid } = account;

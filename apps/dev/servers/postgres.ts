@@ -3,13 +3,11 @@
  *
  * - `postgres` is started directly, not by `pg_ctl`, which gives its pid and its end at once.
  * - There is no Unix socket: a deep folder makes its path too long (107 bytes).
- * - A running postmaster of this data folder is adopted, and `stop()` stops it. What an earlier
- *   `npm start` left running ends with this one.
- * - A pid file whose pid belongs to another program now would keep PostgreSQL from starting when
- *   both run as one user, as in most containers. PG_GRANDPARENT_PID names that pid, which
- *   PostgreSQL then does not take for a postmaster. Deleting the file would lose the id of the
- *   shared memory, by which PostgreSQL waits for processes of a killed postmaster. That wait ends
- *   by itself, so the start is retried for 10 s.
+ * - A running postmaster of this data folder is adopted, and `stop()` stops it.
+ * - A pid file whose pid belongs to another program now would keep PostgreSQL from starting.
+ *   PG_GRANDPARENT_PID names that pid, which PostgreSQL then does not take for a postmaster.
+ *   Deleting the file would lose the id of the shared memory, by which PostgreSQL waits for
+ *   processes of a killed postmaster. That wait ends by itself, so the start is retried for 10 s.
  * - `npm start` flushes to disk, because its data stays. Tests (`durable: false`) do not.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -36,10 +34,7 @@ import {
   stopServer,
 } from './process.ts';
 
-/**
- * A PostgreSQL that answers. `adminUrl` connects the superuser to the database `postgres`, `folder`
- * holds the data, and `version` is for example `18.4`.
- */
+/** A PostgreSQL that answers. `adminUrl` is the superuser's, `version` for example `18.4`. */
 export interface RunningPostgres {
   adminUrl: string;
   port: number;
@@ -57,9 +52,8 @@ const WRONG_PASSWORD = '28P01'; // SQLSTATE
 const PROGRESS_EVERY_MS = 5_000;
 
 /**
- * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there. Resolves
- * when it answers. `port` null takes the previous port or any free one. A taken port is replaced
- * and reported. `durable` false is for data that may be lost.
+ * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there. `port`
+ * null takes the previous port or any free one.
  *
  * @throws ServerUnavailableError
  */
@@ -108,10 +102,7 @@ function ready(
   return { adminUrl: adminUrl(cluster, port), port, version, adopted, folder: cluster.folder, pid, stop };
 }
 
-/**
- * Returns the postmaster that runs on this data when it answers. Returns null when none runs, or
- * when it ends meanwhile.
- */
+/** Returns the postmaster that runs on this data when it answers, or null. */
 async function adopt(cluster: Cluster, report: Report): Promise<Postmaster | null> {
   const pid = readPostmasterPid(cluster.data);
   if (pid === null || !isServerOf(pid, cluster.data)) return null;
@@ -126,9 +117,7 @@ async function adopt(cluster: Cluster, report: Report): Promise<Postmaster | nul
   return null;
 }
 
-/**
- * Returns the port on the fourth line of the pid file, which a killed postmaster leaves, or null.
- */
+/** Returns the port in the pid file, which a killed postmaster leaves, or null. */
 function readLastPort({ data }: Cluster): number | null {
   const file = path.join(data, 'postmaster.pid');
   // an orderly stop removes the pid file and keeps the command line
@@ -181,8 +170,8 @@ function settings(durable: boolean): string[] {
 }
 
 /**
- * For data that is deleted soon. Shared memory is in files of the data folder and is deleted with
- * it. POSIX segments of a killed server would stay in /dev/shm.
+ * For data that is deleted soon. Shared memory is in its folder: POSIX segments of a killed server
+ * would stay in /dev/shm.
  */
 const throwAwaySettings = {
   fsync: 'off',
@@ -216,10 +205,7 @@ async function answers(cluster: Cluster, port: number, isGone: () => boolean, re
   return false;
 }
 
-/**
- * Returns why the server on `port` cannot be used, or null when it answers for this data folder.
- * `isFinal`: it answers, but refuses this client.
- */
+/** Returns why the server on `port` cannot be used, or null. `isFinal`: it refuses this client. */
 async function findFailure(cluster: Cluster, port: number): Promise<{ reason: string; isFinal: boolean } | null> {
   const client = new Client({ connectionString: adminUrl(cluster, port), connectionTimeoutMillis: 5_000 });
   client.on('error', () => {}); // the failed query reports it as well

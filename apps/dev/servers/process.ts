@@ -1,23 +1,19 @@
 /**
  * Server processes of the embedded stack: started detached, found by pid, stopped by pid.
  *
- * - They are detached, in separate sessions: Ctrl-C in a terminal signals the whole foreground
- *   group, and the apps need the servers while they drain.
- * - A pid belongs to org-api only if the process's command line contains its folder. Pids are used
- *   again, above all in containers. `/proc/<pid>/cwd` and `exe` cannot be read by Docker's root for
- *   another user's process.
+ * - Ctrl-C in a terminal signals the whole foreground group, and the apps need the servers while
+ *   they drain.
+ * - A pid belongs to org-api only if the process's command line contains its folder: pids are used
+ *   again. `/proc/<pid>/cwd` and `exe` cannot be read by Docker's root for another user's process.
  * - A zombie counts as gone. Where pid 1 reaps no processes (many containers), a killed server
- *   stays a zombie, and signal 0 still reaches it.
+ *   stays one, and signal 0 still reaches it.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startTracked } from './children.ts';
 
-/**
- * A server that cannot be had. The message says in one sentence what happened, why, and what to do
- * next.
- */
+/** A server that cannot be had. The message says what happened, why, and what to do next. */
 export class ServerUnavailableError extends Error {
   override name = 'ServerUnavailableError';
 }
@@ -32,10 +28,7 @@ export interface Account {
   name: string;
 }
 
-/**
- * A child process of org-api. `exited` resolves once with a description of how it ended, and never
- * rejects.
- */
+/** A child process. `exited` resolves with a description of how it ended, and never rejects. */
 interface Detached {
   pid: number;
   exited: Promise<string>;
@@ -45,11 +38,9 @@ interface Detached {
 const LOG_LIMIT_BYTES = 5_000_000;
 
 /**
- * Starts a server in a separate session and appends its output to `logFile`. This process may end
- * before it. Without `account` it runs as the current user. `env` is its whole environment; without
- * it the current one is passed on.
- *
- * @throws Error when the program cannot be run.
+ * Starts a server in a separate session, which may outlive this process, and appends its output to
+ * `logFile`. Without `account` it runs as the current user, and without `env`, its whole
+ * environment, in the current one.
  */
 export async function spawnDetached(options: {
   command: string;
@@ -133,8 +124,7 @@ export function isServerOf(pid: number, folder: string): boolean {
 }
 
 /**
- * Stops the server of `folder` under `pid`. Sends each signal in turn and waits its number of
- * milliseconds. Resolves when the process is gone.
+ * Stops the server of `folder` under `pid` by each signal in turn, for its milliseconds.
  *
  * @throws ServerUnavailableError when it survives the last signal.
  */
@@ -170,11 +160,7 @@ export async function becomesTrue(
   }
 }
 
-/**
- * Creates a folder of the state with its parents.
- *
- * @throws ServerUnavailableError with the remedy.
- */
+/** Creates a folder of the state with its parents. */
 export function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true });
@@ -187,10 +173,7 @@ export function makeFolder(folder: string): void {
   }
 }
 
-/**
- * Returns the last error after byte `fromByte` of a server's log, or its last line; empty when
- * there is none.
- */
+/** Returns the last error after a byte of a log, else its last line, else nothing. */
 export function readLastComplaint(logFile: string, fromByte: number): string {
   const lines = readFileSync(logFile).subarray(fromByte).toString('utf8').trim().split('\n');
   const complaint = lines.findLast((line) => /\b(FATAL|PANIC|ERROR)\b|fatal|error/i.test(line)) ?? lines.at(-1) ?? '';
@@ -202,10 +185,7 @@ export function fileSize(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/**
- * Returns the time since `startedAt` (a `performance.now()`) for a progress line, for example
- * `1.8 s`.
- */
+/** Returns the time since a `performance.now()` for a progress line, for example `1.8 s`. */
 export function secondsSince(startedAt: number): string {
   return `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
 }

@@ -3,8 +3,7 @@
  *
  * - Nothing is stored on disk: the limiter remembers 60 seconds. `noeviction`, because an evicted
  *   window would let a key read too much.
- * - Debian's package may start its own server on port 6379. This one never takes that port by
- *   default.
+ * - It never takes port 6379 by default, where Debian's package may start its own server.
  * - No password: it holds fingerprints and times of development keys, on loopback.
  */
 import { spawnSync } from 'node:child_process';
@@ -39,9 +38,9 @@ const STOP_SIGNALS = [
 ] as const;
 
 /**
- * Brings up Redis for `stateFolder`, or adopts the one that runs for it. Resolves when it answers
- * PING. `port` null takes the previous port or any free one. A taken port is replaced and reported.
- * Returns null, and reports it, when this machine has no Redis and none can be installed.
+ * Brings up Redis for `stateFolder`, or adopts the one that runs for it. `port` null takes the
+ * previous port or any free one. Returns null, and reports it, when this machine has no Redis and
+ * none can be installed.
  *
  * @throws ServerUnavailableError when Redis is installed and fails.
  */
@@ -108,10 +107,7 @@ function readNote(folder: string): Found | null {
   }
 }
 
-/**
- * Returns the previous Redis if it runs and answers. One that runs without answering (a test paused
- * it) is stopped.
- */
+/** Returns the previous Redis if it answers. One that does not (a test paused it) is stopped. */
 async function adopt(last: Found, folder: string): Promise<Found | null> {
   const isGone = () => !isServerOf(last.pid, folder);
   if (isGone()) return null;
@@ -148,10 +144,7 @@ async function launch(options: {
   }
 }
 
-/**
- * The folder stays on the command line, which identifies the process later. `set-proc-title` would
- * replace it.
- */
+/** The command line identifies the process by the folder; `set-proc-title` would replace it. */
 function settings(port: number, folder: string): string[] {
   const values = {
     bind: '127.0.0.1',
@@ -165,10 +158,7 @@ function settings(port: number, folder: string): string[] {
   return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-/**
- * Waits until the process `pid` itself answers on `port`. Returns false when it ends before, or at
- * the deadline.
- */
+/** Waits until the process `pid` itself answers on `port`. Returns false when it does not. */
 async function answers({ pid, port }: Found, isGone: () => boolean): Promise<boolean> {
   const endsAt = performance.now() + READY_DEADLINE_MS;
   while (!isGone() && performance.now() < endsAt) {

@@ -11,15 +11,14 @@ import { type Report, ServerUnavailableError } from './process.ts';
 
 /**
  * The version of Temporal's command-line program, which contains the development server. It is
- * found on PATH or in the cache, downloaded from Temporal's release and checked against the SHA-256
- * below, or built by Go (3 minutes on 2 cores, once). Later versions need modules that are not
- * published.
+ * found on PATH or in the cache, downloaded and checked against the SHA-256 below, or built by Go
+ * (3 minutes on 2 cores, once). Later versions need modules that are not published.
  */
 export const temporalVersion = '1.5.1';
 
 /**
- * SHA-256 of the release's archives, by Node's platform and architecture. On other platforms Go
- * builds the program and checks the sources against its checksum database.
+ * The release's archives, by Node's platform and architecture. Elsewhere Go builds the program and
+ * checks the sources against its checksum database.
  */
 export const temporalArchives: Readonly<Record<string, { name: string; sha256: string }>> = {
   'linux-x64': { name: 'linux_amd64', sha256: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d' },
@@ -32,7 +31,7 @@ const releaseUrl = `https://github.com/temporalio/cli/releases/download/v${tempo
 /**
  * Returns the program's path.
  *
- * @throws ServerUnavailableError with the remedy when there is none and it cannot be built.
+ * @throws ServerUnavailableError when there is none and it cannot be built.
  */
 export async function getTemporalProgram(report: Report): Promise<string> {
   if (versionOf('temporal') !== null) return 'temporal';
@@ -45,8 +44,7 @@ export async function getTemporalProgram(report: Report): Promise<string> {
 }
 
 /**
- * Ensures that the program is in the cache: found, downloaded or built by this process, or by
- * another one. Returns whether it is.
+ * Ensures that this process or another one puts the program into the cache. Returns whether it is.
  */
 async function inTurn(cached: string, report: Report): Promise<boolean> {
   const isThere = () => existsSync(cached) && versionOf(cached) !== null;

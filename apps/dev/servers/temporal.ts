@@ -50,9 +50,8 @@ export interface TemporalOptions {
 const readyDeadlineMs = 60_000;
 /**
  * Dynamic configuration that deliveries need; workflows/README.md lists it for operators. Fairness
- * holds within a partition of a queue, and the default is four partitions: five tasks of one
- * organization were then spread over another's backlog of 150. With one partition the two took
- * turns from the first task on.
+ * holds within a partition, of which there are four by default: five tasks of one organization were
+ * then spread over another's backlog of 150.
  */
 const dynamicConfig = [
   'matching.enableFairness=true',
@@ -60,13 +59,11 @@ const dynamicConfig = [
   'matching.numTaskqueueWritePartitions=1',
   'system.enableEagerWorkflowStart=true',
   // How often a shard looks for tasks. A cluster has hundreds of shards with 20 polls a second
-  // each, a development server has one: at ten deliveries a second each task waited up to 50 ms
-  // (p50 of a bare workflow from start to post 41 to 67 ms with 20, 15 to 20 ms with 1,000, at the
-  // same processor time).
+  // each, a development server has one: each task waited up to 50 ms (p50 of a bare workflow from
+  // start to post 41 to 67 ms with 20, 15 to 20 ms with 1,000, at the same processor time).
   'history.transferProcessorMaxPollRPS=1000',
   // A workflow that has ended when its start is read is written to the visibility store once
-  // instead of twice. So a shard reads these tasks once a second instead of 20 times, as many at a
-  // time as it read in a second (ADR 0136).
+  // instead of twice, so a shard reads these tasks once a second (ADR 0136).
   'history.visibilityProcessorMaxPollRPS=1',
   'history.visibilityTaskBatchSize=2000',
 ];
@@ -78,8 +75,6 @@ const stopSignals = [
 /**
  * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that
  * runs there. Resolves when it answers.
- *
- * @throws ServerUnavailableError
  */
 export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
   const { ready, ...server } = await launchTemporal(options);
@@ -89,10 +84,8 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
 
 /**
  * Starts or adopts the same server. Resolves as soon as its process runs; `ready` of the result
- * resolves when it answers.
- *
- * The store's file is on the command line, which identifies the process later. Temporal accepts
- * unknown settings without an error; test/worker/fairness.system.test.ts checks their effect.
+ * resolves when it answers. The store's file on the command line identifies the process. Temporal
+ * accepts unknown settings; test/worker/fairness.system.test.ts checks their effect.
  *
  * @throws ServerUnavailableError
  */
@@ -202,8 +195,8 @@ function readNote(folder: string): Note | null {
 }
 
 /**
- * Returns whether the server knows every namespace. It answers before it has created them. Asked
- * over HTTP: the SDK's connection waits a second after a refused one, and loading it takes 0.13 s.
+ * Returns whether the server has created every namespace. Asked over HTTP: the SDK's connection
+ * waits a second after a refused one, and loading it takes 0.13 s.
  */
 async function answers({ http, namespaces }: Pick<Note, 'http' | 'namespaces'>): Promise<boolean> {
   try {
