@@ -34,8 +34,6 @@ export interface ImportConfig {
 /**
  * Returns the installations to import into: the one that `DATABASE_URL` and `REGION` name, or those
  * of the stack that `npm start` runs. With several, the region of each file decides.
- *
- * @throws SettingsRefused when neither names a region.
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env): ImportConfig {
   const s = readSettings(Settings, environment);

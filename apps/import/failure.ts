@@ -19,10 +19,7 @@ const sentences: Record<string, string> = {
   '53100': 'PostgreSQL’s disk is full',
 };
 
-/**
- * Returns why a file was not imported for a reason outside its content: one sentence with the
- * remedy, without a value of the file.
- */
+/** Returns why a file was not imported for a reason outside its content, and the remedy. */
 export function failureSentence(file: string, error: unknown): string {
   const code = codeOf(error);
   if (interfered.has(code))

@@ -4,10 +4,7 @@ import { isRegion, regionCodes } from '#domain/contract/regions.ts';
 import { day } from './document/field-types.ts';
 import { generateSample, type SampleOptions, sampleDefaults } from './generate/sample.ts';
 
-/**
- * `npm run -s generate -- --region us --organizations 10 --families 40 > FILE`: writes a sample
- * document to standard output.
- */
+/** `npm run -s generate -- [options] > FILE`: writes a sample document to standard output. */
 
 const usage = `Usage: npm run -s generate -- [options] > FILE
 

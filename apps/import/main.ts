@@ -10,9 +10,9 @@ import { failureSentence } from './failure.ts';
 import { resultText } from './result-text.ts';
 
 /**
- * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after another, each
- * completely or not at all. Progress and refusals go to standard error, results to standard output.
- * Exit code 0, 1 when a file was not imported, 2 for wrong use.
+ * `npm run -s import -- [--today] [--backfill] FILE…`: imports files one after another. Progress
+ * and refusals go to standard error, results to standard output. Exit code 0, 1 when a file was not
+ * imported, 2 for wrong use.
  */
 
 const usage = `Usage: npm run -s import -- [options] FILE…
@@ -76,10 +76,7 @@ async function importOne(file: string, flags: Flags, config: ImportConfig): Prom
   });
 }
 
-/**
- * Chooses the installation of the file's region. A file of another region goes to the first one,
- * which refuses it.
- */
+/** Chooses the installation of the file's region, or the first one, which refuses the file. */
 async function chooseInstallation(
   file: string,
   installations: ImportConfig['installations'],
@@ -93,10 +90,7 @@ async function chooseInstallation(
   return installations.find((installation) => installation.region === region) ?? first;
 }
 
-/**
- * Opens the file when it is read, so that a file that cannot be opened fails the read and not the
- * process.
- */
+/** Opens the file when it is read, so that a failure fails the read and not the process. */
 async function* bytesOf(file: string, callerFolder: string): AsyncGenerator<Uint8Array> {
   yield* file === '-' ? process.stdin : createReadStream(located(file, callerFolder));
 }

@@ -1,9 +1,6 @@
 import type { ImportResult } from './document/import-file.ts';
 
-/**
- * Returns the result of an import as text: one line for the file, and one for each kind that the
- * file mentions.
- */
+/** Returns the result of an import as text: a line for the file, and for each kind in it. */
 export function resultText(result: ImportResult): string {
   const moved = result.shiftedDays === 0 ? '' : `, its dates moved by ${result.shiftedDays} days`;
   const lines = [`${result.fileName}: imported into ${result.region}${moved}`];

@@ -3,10 +3,7 @@ import type { WorkflowClient } from '#workflows/client.ts';
 import type { OrgctlConfig } from './config.ts';
 import { WrongUse } from './refused.ts';
 
-/**
- * One option of a command; `value` is its placeholder in the help, null for an option without a
- * value.
- */
+/** One option of a command; `value` is its placeholder in the help, null for a flag. */
 interface CommandOption {
   value: string | null;
   about: string;
@@ -33,10 +30,7 @@ export interface Context {
 export interface Answer {
   json: unknown;
   text: string;
-  /**
-   * What failed, in a sentence for standard error; the answer is printed as well, and the exit code
-   * is 1.
-   */
+  /** What failed, in a sentence; the answer is printed as well, and the exit code is 1. */
   failure?: string;
 }
 
@@ -113,7 +107,7 @@ export class Options {
     return limit;
   }
 
-  /** Returns a time: an ISO 8601 date-time with its offset, or a duration ago such as 90m, 6h, 3d. */
+  /** Returns a time: an ISO 8601 date-time with its offset, or a duration ago (90m, 6h, 3d). */
   getMoment(name: string): string {
     const text = this.get(name);
     if (/^\d{1,9}[smhd]$/.test(text)) return new Date(Date.now() - durationSeconds(text) * 1000).toISOString();

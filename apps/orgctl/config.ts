@@ -15,10 +15,7 @@ import {
 } from '#runtime/settings/types.ts';
 import { WrongUse } from './refused.ts';
 
-/**
- * The settings of `orgctl`. What the environment does not set comes from the stack of `npm start`.
- * docs/configuration.md lists them.
- */
+/** The settings of `orgctl`. Those that are not set come from the stack of `npm start`. */
 export const Settings = z.object({
   DATABASE_URL: databaseUrl.meta({
     description:
@@ -67,10 +64,8 @@ export type OrgctlConfig = ReturnType<typeof readConfig>;
  * Returns where to act. The stack's settings are used only with the stack's own database, so that
  * another installation's rows are never written with a development stack's secrets.
  *
- * @param askedRegion - `--region`; when left out `REGION`, or the region of a stack that has only
- * one.
- * @throws SettingsRefused when settings are missing or wrong, WrongUse when the region is not
- * known.
+ * @param askedRegion - `--region`; without it `REGION`, or the only region of a stack.
+ * @throws SettingsRefused for settings, WrongUse for the region.
  */
 export function readConfig(askedRegion: string | null, environment: Record<string, string | undefined> = process.env) {
   const folder = path.resolve(environment.ORG_API_STATE || '.org-api');

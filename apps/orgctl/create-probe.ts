@@ -15,10 +15,7 @@ import { listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook } from '#domain/webhooks/park.ts';
 import { Refused } from './refused.ts';
 
-/**
- * What the operator's probe needs to read and to receive. `key` and `webhookSecret` are shown only
- * once.
- */
+/** What the probe needs to read and to receive. `key` and `webhookSecret` are shown only once. */
 export interface CreatedProbe {
   organizationId: string;
   key: string;
@@ -33,10 +30,8 @@ const probeScopes: readonly Scope[] = ['org.read'];
 
 /**
  * Creates an organization of the operator with one key and one webhook, for `helm test` and for
- * external monitors. No real organization is changed.
- *
- * With `renew`, an existing probe's keys are revoked and its webhooks deleted first. This rotates
- * its secrets, and repairs a call that was interrupted.
+ * external monitors. With `renew`, an existing probe's keys are revoked and its webhooks deleted
+ * first, which rotates its secrets and repairs a call that was interrupted.
  *
  * @throws Refused when there is one already and `renew` is false.
  * @throws WebhookRefused when the URL is refused; nothing is created then.

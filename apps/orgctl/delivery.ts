@@ -120,10 +120,7 @@ const cancel: Command = {
   },
 };
 
-/**
- * Notifies the workflow of a delivery that is already cancelled. A workflow that is not notified
- * ends at its next attempt, which is not admitted.
- */
+/** Notifies the workflow of a cancelled delivery; otherwise it ends at its next attempt. */
 async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round: number, context: Context) {
   const signals = await context.openSignals(endsByItself);
   await notifyWorkflow(context, signals, endsByItself, (open) => open.cancelDelivery(delivery, round));

@@ -15,10 +15,7 @@ const interruptions: Record<string, string> = {
   '40P01': 'Another transaction changed the same rows. Run the command again',
 };
 
-/**
- * Returns why a command failed: one sentence, without a value of any row. `left` says what is in
- * the database now.
- */
+/** Returns why a command failed: one sentence, without a value of any row. */
 export function failureSentence(error: unknown, left = 'nothing was changed'): string {
   const code = codeOf(error);
   if (code !== null)

@@ -21,9 +21,9 @@ import { secrets } from './secrets.ts';
 import { webhook } from './webhook.ts';
 
 /**
- * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: operators' commands for an installation,
- * with the rights of their database login. Answers go to standard output, everything else to
- * standard error. Exit code 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
+ * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: operators' commands, with the rights of
+ * their database login. Answers go to standard output, everything else to standard error. Exit code
+ * 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
  */
 
 const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, activity, key, secrets, probe];
@@ -108,8 +108,7 @@ async function openSignals(
     return null;
   }
   try {
-    // Loaded only by commands that need it: Temporal's client takes as long to load as everything
-    // else.
+    // Temporal's client takes as long to load as everything else.
     const { openWorkflowClient } = await import('#workflows/client.ts');
     return await openWorkflowClient(temporal);
   } catch (error) {

@@ -2,12 +2,10 @@ import type { WorkflowClient } from '#workflows/client.ts';
 import type { Context } from './command.ts';
 
 /**
- * Notifies a workflow of a committed change. `signals` is null when Temporal is not available,
- * which has been reported. A failure is only reported, with `fallback`, which says how the workflow
- * finds the change. The change is committed, so the command has succeeded.
+ * Notifies a workflow of a committed change. A failure is only reported, with `fallback`, which
+ * says how the workflow finds the change: the command has succeeded.
  *
- * @returns whether the workflow was notified; false also when it had ended. Null when Temporal did
- * not accept the signal.
+ * @returns whether the workflow was notified; false when it had ended, null without Temporal.
  */
 export async function notifyWorkflow(
   { report }: Context,

@@ -8,11 +8,7 @@ import { type Context, type Noun, type Options, orgOption } from './command.ts';
 import { Refused } from './refused.ts';
 import { fields, table } from './table.ts';
 
-/**
- * Returns the organization that `--org` names.
- *
- * @throws Refused when there is none.
- */
+/** Returns the organization that `--org` names. */
 export async function getOrganization(options: Options, { database }: Context): Promise<OrganizationDetails> {
   const { rows } = await database.pool.query<OrganizationDetails>(findOrganizationSql, [options.getId('org')]);
   const [found] = rows;

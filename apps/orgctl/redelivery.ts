@@ -16,9 +16,7 @@ import { getWebhookRequest } from './webhook.ts';
 
 const idOption = { id: { value: 'ID', about: 'the redelivery', required: true } };
 const defaultLimit = 100;
-/**
- * How often the row is read, how often its progress is printed, and how long a worker has to begin.
- */
+/** How often the row is read and its progress printed, and how long a worker has to begin. */
 const lookEveryMs = 250;
 const tellEveryMs = 2_000;
 const beginWithinMs = 15_000;
@@ -155,11 +153,7 @@ const cancel: Command = {
   },
 };
 
-/**
- * Returns the redelivery that an operator names by its id only.
- *
- * @throws Refused when there is none.
- */
+/** Returns the redelivery that an operator names by its id only. */
 async function getRequest(options: Options, { database }: Context): Promise<RedeliveryRequest> {
   const redeliveryId = options.getId('id');
   const organizationId = await findRedeliveryOrganization(database.orm.em, redeliveryId);

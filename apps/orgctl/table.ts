@@ -1,15 +1,12 @@
 /**
- * Text for terminals. Values come from organizations and their receivers, so control characters,
- * which a terminal would execute, are shown as U+FFFD.
+ * Text for terminals. Values come from organizations and receivers, so control characters, which a
+ * terminal would execute, are shown as U+FFFD.
  */
 
 const shown = (value: unknown): string =>
   value === null || value === undefined || value === '' ? '-' : String(value).replace(/\p{Cc}/gu, '\uFFFD');
 
-/**
- * Returns rows under their headings, with columns as wide as needed and numbers to the right.
- * `none` is the text for no rows.
- */
+/** Returns rows under their headings, numbers to the right. `none` is the text for no rows. */
 export function table(headings: string[], rows: unknown[][], none: string): string {
   if (rows.length === 0) return none;
   const cells = rows.map((row) => row.map(shown));

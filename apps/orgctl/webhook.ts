@@ -18,11 +18,7 @@ import { getOrganization } from './org.ts';
 import { Refused } from './refused.ts';
 import { fields, table } from './table.ts';
 
-/**
- * Returns the webhook that an operator names by its id only.
- *
- * @throws Refused when there is none.
- */
+/** Returns the webhook that an operator names by its id only. */
 export async function getWebhookRequest(options: Options, { database }: Context): Promise<WebhookRequest> {
   const webhookId = options.getId('webhook');
   const organizationId = await findWebhookOrganization(database.orm.em, webhookId);
@@ -30,11 +26,7 @@ export async function getWebhookRequest(options: Options, { database }: Context)
   return { organizationId, webhookId, by: 'operator' };
 }
 
-/**
- * Returns the keys of WEBHOOK_SECRET_KEYS.
- *
- * @throws SettingsRefused when they are not set.
- */
+/** Returns the keys of WEBHOOK_SECRET_KEYS. */
 export function getSealingKeys({ config }: Context): SealingKeys {
   if (config.sealingKeys !== null) return config.sealingKeys;
   throw new SettingsRefused([
@@ -184,11 +176,7 @@ async function askWorker<Result>(
   }
 }
 
-/**
- * Sends a test event and reports the receiver's response.
- *
- * @throws Refused without Temporal, or when no worker carries it out.
- */
+/** Sends a test event and returns the receiver's response. */
 function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {
   return askWorker(context, async (signals) => {
     const eventType = await requestTest(context.database.orm.em, request, askedType);

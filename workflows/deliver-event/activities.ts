@@ -38,7 +38,7 @@ export interface PostOutcome {
   status: number | null;
   /** A stable code. */
   cause: string;
-  /** What happened and what to do, for the receiver's owner; no part of the URL, headers or bodies. */
+  /** What happened and what to do, for the receiver's owner; no part of URL, headers or bodies. */
   explanation: string;
   timingsMs: AttemptTimings;
   /** The address that was connected to; null without a connection. */

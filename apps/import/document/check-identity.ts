@@ -73,8 +73,7 @@ const elsewhere = identities.flatMap(({ from, path, stored }) =>
 );
 
 /**
- * Names that must be unique: within the file, and among rows of the database that the file does not
- * mention.
+ * Names that must be unique, in the file and among rows of the database that it does not mention.
  */
 const taken = [
   `select ${organizationPath('slug')}, 'is the slug of another organization in the file'
@@ -109,8 +108,8 @@ const taken = [
 ];
 
 /**
- * Unknown role keys: not a role of the organization in the file, not one in the database that the
- * file leaves unchanged, and not a system role.
+ * Unknown role keys: of no role in the file, none in the database that the file leaves unchanged,
+ * and no system role.
  */
 const unknownRoles = `
   select format('$.organizations[%s].members[%s].roleKeys[%s]', r.organization, r.position, k.nth - 1),

@@ -4,10 +4,7 @@ import { identityChecks } from './check-identity.ts';
 import { listedProblemsMax, type Problem, type ProblemList } from './problems.ts';
 import type { DocumentClock } from './resolve.ts';
 
-/**
- * Adds every problem that only shows across objects of the document, or against the database.
- * Writes nothing but a temporary table.
- */
+/** Adds every problem that only shows across objects of the document, or against the database. */
 export async function checkStaged(client: Client, clock: DocumentClock, problems: ProblemList): Promise<void> {
   await client.query('create temp table import_problem (path text, problem text) on commit drop');
   for (const check of [...identityChecks, ...clientChecks(clock)]) {

@@ -3,9 +3,8 @@ import { itemSizeMax } from './json-tokens.ts';
 import { keyPath, UnreadableDocument } from './problems.ts';
 
 /**
- * The parts of a document that are passed on one by one and not kept until the whole is read: the
- * items of `lists` and the objects of `parts`, each with its own lists. Everything else stays in
- * its object.
+ * The parts of a document that are passed on one by one: the items of `lists` and the objects of
+ * `parts`, each with its own lists. Everything else stays in its object.
  */
 export interface Layout<Kind extends string = string> {
   kind: Kind;
@@ -13,9 +12,7 @@ export interface Layout<Kind extends string = string> {
   parts?: Record<string, Layout<Kind>>;
 }
 
-/**
- * One object that the reader passed on. `at` is its index in each list around it, outermost first.
- */
+/** An object that was passed on. `at` is its index in each list around it, outermost first. */
 export interface Item<Kind extends string = string> {
   kind: Kind;
   at: readonly number[];
@@ -44,10 +41,8 @@ interface Frame<Kind extends string> {
 
 /**
  * Assembles objects from tokens and passes each on as soon as it is complete: an item before the
- * object that contains its list, and that object with an empty list in its place. Keys may have any
- * order.
- *
- * A duplicate key is a problem, reported through `onProblem`; its second value is ignored.
+ * object that contains its list, and that object with an empty list in its place. The second value
+ * of a duplicate key is ignored and reported through `onProblem`.
  *
  * @throws UnreadableDocument on nesting deeper than 16 or an item larger than 1 MiB.
  */

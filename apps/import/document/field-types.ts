@@ -1,19 +1,13 @@
 import { z } from 'zod';
 
-/**
- * The types of the fields of an import document. Messages never repeat a value, which may be a
- * family's name.
- */
+/** The types of the fields of a document. No message repeats a value, such as a family's name. */
 
 /** Texts of the form `is missing` or `must be …`. */
 const said = (what: string) => ({
   error: (issue: { input?: unknown }) => (issue.input === undefined ? 'is missing' : `must be ${what}`),
 });
 
-/**
- * For texts in an index: PostgreSQL's index rows have at most 2,704 bytes, shared with other
- * columns.
- */
+/** For texts in an index, whose rows have at most 2,704 bytes in PostgreSQL. */
 const wordLengthMax = 255;
 const textLengthMax = 10_000;
 const int4Max = 2_147_483_647;
@@ -39,9 +33,7 @@ export const oneOf = (values: readonly string[]) => z.enum(values, said(`one of 
 /** A whole number from 0 to the largest of four bytes. */
 export const count = z.int(said('a whole number')).min(0, 'is negative').max(int4Max, `is larger than ${int4Max}`);
 
-/**
- * A whole number of either sign, within the precision of JSON readers. Negative cents are refunds.
- */
+/** A whole number within the precision of JSON readers. Negative cents are refunds. */
 export const cents = z.int(said('a whole number of at most 15 digits'));
 
 /** A month, `2026-09`. */
@@ -70,8 +62,7 @@ function isDay(value: string): boolean {
 }
 
 /**
- * A list whose items are passed on one by one (document-reader.ts), so only its type is checked
- * here. A list that is left out changes nothing.
+ * A list whose items are passed on one by one (document-reader.ts). Left out, it changes nothing.
  */
 export const streamedList = z.array(z.unknown(), said('a list')).optional();
 /** The same for an object. */

@@ -9,10 +9,7 @@ const depthChange: Partial<Record<Token['name'], number>> = {
   endArray: -1,
 };
 
-/**
- * Finds the region of a document and reads no further than needed. Returns null when the document
- * names none, or is not JSON up to there.
- */
+/** Finds the region of a document and reads no further than needed. Returns null without one. */
 export async function findRegion(source: Bytes): Promise<string | null> {
   const look = regionFinder();
   try {

@@ -24,10 +24,7 @@ import {
 
 /** The import format by kind, with the column that stages each field. */
 
-/**
- * The kinds of objects in a document, in the order in which they are written to the database, with
- * their names in progress lines and results.
- */
+/** The kinds of objects in a document, in the order of writing, with their names in results. */
 export const kindPlurals = {
   organization: 'organizations',
   role: 'roles',
@@ -61,10 +58,7 @@ export interface KindFormat {
   /** The columns that hold the object's position in the document, one for each list around it. */
   positions: readonly string[];
   fields: Fields;
-  /**
-   * Checks fields of one object against each other; a wrong field is absent. Returns problems by
-   * field.
-   */
+  /** Checks the right fields of one object against each other. Returns problems by field. */
   rules?: (value: Record<string, unknown>) => [field: string, problem: string][];
 }
 

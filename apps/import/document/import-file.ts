@@ -13,8 +13,7 @@ import { listImportedOrganizations, recordActivity } from './summary.ts';
 
 export interface ImportOptions {
   /**
-   * URL of the owner's or the platform's login. `backfill` needs one that may act as
-   * `org_api_backfill`.
+   * URL of the owner's or platform's login; for `backfill` one that may act as `org_api_backfill`.
    */
   databaseUrl: string;
   source: Bytes;
@@ -22,9 +21,7 @@ export interface ImportOptions {
   fileName: string;
   /** The region of this installation; a file of another region is refused. */
   region: Region;
-  /**
-   * Whether every date-time and day moves by the whole days from the file's `asOf` to today (UTC).
-   */
+  /** Whether every date moves by the whole days from the file's `asOf` to today (UTC). */
   today?: boolean;
   /** Whether to write as `org_api_backfill`, whose writes create no events. */
   backfill?: boolean;
@@ -40,31 +37,22 @@ export interface ImportResult {
   region: Region;
   /** The whole days by which dates were moved; 0 without `today`. */
   shiftedDays: number;
-  /**
-   * In the order of the file. `ownerUserId`: the first active member who is an owner; null when
-   * there is none.
-   */
+  /** In the order of the file. `ownerUserId`: the first active owner, or null. */
   organizations: { id: string; name: string; ownerUserId: string | null }[];
   /** By kind, named like the lists of the format (and `memberRoles`). */
   counts: Record<string, Changes & { unchanged: number }>;
 }
 
-/**
- * The advisory lock under which imports of one database check and write, one at a time. Any
- * constant will do; this one is "impo" in ASCII.
- */
+/** The advisory lock under which imports check and write; "impo" in ASCII. */
 const importLock = 0x696d706f;
 
 /**
- * Imports one document completely or not at all. Memory does not grow with the document.
- *
- * Everything happens in one transaction on one connection: objects are staged in temporary tables
- * as they are read, checked as sets, and merged as sets. A file that was imported before changes
- * nothing.
+ * Imports one document completely or not at all, in one transaction: objects are staged in
+ * temporary tables as they are read, checked as sets, and merged as sets. Memory does not grow with
+ * the document, and a file that was imported before changes nothing.
  *
  * @throws ImportRefused with every problem of the document.
- * @throws a `pg` error when the database cannot be reached or fails; nothing was written then
- * either.
+ * @throws a `pg` error when the database cannot be reached or fails.
  */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
   const client = new pg.Client({
@@ -73,8 +61,7 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // A broken connection fails the statement in progress. Without a listener it would also end the
-  // process.
+  // A broken connection fails the statement in progress; unheard, it would also end the process.
   client.on('error', () => {});
   await client.connect();
   const progress = stageProgress((line) => options.report?.(`${options.fileName}: ${line}`));
@@ -146,10 +133,9 @@ async function importInTransaction(
 const largeFileObjects = 500;
 
 /**
- * Disables nested loops for a large file. The planner's statistics do not include rows that this
- * import or the previous one just added. With nested loops it searched an organization's 10,000
- * grants once for each of 5,000 new seats, also in the trigger that guards seats (43 s; with
- * 100,000 grants over 10 min; without nested loops 0.3 s and 3 s).
+ * Disables nested loops for a large file. The planner's statistics do not include rows that were
+ * just added: it searched an organization's 10,000 grants once for each of 5,000 new seats (43 s;
+ * with 100,000 grants over 10 min; without nested loops 0.3 s and 3 s).
  */
 async function planForSize(client: pg.Client, staged: ReadonlyMap<Kind, number>): Promise<void> {
   const objects = [...staged.values()].reduce((sum, count) => sum + count, 0);

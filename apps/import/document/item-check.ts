@@ -2,9 +2,7 @@ import { z } from 'zod';
 import { documentFields, formats, type Kind, type KindFormat } from './format.ts';
 import { keyPath } from './problems.ts';
 
-/**
- * The result of checking one object: its valid fields, and its problems by path below the object.
- */
+/** The valid fields of an object, and its problems by path below it. */
 interface CheckedItem {
   value: Record<string, unknown>;
   problems: { path: string; problem: string }[];
@@ -12,10 +10,7 @@ interface CheckedItem {
 
 type Check = (path: string, value: unknown) => CheckedItem;
 
-/**
- * The check of each kind; its schema is built once. Unknown keys are refused, because a misspelled
- * key would lose its value without notice.
- */
+/** The check of each kind. A misspelled key would lose its value, so unknown keys are refused. */
 export const checks: Record<Kind | 'document', Check> = {
   ...(Object.fromEntries(
     Object.entries(formats).map(([kind, format]) => [kind, checkOf(format.fields, format.rules)]),

@@ -1,19 +1,13 @@
 import type { Client } from 'pg';
 
-/**
- * The changes of an import to the rows of one kind. `removed` counts only what a complete
- * replacement leaves out.
- */
+/** The changed rows of one kind. `removed` counts only what a complete replacement leaves out. */
 export interface Changes {
   inserted: number;
   updated: number;
   removed: number;
 }
 
-/**
- * One table and the staged rows that match its rows by key. Only rows that differ are written, so
- * importing a file twice writes nothing.
- */
+/** One table and the staged rows that match its rows by key. Only rows that differ are written. */
 interface Merge {
   kind: string;
   table: string;
@@ -118,10 +112,7 @@ const addedMemberRoles = `
     and t.person_id = s.person_id and t.role_id = s.role_id)
   returning organization_id`;
 
-/**
- * Days of a mentioned family that the file does not have, where the organization has `familyDays`
- * at all.
- */
+/** Days that the file does not have, of mentioned families of organizations with `familyDays`. */
 const removedFamilyDays = `
   delete from family_day t
   using (
@@ -135,10 +126,7 @@ const removedFamilyDays = `
     and s.family_id = t.family_id and s.day = t.day)
   returning t.organization_id`;
 
-/**
- * Unique names that move to another row within one file. The old row first gets a name that no
- * other row has.
- */
+/** Unique names that move to another row: the old row first gets a name that no other row has. */
 const parked = [
   `update organization t set slug = t.id::text from staged_organization s
    where s.id = t.id and s.slug <> t.slug and exists (select from staged_organization o
@@ -153,10 +141,7 @@ const parked = [
      and o.id <> t.id)`,
 ];
 
-/**
- * Every writer locks plan, then grant, then seat (migration 0003). Only rows that this import
- * changes are locked.
- */
+/** Every writer locks plan, then grant, then seat (migration 0003), here only rows that change. */
 const locks = [
   `select from seat_plan p where p.organization_id in (select id from staged_organization)
     order by p.organization_id for no key update`,
@@ -171,11 +156,9 @@ const locks = [
 ];
 
 /**
- * Writes what is staged after all checks have passed. Parents come before children, ends of seats
- * before ends of access, and both before new access and new seats, so that no constraint is
- * violated on the way.
- *
- * Afterwards `import_change` contains the number of changed rows by kind and organization.
+ * Writes what is staged. Parents come before children, ends of seats before ends of access, and
+ * both before new access and new seats, so that no constraint is violated on the way.
+ * `import_change` then has the number of changed rows by kind and organization.
  */
 export async function mergeStaged(client: Client, report: (stage: string) => void): Promise<void> {
   for (const lock of locks) await client.query(lock);

@@ -1,20 +1,17 @@
 /**
- * One problem of a document. `path` is a JSON path such as `$.organizations[0].grants[3].familyId`.
- * No value of the file is repeated.
+ * One problem of a document, without a value of it, at a path such as `$.organizations[0].name`.
  */
 export interface Problem {
   path: string;
   problem: string;
 }
 
-/**
- * How many problems are kept and shown. The rest are only counted, so that memory stays bounded.
- */
+/** How many problems are kept and shown. The rest are only counted. */
 export const listedProblemsMax = 200;
 
 /**
- * A document that may not be imported. Nothing of it was written. The message lists its `problems`,
- * the first {@link listedProblemsMax} of `total`.
+ * A document that may not be imported. The message lists its `problems`, the first {@link
+ * listedProblemsMax} of `total`.
  */
 export class ImportRefused extends Error {
   readonly fileName: string;
@@ -33,10 +30,7 @@ export class ImportRefused extends Error {
   }
 }
 
-/**
- * Why reading cannot continue: the rest of the file has no meaning. Becomes a problem of an
- * {@link ImportRefused}.
- */
+/** Why reading cannot continue. Becomes a problem of an {@link ImportRefused}. */
 export class UnreadableDocument extends Error {
   readonly problem: Problem;
 
@@ -69,10 +63,7 @@ export function problemList() {
   };
 }
 
-/**
- * Returns a path one key deeper: `.key` for a plain word, `["…"]` for anything else, shortened when
- * it is long.
- */
+/** Returns a path one key deeper: `.key` or `["…"]`, shortened when it is long. */
 export function keyPath(parent: string, key: string): string {
   if (/^[A-Za-z_$][\w$]{0,63}$/.test(key)) return `${parent}.${key}`;
   return `${parent}[${JSON.stringify(key.length > 64 ? `${key.slice(0, 64)}…` : key)}]`;

@@ -14,10 +14,8 @@ interface DocumentHead {
 }
 
 /**
- * Reads a document to its end, checks each object by itself and stages it.
- *
- * @returns null when reading had to stop, so that checks across objects would mislead; `problems`
- * then has the position.
+ * Reads a document to its end, checks each object by itself and stages it. Returns null when
+ * reading had to stop, so that checks across objects would mislead.
  */
 export async function readDocument(options: {
   source: Bytes;

@@ -5,9 +5,7 @@ import { formats } from './format.ts';
 export interface DocumentClock {
   /** The time of the import. Access that ends before it has ended. */
   now: Date;
-  /**
-   * The whole days by which every date-time and day moves; negative when `asOf` is in the future.
-   */
+  /** The whole days by which every date moves; negative when `asOf` is in the future. */
   shiftDays: number;
   /** The day that the document describes, before the shift. */
   asOf: string;
@@ -17,10 +15,9 @@ export interface DocumentClock {
  * Creates the `staged_*` relations that checks and merges read: staged objects with the
  * organization's id and shifted dates, and beside each grant and seat its row in the database.
  *
- * `staged_grant.clock_ended`: the file shows access as active, but its end has passed or passes
- * within a second. Such a grant and its seat, once ended in the database, are not changed
- * (`left_alone`), so that the same file can be imported again later. A new seat that is held in the
- * file on such a grant is created as ended at that end.
+ * `staged_grant.clock_ended`: the file shows access as active, but its end has passed. Such a grant
+ * and its seat, once ended in the database, are not changed (`left_alone`), so that the same file
+ * can be imported again later. A new seat on such a grant is created as ended at that end.
  */
 export async function resolveStaged(client: Client, clock: DocumentClock): Promise<void> {
   for (const { table } of Object.values(formats)) await client.query(`analyze ${table}`);

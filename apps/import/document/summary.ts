@@ -1,9 +1,6 @@
 import type { Client } from 'pg';
 
-/**
- * Writes one activity row for each organization that the import changed: counts by kind and the
- * file's name, and no names of families.
- */
+/** Writes one activity row for each changed organization: counts by kind and the file's name. */
 export async function recordActivity(client: Client, line: { action: string; fileName: string }): Promise<void> {
   await client.query(
     `insert into activity (organization_id, action, detail)
@@ -19,10 +16,7 @@ export async function recordActivity(client: Client, line: { action: string; fil
   );
 }
 
-/**
- * Lists the organizations of the document in its order, each with its first active owner in the
- * document's order (else by id).
- */
+/** Lists the organizations of the document in its order, each with its first active owner. */
 export async function listImportedOrganizations(
   client: Client,
 ): Promise<{ id: string; name: string; ownerUserId: string | null }[]> {

@@ -1,9 +1,6 @@
 import { hash } from 'node:crypto';
 
-/**
- * Repeatable random numbers. The same path gives the same numbers in any order of calls, so nothing
- * is stored between the lists of a document.
- */
+/** Repeatable random numbers: the same path gives the same ones in any order of calls. */
 export interface Dice {
   /** Returns a whole number from `min` to `max`, both included. */
   whole(min: number, max: number): number;

@@ -8,14 +8,10 @@ export interface SampleOptions {
   organizations: number;
   familiesPerOrganization: number;
   /**
-   * Exactly this number for each family. By default one, for some families with an earlier one that
-   * has ended.
+   * Exactly this number for each family; by default one, and for some an earlier one that ended.
    */
   grantsPerFamily?: number | undefined;
-  /**
-   * Days with counts for each family, all within the last 110 days. The first family of an
-   * organization has 100.
-   */
+  /** Days with counts for each family, within the last 110. Each first family has 100. */
   daysPerFamily?: number | undefined;
   seed: number | string;
   /** The day that the sample describes, `2026-11-20`. */
@@ -24,10 +20,7 @@ export interface SampleOptions {
 
 const dayMs = 86_400_000;
 
-/**
- * Returns one organization of a sample. Everything is computed from its index when it is read;
- * nothing is stored.
- */
+/** Returns one organization of a sample, computed from its index when it is read. */
 export function sampleOrganization(options: SampleOptions, organization: number) {
   const place = [options.seed, options.region, organization] as const;
   const startOfAsOf = Date.parse(`${options.asOf}T00:00:00.000Z`);
@@ -118,10 +111,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
   const grantsOf = (family: number) =>
     options.grantsPerFamily ?? (dice(...place, 'grants', family).chance(0.15) ? 2 : 1);
 
-  /**
-   * The last grant of a family is mostly active, some with an end in the future; earlier ones have
-   * ended.
-   */
+  /** The last grant is mostly active, some with an end in the future; earlier ones have ended. */
   function grant(family: number, nth: number) {
     const d = dice(...place, 'grant', family, nth);
     const outcome = nth < grantsOf(family) - 1 ? 0.9 : d.whole(0, 99) / 100;
@@ -157,10 +147,7 @@ export function sampleOrganization(options: SampleOptions, organization: number)
     }
   }
 
-  /**
-   * At most one held seat per family, on its last grant, and sometimes one before it that has
-   * ended.
-   */
+  /** At most one held seat per family, on its last grant, and sometimes an ended one before. */
   function* seatsOf(family: number) {
     const nth = grantsOf(family) - 1;
     const d = dice(...place, 'seat', family);

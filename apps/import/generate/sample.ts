@@ -8,9 +8,9 @@ export const sampleDefaults = { organizations: 3, familiesPerOrganization: 24, s
 const pieceLength = 64 * 1024;
 
 /**
- * Writes a document of the import format, in pieces of about 64 KiB. It imports without a problem,
- * contains every state of the format, and is the same for the same options. Memory does not grow:
- * 1,000,000 grants need no more than 10.
+ * Writes a document of the import format in pieces. It imports without a problem, contains every
+ * state of the format, and is the same for the same options. 1,000,000 grants need no more memory
+ * than 10.
  */
 export async function* generateSample(options: SampleOptions): AsyncGenerator<string> {
   let piece = '';
