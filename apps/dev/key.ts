@@ -14,7 +14,7 @@ import { keySecretsOf, openState } from './state.ts';
 const usage = `Usage: npm run dev:key -- --region us --org ID --maker USERID --scopes a,b [--expires ISO]
        npm run dev:key -- --region us --revoke KEY
 
-Prints one more API key on a stack that npm start made, or revokes one. Real keys are made in the console.
+Creates an API key on a stack that npm start created, or revokes one. Real keys are created in the console.
 Scopes: ${allScopes.join(', ')}`;
 
 /**

@@ -11,7 +11,7 @@ export const kinds = {
 
 /**
  * Sends the events of a time range to one webhook again, once. It is carried out by a workflow, and
- * goes on while the operator is away. Deleting it stops what has not been sent.
+ * continues while the operator is away. Deleting it stops what has not been sent.
  */
 export type DeliveryReplay = CustomResource<DeliveryReplaySpec, DeliveryReplayStatus>;
 
@@ -153,7 +153,7 @@ export interface RegionSpec {
     /** How traffic moves to the workers of a new build. */
     rollout: {
       /**
-       * `Worker`: a new build takes traffic in steps by itself. `Operator`: it first replays
+       * `Worker`: a new build takes traffic in steps on its own. `Operator`: it first replays
        * histories, and the operator moves the traffic. The workers have the same setting.
        */
       mode: 'Worker' | 'Operator';
@@ -175,7 +175,7 @@ export interface RegionSpec {
      * build, and every pod of the region has the release's image. `Manual`: people run them.
      */
     mode: 'Gate' | 'Manual';
-    /** Name of the CronJob that their Jobs are made of. The chart writes it. */
+    /** Name of the CronJob that their Jobs are created from. The chart writes it. */
     cronJob: string;
   };
   /** What WebhookSubscriptions need. Without it, none is carried out. */

@@ -8,7 +8,7 @@ const quickBelowMs = 1_000;
 const lastAttemptWeight = 0.2;
 /** The number of attempts from which the mean counts. */
 const attemptsAtLeast = 3;
-/** So many consecutive attempts longer than `slowAboveMs`, ended or not, make a webhook slow. */
+/** Consecutive attempts longer than `slowAboveMs`, ended or not, that make a webhook slow. */
 const slowInARowAtLeast = 2;
 /** How many webhooks are remembered; then the oldest entry is removed. */
 const webhooksAtMost = 10_000;

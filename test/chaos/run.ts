@@ -131,7 +131,7 @@ async function runOn(
   ]);
   const altered = hasLongFaults ? await replaceCode() : null;
   const forgotten = hasLongFaults ? await forget() : null;
-  report(`${events} events are made, faults are over (${secondsSince(startedAt)})`);
+  report(`${events} events are created, faults have ended (${secondsSince(startedAt)})`);
   const problems: string[] = [];
   if (!(await settles(owner, settleDeadlineMs, report))) problems.push('not every delivery was settled in time');
   const replaced = altered === null ? null : altered + (await countReplaced(workers));

@@ -83,7 +83,7 @@ const faults: Fault[] = [
     firing: ['OrgApiLedgerDifference'],
   },
   {
-    when: 'the ledger is not read any more',
+    when: 'the ledger is no longer read',
     changed: { [`org_api_ledger_read_timestamp_seconds{${worker}}`]: `0+60x30 ${'1800 '.repeat(60).trim()}` },
     firing: ['OrgApiLedgerStale'],
   },

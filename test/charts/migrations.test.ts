@@ -23,7 +23,7 @@ describe.each(regions)('the contract migrations of %s', (region) => {
   const cronJob = pick(manifests, 'CronJob');
   const { template } = cronJob.spec.jobTemplate.spec;
 
-  it('run only when a Job is made of the CronJob', () => {
+  it('run only when a Job is created from the CronJob', () => {
     expect(cronJob.spec).toMatchObject({ suspend: true, schedule: '0 0 31 2 *' });
     expect(template.spec.containers[0].args).toEqual(['--contract']);
   });

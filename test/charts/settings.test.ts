@@ -14,9 +14,9 @@ import { type Manifest, pick, podsOf, regions, render } from './render.ts';
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-chart-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const ours = makeCertificate({ subject: 'us' });
+const certificate = makeCertificate({ subject: 'us' });
 /** A file's content as a setting: without the last line break. */
-const pem = { cert: ours.cert.trimEnd(), key: ours.key.trimEnd() };
+const pem = { cert: certificate.cert.trimEnd(), key: certificate.key.trimEnd() };
 /** Returns a well-formed, fixed value for a key of a Secret. */
 const contents: Record<string, string> = {
   DATABASE_URL: 'postgres://owner:p@db/org?sslmode=verify-full',
@@ -27,9 +27,9 @@ const contents: Record<string, string> = {
   KEY_PEPPERS: `1:${Buffer.alloc(32, 1).toString('base64')}`,
   KEY_TAG_SECRETS: Buffer.alloc(32, 2).toString('base64'),
   WEBHOOK_SECRET_KEYS: `1:${Buffer.alloc(32, 3).toString('base64')}`,
-  TEMPORAL_TLS_CA: ours.cert,
-  TEMPORAL_TLS_CERT: ours.cert,
-  TEMPORAL_TLS_KEY: ours.key,
+  TEMPORAL_TLS_CA: certificate.cert,
+  TEMPORAL_TLS_CERT: certificate.cert,
+  TEMPORAL_TLS_KEY: certificate.key,
   TEMPORAL_API_KEY: 'temporal-key',
   PROBE_KEY: 'aln_us_x',
   PROBE_ORGANIZATION_ID: '0b54b1c4-5f0f-4f0e-9a53-0d5c1a6b2c3d',

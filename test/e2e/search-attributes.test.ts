@@ -92,7 +92,7 @@ describe('a namespace without the search attributes', () => {
     const known = await connection.operatorService.listSearchAttributes({ namespace });
     return Object.keys(known.customAttributes ?? {}).sort();
   };
-  const ours = ['OrgApiEvent', 'OrgApiEventType', 'OrgApiOrganization', 'OrgApiWebhook'];
+  const deliveryNames = ['OrgApiEvent', 'OrgApiEventType', 'OrgApiOrganization', 'OrgApiWebhook'];
 
   it('gets them from workers that start, also from two at once', { timeout }, async () => {
     const client = await makeNamespace();
@@ -104,7 +104,7 @@ describe('a namespace without the search attributes', () => {
         onProblem: (problem) => problems.push(problem),
       });
     await Promise.all([open(), open()]);
-    await vi.waitFor(async () => expect(await namesIn(client)).toEqual(ours), patient);
+    await vi.waitFor(async () => expect(await namesIn(client)).toEqual(deliveryNames), patient);
     await open();
     expect(problems).toEqual([]);
   });
@@ -128,7 +128,7 @@ describe('a namespace without the search attributes', () => {
     await make.grant({ professional });
 
     await vi.waitFor(() => expect(receiver.received).toHaveLength(2), patient);
-    const flags = ours.map((name) => `--name ${name} --type Keyword`);
+    const flags = deliveryNames.map((name) => `--name ${name} --type Keyword`);
     const line = logLines.find((text) => text.includes('temporal operator search-attribute create')) ?? '';
     for (const flag of [`--namespace ${namespace}`, ...flags]) expect(line).toContain(flag);
   });

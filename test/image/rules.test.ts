@@ -9,7 +9,7 @@ import { isAppFile, isPackageFile, type LockedPackage, listRuntimePackages } fro
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
-const ours = JSON.parse(read('package.json')) as {
+const packageFile = JSON.parse(read('package.json')) as {
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
 };
@@ -124,7 +124,7 @@ describe('the Dockerfile', () => {
       /^ARG BUILD_IMAGE=docker\.io\/library\/node:(\S+)-bookworm@sha256:[0-9a-f]{64}$/m.exec(
         read('charts/image/Dockerfile'),
       ) ?? [];
-    expect(version).toBe(ours.devDependencies.node);
+    expect(version).toBe(packageFile.devDependencies.node);
   });
 
   it('describes the image like the build without Docker', () => {

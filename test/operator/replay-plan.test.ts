@@ -78,8 +78,8 @@ const cases: [title: string, parts: Parts, observed: Partial<ObservedReplay>, ac
   ],
   ['asks for it once', {}, { redelivery }, []],
   ['asks for nothing in a dry run', { spec: { dryRun: true } }, { counted: { events: 3, isCapped: false } }, []],
-  ['stays until its time is over', { status: finished('2026-03-01T23:59:01Z') }, {}, []],
-  ['is deleted when its time is over', { status: finished('2026-03-01T23:59:00Z') }, {}, ['deleteReplay']],
+  ['stays until its TTL has expired', { status: finished('2026-03-01T23:59:01Z') }, {}, []],
+  ['is deleted when its TTL has expired', { status: finished('2026-03-01T23:59:00Z') }, {}, ['deleteReplay']],
   [
     'cancels what runs when it is deleted',
     { metadata: deleted },

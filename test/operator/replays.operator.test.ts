@@ -93,7 +93,7 @@ describe('a DeliveryReplay', () => {
     expect(await t.rows('select from redelivery')).toHaveLength(1);
   });
 
-  it('only counts in a dry run, and is deleted when its time is over', async () => {
+  it('only counts in a dry run, and is deleted when its TTL has expired', async () => {
     const t = await setup();
     await t.start();
     await t.declareFailed(3);

@@ -102,7 +102,7 @@ const cases: Case[] = [
     ['deleteWebhook', 'removeFinalizer'],
   ],
   [
-    'cleans up also when the organization is not allowed any more',
+    'cleans up also when the organization is no longer allowed',
     { metadata: deleted },
     { isAllowed: false },
     ['releaseWebhook', 'removeFinalizer'],

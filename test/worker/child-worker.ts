@@ -17,7 +17,7 @@ export interface ChildWorker {
   ended: Promise<number | null>;
 }
 
-const ours = fileURLToPath(new URL('../..', import.meta.url));
+const thisCheckout = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
  * Runs the worker of a folder (the repository's), or another app, with these settings and without
@@ -25,7 +25,7 @@ const ours = fileURLToPath(new URL('../..', import.meta.url));
  */
 export function spawnWorker(
   environment: Record<string, string>,
-  root = ours,
+  root = thisCheckout,
   app = 'worker',
 ): Omit<ChildWorker, 'metricsUrl'> {
   const child = spawn(process.execPath, [path.join(root, 'apps', app, 'main.ts')], {
@@ -49,7 +49,7 @@ export function spawnWorker(
 }
 
 /** Starts a worker; resolves when it delivers. */
-export async function startChildWorker(environment: Record<string, string>, root = ours): Promise<ChildWorker> {
+export async function startChildWorker(environment: Record<string, string>, root = thisCheckout): Promise<ChildWorker> {
   const child = spawnWorker(environment, root);
   const running = new Promise<string>((resolve) => {
     createInterface({ input: child.process.stdout as NodeJS.ReadableStream }).on('line', (line) => {

@@ -21,7 +21,7 @@ export interface RedeliverInput extends RedeliveryKey {
   /** Number of pages that its starter knows to be done. */
   page: number;
   pace: Pace;
-  /** After so many pages it continues as a new run, so that its history stays small. */
+  /** After this number of pages it continues as a new run, so that its history stays small. */
   pagesPerRun: number;
   /** The progress at the end of the run before; null for the first one. */
   progress: RedeliveryProgress | null;

@@ -38,7 +38,7 @@ export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string>
           type: 'http',
           scheme: 'bearer',
           bearerFormat: `${regions.us.keyPrefix}… or ${regions.ca.keyPrefix}…`,
-          description: 'A key of the organization, made in the console, on the server of its region.',
+          description: 'A key of the organization, created in the console, on the server of its region.',
         },
       },
       parameters: { ...requestParameters, ...deliveryParameters },

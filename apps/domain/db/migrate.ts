@@ -4,7 +4,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import pg from 'pg';
 import { ormOptions } from './connect.ts';
 import { ensureLogin, type Login } from './logins.ts';
-import { currentMigration, migrations as ours } from './migrations/index.ts';
+import { migrations as allMigrations, currentMigration } from './migrations/index.ts';
 import type { NamedMigration } from './migrations/named-migration.ts';
 
 /**
@@ -59,7 +59,7 @@ interface Migrated {
  * until a later call succeeds, and so are the contract migrations that are left pending.
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const { ownerUrl, report = () => {}, migrations = ours } = options;
+  const { ownerUrl, report = () => {}, migrations = allMigrations } = options;
   const lock = new pg.Client({ connectionString: ownerUrl, application_name: 'org-api-migrate' });
   lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();

@@ -14,7 +14,7 @@
 const guessablePieces = 3;
 /** No listed entry is longer. */
 const longestListed = 30;
-/** So many characters, repeated, are one piece. */
+/** Number of characters that, repeated, are one piece. */
 const longestUnit = 7;
 /** Shorter words of the person are not searched for. */
 const shortestWord = 3;

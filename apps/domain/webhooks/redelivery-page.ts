@@ -34,7 +34,7 @@ export interface RedeliveryProgress {
 
 /**
  * What a page leaves to do: `unnotified` are events whose running workflows are to be notified, and
- * then `recordNotified` goes on.
+ * then `recordNotified` continues.
  */
 interface PageLeft {
   webhookId: string;
@@ -44,15 +44,15 @@ interface PageLeft {
   isUnfinished: boolean;
 }
 
-/** How many deliveries a page looks at: it stays quick when few of many match. */
+/** How many deliveries a page reads, so that it stays fast when few of many match. */
 const lookedAtPerPage = 2_000;
 
 /**
  * Carries out the next page of a redelivery in one transaction: at most `perPage` deliveries are
- * sent again, counted, and the place where the next page goes on is noted. A page done already
- * changes nothing, so a caller that never heard of its end asks again. What is asked to stop ends
- * as cancelled, and what belongs to a webhook that was parked or deleted meanwhile ends with that
- * reason; each writes its activity line.
+ * sent again, counted, and the place where the next page continues is recorded. A page done already
+ * changes nothing, so a caller that did not receive the result repeats it. What is asked to stop
+ * ends as cancelled, and what belongs to a webhook that was parked or deleted meanwhile ends with
+ * that reason; each writes its activity line.
  *
  * @param leaseMs - after how long without another page another workflow may take it over.
  * @throws when there is no such redelivery, or the database fails; then nothing is changed.
@@ -118,9 +118,9 @@ async function carryOut(
 }
 
 /**
- * After the event of the first and before that of the second the page lies. What failed lately may
- * have happened long before, and a range is bounded by its own beginning and end; neither goes on
- * to what happened after it was asked for, which would let a busy webhook's never end.
+ * Returns the events between which the page is. What failed lately may have happened long before,
+ * and a range has its own beginning and end. Neither includes events after the request, because
+ * the redelivery of a busy webhook would never end.
  */
 function boundsOf(row: RedeliveryPageRow, now: Date): [after: string, before: string] {
   const begins = row.from === null ? oldestRedeliverable(now) : latest(oldestRedeliverable(now), new Date(row.from));

@@ -14,7 +14,7 @@ export interface Signable {
   /** The event's id, the same on every retry. */
   id: string;
   /**
-   * When this attempt is made, whole seconds since 1970: a retry is signed again, or it would be
+   * Time of this attempt, whole seconds since 1970: a retry is signed again, or it would be
    * too old.
    */
   timestampSeconds: number;

@@ -27,7 +27,7 @@ interface WatchOptions {
  * Keeps the objects of one kind in memory: lists them, watches from there, and lists again after
  * each error and each `relistMs`. The library's `ListWatch` stops at most errors and never
  * lists again otherwise, so only its `Watch` is used. That one ends a connection that was silent
- * for 30 s; the next watch goes on from the last version seen.
+ * for 30 s; the next watch continues from the last version seen.
  *
  * `start` resolves after the first list. `stop` may be called twice.
  */

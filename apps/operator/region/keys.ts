@@ -5,8 +5,8 @@ import { isUnreadable, type ObservedRegion } from './observe.ts';
 import { judgeSealing } from './sealing.ts';
 
 /**
- * Judges whether nothing needs an older key or an older pepper any more. What is false comes before
- * what is unknown. The region is Ready either way.
+ * Judges whether an older key or pepper is no longer needed. What is false comes before what is
+ * unknown. The region is Ready either way.
  */
 export function judgeKeys(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
   const sealing = judgeSealing(region, observed, failure);

@@ -36,7 +36,7 @@ export const requestOf = ({ spec: { release, workers } }: Region): string =>
   [release.buildId, workers?.rollout?.retry].filter(Boolean).join(' ');
 
 /**
- * Runs rollouts as Temporal workflows on a worker of this process. A workflow goes on where it
+ * Runs rollouts as Temporal workflows on a worker of this process. A workflow continues where it
  * stopped when another process of the operator takes over.
  */
 export function createRollouts(options: {

@@ -2,7 +2,7 @@
 
 /** The shares of traffic that a version takes before it becomes current, in percent. */
 const shares = [5, 50] as const;
-/** A step ends after so many workflow tasks without a failed one, or at the end of its time. */
+/** Workflow tasks without a failed one that end a step, unless its time ends it. */
 const tasksPerStep = 50;
 
 export interface RampState {

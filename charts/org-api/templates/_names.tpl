@@ -10,7 +10,7 @@ release's instance, so two releases in one namespace stay apart.
 {{- default $full .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* The CronJob that contract migrations are made of. Takes the root. */}}
+{{/* The CronJob that the Jobs of contract migrations are created from. Takes the root. */}}
 {{- define "org-api.contractCronJob" -}}
 {{ include "org-api.fullname" . }}-contract
 {{- end -}}
@@ -22,15 +22,15 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* Labels of an object. Takes {root, component}. Labels may repeat neither here nor among commonLabels: ours win. */}}
+{{/* Labels of an object. Takes {root, component}. A label may not repeat; these win over commonLabels. */}}
 {{- define "org-api.labels" -}}
-{{- $ours := include "org-api.selectorLabels" . | fromYaml -}}
-{{- $_ := set $ours "app.kubernetes.io/part-of" "org-api" -}}
-{{- $_ := set $ours "app.kubernetes.io/managed-by" .root.Release.Service -}}
-{{- $_ := set $ours "app.kubernetes.io/version" .root.Chart.AppVersion -}}
-{{- $_ := set $ours "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
-{{- $_ := set $ours "org-api/region" .root.Values.region -}}
-{{- merge $ours .root.Values.commonLabels | toYaml -}}
+{{- $labels := include "org-api.selectorLabels" . | fromYaml -}}
+{{- $_ := set $labels "app.kubernetes.io/part-of" "org-api" -}}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" .root.Release.Service -}}
+{{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion -}}
+{{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
+{{- $_ := set $labels "org-api/region" .root.Values.region -}}
+{{- merge $labels .root.Values.commonLabels | toYaml -}}
 {{- end -}}
 
 {{/*
@@ -38,9 +38,9 @@ Labels of a pod, without the chart's version: a new chart alone restarts no pod.
 Takes {root, component, own}.
 */}}
 {{- define "org-api.podLabels" -}}
-{{- $ours := include "org-api.selectorLabels" . | fromYaml -}}
-{{- $_ := set $ours "org-api/region" .root.Values.region -}}
-{{- merge $ours .own .root.Values.commonLabels | toYaml -}}
+{{- $labels := include "org-api.selectorLabels" . | fromYaml -}}
+{{- $_ := set $labels "org-api/region" .root.Values.region -}}
+{{- merge $labels .own .root.Values.commonLabels | toYaml -}}
 {{- end -}}
 
 {{/* The build of the workers while the operator rolls them out. Takes the root. */}}

@@ -100,7 +100,7 @@ export async function startStack(options: {
   closers.add(() => worker.stop());
   const bare = await startBare({ address, namespace, slots, url: `${receiver.url}/bare` });
   closers.add(() => bare.stop());
-  report('our worker, the bare one and the receiver are running');
+  report('the worker of org-api, the bare one and the receiver are running');
   return {
     owner,
     receiver,

@@ -101,7 +101,7 @@ export async function growRegion(
   await database.close();
   const busy = [...new Set(keys.map(({ organizationId }) => organizationId))].slice(0, busyOrganizations);
   await addDueDeliveries(owner, busy, dueEach);
-  report(`${rows.toLocaleString('en')} rows each are made, analyzing`);
+  report(`${rows.toLocaleString('en')} rows each are inserted, analyzing`);
   await owner.query('vacuum (freeze, analyze)');
   await owner.query('checkpoint');
 

@@ -48,7 +48,7 @@ export async function startStack(report: Report): Promise<BenchStack> {
     writeFileSync(keysFile, keys.map(({ key, organizationId }) => `${key} ${organizationId}\n`).join(''), {
       mode: 0o600,
     });
-    report(`${keys.length} keys of ${new Set(keys.map((key) => key.organizationId)).size} organizations are made`);
+    report(`${keys.length} keys of ${new Set(keys.map((key) => key.organizationId)).size} organizations are created`);
 
     async function addRegion(name: string, clients: { grantsEach: number } | { grants: number }): Promise<BenchRegion> {
       const region = await createRegion(postgres.adminUrl, `bench_${name}`, 'bench_template');

@@ -6,7 +6,7 @@ import { webhookForms } from './webhook-forms.ts';
 const password = 'quiet-lantern-otter-ballad';
 const account = () => '/account';
 const needsPasskey = 'a browser makes the passkey: frame.browser.test.ts and enrolment.browser.test.ts';
-const needsLink = 'goes on with an enrolment link: enrolment.browser.test.ts and hostile-races.test.ts';
+const needsLink = 'continues with an enrolment link: enrolment.browser.test.ts and hostile-races.test.ts';
 
 /**
  * Every form of the console (by the name of its route), filled in with data of a scene. A route

@@ -112,16 +112,16 @@ it('a row has all that is stored of it, with current names', async () => {
 
 it('another organization’s rows appear on no page and in no file, and are not found by id', async () => {
   const { owner, make } = await setupDatabase();
-  const ours = await make.organization();
+  const organizationId = await make.organization();
   const theirs = await make.member();
   const key = await make.apiKey({ maker: theirs });
   const [id = ''] = await writeLines(owner, [{ orgId: theirs.orgId, personId: theirs.userId, keyId: key.id }]);
   const em = owner.orm.em;
   for (const filter of [everything, { ...everything, keyId: key.id }, { ...everything, personId: theirs.userId }]) {
-    expect(idsOf(await listActivity(em, ours, filter, null, 50))).toEqual([]);
-    for await (const batch of eachActivityEntry(em, ours, filter)) expect(batch).toEqual([]);
+    expect(idsOf(await listActivity(em, organizationId, filter, null, 50))).toEqual([]);
+    for await (const batch of eachActivityEntry(em, organizationId, filter)) expect(batch).toEqual([]);
   }
-  expect(await findActivityEntry(em, ours, id)).toBeNull();
+  expect(await findActivityEntry(em, organizationId, id)).toBeNull();
   expect(await findActivityEntry(em, theirs.orgId, id)).not.toBeNull();
 });
 

@@ -248,7 +248,7 @@ describe('a link for a person who signs in already', () => {
     },
   );
 
-  it('has expired when its address is neither the member’s nor the sign-in’s any more', async () => {
+  it('has expired when its address is no longer the member’s or the sign-in’s', async () => {
     const t = await setupLinks();
     const link = await t.joining();
     await t.query(`update membership set email = 'bert@example.org' where person_id = $1 and organization_id = $2`, [

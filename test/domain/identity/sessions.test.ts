@@ -104,7 +104,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('ends when its person can enter no organization any more, for any reason', async () => {
+  it('ends when its person can no longer enter any organization, for any reason', async () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const elsewhere = await t.make.organization();

@@ -105,9 +105,9 @@ it('a rotated key and its successor refer to each other, and inactive keys have 
 it('another organization’s key is not found, and neither are its callers', async () => {
   const { owner, make } = await setupDatabase();
   const theirs = await make.apiKey();
-  const ours = await make.organization();
+  const here = await make.organization();
   await writeLines(owner, [{ orgId: theirs.orgId, keyId: theirs.id, address: '203.0.113.1' }]);
-  expect(await findKeyUsage(owner.pool, ours, theirs.id, now())).toBeNull();
-  expect(await listCallers(owner.pool, ours, theirs.id)).toEqual([]);
-  expect(await listLiveKeys(owner.pool, ours, now())).toEqual([]);
+  expect(await findKeyUsage(owner.pool, here, theirs.id, now())).toBeNull();
+  expect(await listCallers(owner.pool, here, theirs.id)).toEqual([]);
+  expect(await listLiveKeys(owner.pool, here, now())).toEqual([]);
 });

@@ -81,14 +81,14 @@ describe('a silent backfill', () => {
     'is not available with a temporary table named %s',
     async (name) => {
       const { writeAll, rows, orgId, platform, webhookId } = await setupWriter();
-      const ours = name === 'seat' ? 'set search_path = public, pg_temp' : 'select 1';
+      const pathSetting = name === 'seat' ? 'set search_path = public, pg_temp' : 'select 1';
       await platform.query(
         `create temp table ${name} (organization_id uuid, id uuid, state text, event_types text[], grant_id uuid,
           given_at timestamptz,
          ended_at timestamptz, end_reason text, type text, created_at timestamptz, body text, delivery_count int,
            webhook_id uuid, event_id uuid,
          next_attempt_at timestamptz);
-       grant all on ${name} to public; ${ours}`,
+       grant all on ${name} to public; ${pathSetting}`,
       );
 
       await writeAll(platform);

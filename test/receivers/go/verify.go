@@ -28,7 +28,7 @@ func verifyWithSvix(body []byte, headers http.Header, secret string) error {
 	return verifier.Verify(body, headers)
 }
 
-// Not webhook.ConstructEvent: that expects the members of a Stripe event, and ours has others.
+// Not webhook.ConstructEvent: that expects the members of a Stripe event, and this event has others.
 func verifyWithStripe(body []byte, headers http.Header, secret string) error {
 	return webhook.ValidatePayload(body, headers.Get("Service-Signature"), secret)
 }

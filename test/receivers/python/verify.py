@@ -20,7 +20,7 @@ def verify_with_svix(body: bytes, headers: dict[str, str], secret: str) -> None:
 def verify_with_stripe(body: bytes, headers: dict[str, str], secret: str) -> None:
     import stripe
 
-    # Not Webhook.construct_event: that makes a Stripe object of the event, and ours is none.
+    # Not Webhook.construct_event: that parses the event as a Stripe object, and it is none.
     stripe.WebhookSignature.verify_header(
         body.decode("utf-8"), headers.get("service-signature", ""), secret, tolerance=300
     )

@@ -96,7 +96,7 @@ describe('a connection to a receiver', () => {
     expect(await post(`https://127.0.0.1:${port}/`, { connections: kept.of('a') })).toMatchObject({ kind: 'failed' });
   });
 
-  it('is not used when its address is not allowed any more', async () => {
+  it('is not used when its address is no longer allowed', async () => {
     const { sockets, port } = await startReceiver();
     const connections = keepConnections().of('a');
     const resolve = async () => ({ ok: true as const, addresses: ['127.0.0.1'] });

@@ -1,7 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Referral codes with their referrals and invoices, and the daily counts that outcomes are made of.
+ * Referral codes with their referrals and invoices, and the daily counts that outcomes are computed
+ * from.
  */
 export class ReferralsAndOutcomes extends Migration {
   override up(): void {

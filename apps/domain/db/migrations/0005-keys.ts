@@ -27,7 +27,7 @@ export class Keys extends Migration {
         -- good. Written by a trigger alone.
         maker_left_at timestamptz,
         -- One of the organization's 25 slots. A live key always has one; an expired key keeps its
-        -- until the next key is made.
+        -- until the next key is created.
         slot smallint constraint api_key_slot_of_25 check (slot between 1 and 25),
         predecessor_id uuid constraint api_key_predecessor references api_key,
         constraint api_key_live_has_slot

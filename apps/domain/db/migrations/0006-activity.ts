@@ -62,7 +62,7 @@ export class Activity extends Migration {
     this.addSql(/* sql */ `
       -- Makes the partition of each month from this one to three ahead. A month whose lines already
       -- went to the default partition is left there (attaching would fail); the alert on
-      -- activity_default tells. Returns how many were made.
+      -- activity_default shows. Returns how many were created.
       create function keep_activity_partitions() returns integer
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare

@@ -13,7 +13,7 @@ export class Deliveries extends Migration {
         type text not null,
         created_at timestamptz not null,
         body text not null,
-        -- How many deliveries were made with it: the ledger's independent count.
+        -- How many deliveries were created with it: the ledger's independent count.
         delivery_count integer not null constraint event_delivery_count_not_negative check (delivery_count >= 0),
         -- Counted in the ledger's sums by day.
         rolled_up boolean not null default false,
@@ -173,7 +173,7 @@ export class Deliveries extends Migration {
         requested_at timestamptz not null default now(),
         cancel_requested_at timestamptz,
         finished_at timestamptz,
-        -- Pages done, and the event after which the next one goes on; null before the first.
+        -- Pages done, and the event after which the next one continues; null before the first.
         pages integer not null default 0 constraint redelivery_pages_not_negative check (pages >= 0),
         reached uuid,
         seen_all boolean not null default false,
@@ -231,7 +231,7 @@ export class Deliveries extends Migration {
         -- One row.
         id boolean primary key default true constraint workflow_sweep_one_row check (id),
         due_at timestamptz not null default '-infinity',
-        -- It goes on with the workflows that began before this; null: with the newest.
+        -- It continues with the workflows that began before this; null: with the newest.
         place timestamptz
       );
       insert into workflow_sweep default values;

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 /** How many of an organization's newest calls the page of usage counts at most. */
 const usageLooksAt = 100_000;
 
-/** The periods of the page: so many bars, of an hour or a day. */
+/** The periods of the page: a number of bars, each an hour or a day. */
 export const usageSpans = {
   '24h': { label: '24 hours', bars: 24, unit: 'hour' },
   '30d': { label: '30 days', bars: 30, unit: 'day' },

@@ -21,7 +21,7 @@ final class Verify {
     new com.svix.Webhook(secret).verify(new String(body, StandardCharsets.UTF_8), headers);
   }
 
-  /** Not Webhook.constructEvent: that makes a Stripe object of the event, and ours is none. */
+  /** Not Webhook.constructEvent: that parses the event as a Stripe object, and it is none. */
   static void withStripe(byte[] body, Map<String, List<String>> headers, String secret) throws Exception {
     String header = headers.getOrDefault("service-signature", List.of("")).get(0);
     com.stripe.net.Webhook.Signature.verifyHeader(new String(body, StandardCharsets.UTF_8), header, secret, 300);
