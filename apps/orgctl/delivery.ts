@@ -1,7 +1,7 @@
-import type { AdmissionState } from '#domain/db/statements/delivery-admission.ts';
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { type DeliveryRow, type DeliveryState, deliveryStates } from '#domain/webhooks/deliveries.ts';
+import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
 import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
-import type { AdmissionState } from '#domain/db/statements/delivery-admission.ts';
+import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
 import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { startReceiver } from '#test/receiver.ts';

@@ -35,13 +35,9 @@ export async function listFactors(
   assertFull(session);
   const { personId } = session;
   const rows = await em.fork().find(SecondFactor, { personId }, { orderBy: { createdAt: 'asc', id: 'asc' } });
-  const factors = rows.map(({ id, kind, name, createdAt, lastUsedAt }) => ({
-    id,
-    kind,
-    name,
-    createdAt,
-    lastUsedAt: lastUsedAt ?? null,
-  }));
+  const factors = rows.map(({ id, kind, name, createdAt, lastUsedAt = null }) => {
+    return { id, kind, name, createdAt, lastUsedAt };
+  });
   return { factors, recoveryCodesLeft: await countRecoveryCodes(em.fork(), personId) };
 }
 

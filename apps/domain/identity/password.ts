@@ -21,17 +21,14 @@ import { IdentityRefused } from './refused.ts';
 
 const argon2 = promisify(argon2Callback);
 
-/** OWASP's password storage cheat sheet: 19 MiB, two passes, parallelism 1 (25 ms on one core). */
-const current = { memoryKib: 19_456, passes: 2, parallelism: 1 };
+/** OWASP's password storage cheat sheet: 19 MiB (here in KiB), two passes (25 ms on one core). */
+const current = { memory: 19_456, passes: 2, parallelism: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
 const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{16,171})$/;
 
-/**
- * The hash for an unknown address: it takes the same work and never matches. It has the costs of
- * `current`.
- */
-const unknownPerson = `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.parallelism}$${base64(Buffer.alloc(saltBytes, 1))}$${base64(Buffer.alloc(hashBytes, 1))}`;
+/** The hash for an unknown address: it takes the same work and never matches. */
+const unknownPerson = phcOf(Buffer.alloc(saltBytes, 1), Buffer.alloc(hashBytes, 1));
 
 /**
  * What passwords are hashed for. Each purpose has a separate queue, so that none delays the
@@ -66,8 +63,7 @@ export const hashLoad = () => ({
  */
 export async function hashPassword(password: string, purpose: HashPurpose): Promise<string> {
   const salt = randomBytes(saltBytes);
-  const hash = await derive(password, salt, current, hashBytes, purpose);
-  return `$argon2id$v=19$m=${current.memoryKib},t=${current.passes},p=${current.parallelism}$${base64(salt)}$${base64(hash)}`;
+  return phcOf(salt, await derive(password, salt, current, hashBytes, purpose));
 }
 
 /**
@@ -89,8 +85,8 @@ export async function isPassword(password: string, hash: string | null, purpose:
  * password is available.
  */
 export function isOutdated(hash: string): boolean {
-  const { memoryKib, passes, parallelism } = parse(hash);
-  return memoryKib !== current.memoryKib || passes !== current.passes || parallelism !== current.parallelism;
+  const { memory, passes, parallelism } = parse(hash);
+  return memory !== current.memory || passes !== current.passes || parallelism !== current.parallelism;
 }
 
 /**
@@ -124,19 +120,12 @@ const lengthOf = (password: string) => [...password].length;
 
 function derive(
   password: string,
-  salt: Buffer,
-  { memoryKib, passes, parallelism }: typeof current,
-  bytes: number,
+  nonce: Buffer,
+  { memory, passes, parallelism }: typeof current,
+  tagLength: number,
   purpose: HashPurpose,
 ): Promise<Buffer> {
-  const parameters = {
-    message: password,
-    nonce: salt,
-    parallelism,
-    tagLength: bytes,
-    memory: memoryKib,
-    passes,
-  };
+  const parameters = { message: password, nonce, parallelism, tagLength, memory, passes };
   const work = async () => {
     const derived = await argon2('argon2id', parameters);
     hashed += 1;
@@ -149,7 +138,7 @@ function parse(phc: string) {
   const [whole, memory, passes, parallelism, salt = '', hash = ''] = form.exec(phc) ?? [];
   if (whole === undefined) throw new TypeError('a stored password hash is not argon2id in PHC form');
   return {
-    memoryKib: Number(memory),
+    memory: Number(memory),
     passes: Number(passes),
     parallelism: Number(parallelism),
     salt: Buffer.from(salt, 'base64'),
@@ -157,7 +146,8 @@ function parse(phc: string) {
   };
 }
 
-/** PHC strings omit the padding. */
-function base64(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '');
+/** Returns a hash with the costs of `current` in PHC form, whose base64 has no padding. */
+function phcOf(...saltAndHash: Buffer[]): string {
+  const [salt, hash] = saltAndHash.map((bytes) => bytes.toString('base64').replace(/=+$/, ''));
+  return `$argon2id$v=19$m=${current.memory},t=${current.passes},p=${current.parallelism}$${salt}$${hash}`;
 }

@@ -159,16 +159,10 @@ export async function listSessions(em: EntityManager, session: Session, now: Dat
     },
     { orderBy: { lastSeenAt: 'desc', id: 'desc' } },
   );
-  return rows.map(({ id, state, createdAt, lastSeenAt, expiresAt, address, userAgent }) => ({
-    id,
-    state,
-    createdAt,
-    lastSeenAt,
-    expiresAt,
-    address: address?.split('/')[0] ?? null,
-    userAgent,
-    isThis: id === session.id,
-  }));
+  return rows.map(({ id, state, createdAt, lastSeenAt, expiresAt, userAgent, ...row }) => {
+    const address = row.address?.split('/')[0] ?? null;
+    return { id, state, createdAt, lastSeenAt, expiresAt, address, userAgent, isThis: id === session.id };
+  });
 }
 
 /**
@@ -191,27 +185,19 @@ export async function endSession(
     if (found === undefined || (await tx.nativeDelete(ConsoleSession, { id: found.id })) === 0)
       throw new IdentityRefused('no_such_session', 'This session does not exist or has already ended.');
     const isOwn = sessionId === session.id;
-    await recordPersonActivity(tx, {
-      personId: session.personId,
-      action: isOwn ? 'session.sign_out' : 'session.end',
-      visitor,
-      detail: { sessionId },
-    });
+    const action = isOwn ? 'session.sign_out' : 'session.end';
+    await recordPersonActivity(tx, { personId: session.personId, action, visitor, detail: { sessionId } });
   });
 }
 
 /** Ends every session of the person but this one. Returns how many there were. */
 export async function endOtherSessions(em: EntityManager, session: Session, visitor: Visitor): Promise<number> {
   assertFull(session);
+  const { personId } = session;
   return em.fork().transactional(async (tx) => {
-    const ended = await endSessions(tx, session.personId, session.id);
-    await deleteKnownBrowsers(tx, session.personId, visitor.browser ?? null);
-    await recordPersonActivity(tx, {
-      personId: session.personId,
-      action: 'session.end_others',
-      visitor,
-      detail: { ended },
-    });
+    const ended = await endSessions(tx, personId, session.id);
+    await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
+    await recordPersonActivity(tx, { personId, action: 'session.end_others', visitor, detail: { ended } });
     return ended;
   });
 }

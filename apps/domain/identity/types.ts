@@ -73,12 +73,7 @@ export interface Session {
 }
 
 /** One of a person's sessions, as their list shows it. */
-export interface SessionRow {
-  id: string;
-  state: SessionState;
-  createdAt: Date;
-  lastSeenAt: Date;
-  expiresAt: Date;
+export interface SessionRow extends Pick<Session, 'id' | 'state' | 'createdAt' | 'lastSeenAt' | 'expiresAt'> {
   address: string | null;
   userAgent: string;
   /** Whether it is the caller's own session. */

@@ -23,12 +23,7 @@ export interface MemberKey {
  * A key that a change affects: the `scopes` that it would lose, and the `operations` that would
  * then be refused. `losesAllScopes` when none would be left.
  */
-export interface AffectedKey {
-  id: string;
-  label: string;
-  hint: string;
-  makerId: string;
-  scopes: Scope[];
+export interface AffectedKey extends Omit<MemberKey, 'working'> {
   operations: string[];
   losesAllScopes: boolean;
 }
@@ -49,7 +44,7 @@ interface Maker {
   personId: string;
   isActive: boolean;
   roles: { id: string; permissions: Permission[] }[];
-  keys: { id: string; label: string; hint: string; scopes: Scope[] }[];
+  keys: Omit<MemberKey, 'makerId' | 'working'>[];
 }
 
 /** Lists the live keys that a member created, oldest first, with what each can read now. */
@@ -62,11 +57,8 @@ export async function listKeysOfMaker(
   const makers = await listMakers(em, organizationId, { personId, roleId: null }, now);
   return makers.flatMap((maker) => {
     const held = heldBy(maker);
-    return maker.keys.map((key) => ({
-      ...key,
-      makerId: maker.personId,
-      working: key.scopes.filter((s) => held.has(s)),
-    }));
+    const workingOf = (key: { scopes: Scope[] }) => key.scopes.filter((scope) => held.has(scope));
+    return maker.keys.map((key) => ({ ...key, makerId: personId, working: workingOf(key) }));
   });
 }
 
@@ -83,11 +75,8 @@ export async function previewImpact(
     change.kind === 'unassign'
       ? { ...maker, roles: maker.roles.filter(({ id }) => id !== change.roleId.toLowerCase()) }
       : { ...maker, isActive: false };
-  const isGoing = change.kind !== 'unassign';
-  return {
-    keys: stopping(makers, after),
-    activeGrants: isGoing ? await countActiveGrants(em, organizationId, personId) : 0,
-  };
+  const activeGrants = change.kind === 'unassign' ? 0 : await countActiveGrants(em, organizationId, personId);
+  return { keys: stopping(makers, after), activeGrants };
 }
 
 /**

@@ -110,37 +110,19 @@ export async function listLedgerFaults(
   pool: Pool,
   { limit = 100, everything = false }: { limit?: number; everything?: boolean } = {},
 ): Promise<LedgerFault[]> {
-  const { rows } = await pool.query<FaultRow>(listLedgerFaultsSql(everything), [limit]);
-  const faults = rows.map(({ kind, organizationId, webhookId, eventId, ...detail }) => ({
-    kind,
-    organizationId,
-    webhookId,
-    eventId,
-    explanation: explain(detail),
-  }));
-  const unexplained = await pool.query<UnexplainedRow>(listUnexplainedSql, [limit]);
-  return [...faults, ...unexplained.rows.map(explainCounts)].slice(0, limit);
+  const faults = await pool.query<FaultRow>(listLedgerFaultsSql(everything), [limit]);
+  const unexplained = await pool.query<FaultRow>(listUnexplainedSql, [limit]);
+  return [...faults.rows, ...unexplained.rows].slice(0, limit).map((row) => {
+    const { kind, organizationId, webhookId, eventId } = row;
+    return { kind, organizationId, webhookId, eventId, explanation: explain(row) };
+  });
 }
 
-interface UnexplainedRow {
-  organizationId: string;
-  webhookId: string | null;
-  counted: number;
-  found: number;
-}
-
-const explainCounts = ({ organizationId, webhookId, counted, found }: UnexplainedRow): LedgerFault => ({
-  kind: webhookId === null ? 'events_differ' : 'numbers_differ',
-  organizationId,
-  webhookId,
-  eventId: null,
-  explanation:
-    webhookId === null
-      ? `The organization’s access and seats changed ${counted} times, and there are ${found} events of it.`
-      : `The webhook has given ${counted} sequence numbers, and ${found} of its deliveries have one.`,
-});
-
-function explain({ state, counted, found }: Pick<FaultRow, 'state' | 'counted' | 'found'>): string {
+function explain({ kind, state, counted, found }: FaultRow): string {
+  if (kind === 'events_differ')
+    return `The organization’s access and seats changed ${counted} times, and there are ${found} events of it.`;
+  if (kind === 'numbers_differ')
+    return `The webhook has given ${counted} sequence numbers, and ${found} of its deliveries have one.`;
   switch (state) {
     case 'delivered':
       return 'It is delivered, but no attempt was answered with a 2xx.';

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { askerOf } from '../access/authority.ts';
 import { brokenConstraint } from '../db/constraint.ts';
-import { Redelivery } from '../db/entities/redelivery.ts';
+import { Redelivery, type RedeliveryState } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
 import { numbered, query, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
@@ -31,11 +31,7 @@ import { WebhookRefused } from './refused.ts';
  */
 export type Selection = { from: string; to: string; onlyFailed?: boolean } | { failedSince: string };
 
-/**
- * `requested`: no worker has begun. `done`: all were sent again. `cancelled`: by a person. `ended`:
- * early, because of `endReason`.
- */
-export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
+export type { RedeliveryState };
 
 /** A redelivery of many. Times are UTC; `from` and `to`, or `failedSince`, are null. */
 export interface RedeliveryRow {

@@ -8,9 +8,9 @@ import {
   recordNotifiedSql,
   recordPageSql,
 } from '../db/statements/redelivery-progress.ts';
+import { inTransaction } from '../db/transaction.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { oldestRedeliverable } from './redeliver.ts';
-import type { RedeliveryState } from './redeliveries.ts';
 
 /** Which page of which redelivery is to be carried out. */
 interface PageRequest {
@@ -22,20 +22,17 @@ interface PageRequest {
   perPage: number;
 }
 
-/** How a redelivery stands after a page. */
-export interface RedeliveryProgress {
-  state: RedeliveryState;
-  /** How many pages are done. */
-  pages: number;
-  seen: number;
-  queued: number;
-  retriesRequested: number;
+/** `leaseMs`: after how long without another page another workflow may take it over. */
+interface PageOptions {
+  leaseMs: number;
+  scanLimit?: number;
+  now?: Date;
 }
 
-/**
- * What a page leaves to do: `unnotified` are events whose running workflows are to be notified, and
- * then `recordNotified` continues.
- */
+/** The progress of a redelivery after a page. */
+export type RedeliveryProgress = Pick<RedeliveryPageRow, 'state' | 'pages' | 'seen' | 'queued' | 'retriesRequested'>;
+
+/** What a page leaves to do: notify the workflows of `unnotified`, then call `recordNotified`. */
 interface PageLeft {
   webhookId: string;
   progress: RedeliveryProgress;
@@ -54,32 +51,13 @@ const lookedAtPerPage = 2_000;
  * ends as cancelled, and what belongs to a webhook that was parked or deleted meanwhile ends with
  * that reason; each writes its activity line.
  *
- * @param leaseMs - after how long without another page another workflow may take it over.
  * @throws when there is no such redelivery, or the database fails; then nothing is changed.
  */
-export async function carryOutPage(
-  pool: Pool,
-  request: PageRequest,
-  options: { leaseMs: number; scanLimit?: number; now?: Date },
-): Promise<PageLeft> {
-  const client = await pool.connect();
-  try {
-    await client.query('begin');
-    const left = await carryOut(client, request, options);
-    await client.query('commit');
-    client.release();
-    return left;
-  } catch (error) {
-    client.release(true); // with its connection the server forgets the transaction
-    throw error;
-  }
+export function carryOutPage(pool: Pool, request: PageRequest, options: PageOptions): Promise<PageLeft> {
+  return inTransaction(pool, (client) => carryOut(client, request, options));
 }
 
-async function carryOut(
-  client: PoolClient,
-  request: PageRequest,
-  options: Parameters<typeof carryOutPage>[2],
-): Promise<PageLeft> {
+async function carryOut(client: PoolClient, request: PageRequest, options: PageOptions): Promise<PageLeft> {
   const { organizationId, redeliveryId, page, perPage } = request;
   const of = [organizationId, redeliveryId];
   const { rows } = await client.query<RedeliveryPageRow>(lockRedeliverySql, of);
@@ -123,10 +101,10 @@ async function carryOut(
  * the redelivery of a busy webhook would never end.
  */
 function boundsOf(row: RedeliveryPageRow, now: Date): [after: string, before: string] {
-  const begins = row.from === null ? oldestRedeliverable(now) : latest(oldestRedeliverable(now), new Date(row.from));
-  const ends = row.to === null ? Date.parse(row.requestedAt) : Date.parse(row.to);
+  const begins = Math.max(oldestRedeliverable(now).getTime(), Date.parse(row.from ?? '1970-01-01'));
+  const ends = Date.parse(row.to ?? row.requestedAt);
   // An id may be a second off its event's time either way.
-  return [row.reached ?? firstEventIdAt(begins), firstEventIdAt(new Date(ends + 2_000))];
+  return [row.reached ?? firstEventIdAt(new Date(begins)), firstEventIdAt(new Date(ends + 2_000))];
 }
 
 /**
@@ -138,11 +116,8 @@ export async function listUnnotified(
   { organizationId, webhookId, unnotified }: { organizationId: string; webhookId: string; unnotified: string[] },
 ): Promise<{ eventId: string; round: number }[]> {
   if (unnotified.length === 0) return [];
-  const { rows } = await pool.query<{ eventId: string; round: number }>(listUnnotifiedSql, [
-    organizationId,
-    webhookId,
-    unnotified,
-  ]);
+  const values = [organizationId, webhookId, unnotified];
+  const { rows } = await pool.query<{ eventId: string; round: number }>(listUnnotifiedSql, values);
   return rows;
 }
 
@@ -174,18 +149,8 @@ async function finish(
   return leftOf(row);
 }
 
-function leftOf({
-  webhookId,
-  state,
-  pages,
-  seen,
-  queued,
-  retriesRequested,
-  unnotified,
-  seenAll,
-}: RedeliveryPageRow): PageLeft {
+function leftOf({ webhookId, unnotified, seenAll, ...row }: RedeliveryPageRow): PageLeft {
+  const { state, pages, seen, queued, retriesRequested } = row;
   const isUnfinished = state === 'running' && (unnotified.length > 0 || seenAll);
   return { webhookId, unnotified, isUnfinished, progress: { state, pages, seen, queued, retriesRequested } };
 }
-
-const latest = (a: Date, b: Date) => (a > b ? a : b);

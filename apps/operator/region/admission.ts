@@ -1,4 +1,4 @@
-import type { AdmissionState, DeliveryAdmission } from '#domain/db/statements/delivery-admission.ts';
+import type { AdmissionState, DeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { condition } from '../controller/conditions.ts';
 import type { JudgedCondition } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import type { DeliveryAdmission } from '#domain/db/statements/delivery-admission.ts';
 import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
 import type { Sealing } from '#domain/sealed/count.ts';
+import type { DeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { readDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { type Failure, ReconcileFailed } from '../controller/contract.ts';

@@ -1,5 +1,11 @@
 import { defineEntity, p, sql } from '@mikro-orm/core';
 
+/**
+ * `requested`: no worker has begun. `done`: all were sent again. `cancelled`: by a person. `ended`:
+ * early, because of `endReason`.
+ */
+export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
+
 const RedeliverySchema = defineEntity({
   name: 'Redelivery',
   tableName: 'redelivery',
@@ -12,7 +18,7 @@ const RedeliverySchema = defineEntity({
     failedSince: p.datetime().strictNullable(),
     onlyFailed: p.boolean().default(false),
     perSecond: p.smallint().strictNullable(),
-    state: p.text().$type<'requested' | 'running' | 'done' | 'cancelled' | 'ended'>().default('requested'),
+    state: p.text().$type<RedeliveryState>().default('requested'),
     endReason: p.text().$type<'webhook_parked' | 'webhook_deleted'>().strictNullable(),
     requestedBy: p.text().strictNullable(),
     requestedAt: p.datetime().defaultRaw('now()'),

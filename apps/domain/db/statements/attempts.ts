@@ -304,6 +304,10 @@ export interface RecordedRow {
   hasDelivery: boolean;
 }
 
+const lostColumns = /* sql */ `finished_at = clock_timestamp(), cause = 'lost',
+      explanation = 'The process that made this attempt ended before it could record the answer. The receiver '
+        'may have received it, and recognizes a repeat by the event id.'`;
+
 /**
  * Closes a delivery's attempt in progress as lost: its worker died, so the receiver may or may not
  * have got it. Same `$1`…`$3`, `$4` the round, `$5` what follows (`exhausted` or `waiting`), `$6`
@@ -312,9 +316,7 @@ export interface RecordedRow {
  */
 export const recordLostSql = /* sql */ `
   with attempt as (
-    update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
-      explanation = 'The process that made this attempt ended before it could record the answer. The receiver '
-        'may have received it, and recognizes a repeat by the event id.'
+    update delivery_attempt a set ${lostColumns}
     where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.round = $4 and a.finished_at is null
       and a.started_at <= clock_timestamp() - make_interval(secs => $7::double precision / 1000)
     returning a.number, a.started_at
@@ -361,9 +363,7 @@ export interface LostRow {
  */
 export const closeAbandonedAttemptsSql = /* sql */ `
   with closed as (
-    update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
-      explanation = 'The process that made this attempt ended before it could record the answer. The receiver '
-        'may have received it, and recognizes a repeat by the event id.'
+    update delivery_attempt a set ${lostColumns}
     where a.finished_at is null and a.started_at < clock_timestamp() - make_interval(secs => $1)
     returning a.organization_id, a.webhook_id, a.event_id, a.round, a.number, a.started_at
   ), released as (

@@ -145,17 +145,10 @@ export function authorizedInChunks(scope: Scope, body: string): string {
 
 /** Returns the values of a statement of `authorized`; `room` is the most bytes of an answer. */
 export function authorizedValues(reads: readonly ReadValues[], room: number): unknown[] {
-  const places: number[] = [];
-  const prints: Buffer[] = [];
-  const organizations: (string | null)[] = [];
-  for (const [place, { fingerprints, organizationId }] of reads.entries()) {
-    for (const print of fingerprints) {
-      places.push(place);
-      prints.push(print);
-      organizations.push(organizationId);
-    }
-  }
-  return [places, prints, organizations, room];
+  const rows = reads.flatMap(({ fingerprints, organizationId }, place) =>
+    fingerprints.map((print) => ({ place, print, organizationId })),
+  );
+  return [rows.map((row) => row.place), rows.map((row) => row.print), rows.map((row) => row.organizationId), room];
 }
 
 /**

@@ -83,13 +83,11 @@ const independentCounts = /* sql */ `
   group by c.organization_id, c.webhook_id
   having sum(c.counted) <> sum(c.found)`;
 
-/**
- * Lists differences of the independent counts, at most `$1`:
- * `{organizationId, webhookId, counted, found}`, `webhookId` null for an organization's events.
- */
+/** Lists differences of the independent counts, at most `$1`: rows as those of `listLedgerFaultsSql`. */
 export const listUnexplainedSql = /* sql */ `
-  select c.organization_id as "organizationId", c.webhook_id as "webhookId", c.counted::float8 as counted,
-    c.found::float8 as found
+  select case when c.webhook_id is null then 'events_differ' else 'numbers_differ' end as kind,
+    c.organization_id as "organizationId", c.webhook_id as "webhookId", null as "eventId", null as state,
+    c.counted::float8 as counted, c.found::float8 as found
   from (${independentCounts}) c
   order by c.organization_id, c.webhook_id nulls first limit $1`;
 

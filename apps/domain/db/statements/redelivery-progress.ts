@@ -1,7 +1,9 @@
+import type { RedeliveryState } from '../entities/redelivery.ts';
+
 /** The progress of a redelivery, for the workflow that carries it out. */
 export interface RedeliveryPageRow {
   webhookId: string;
-  state: 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
+  state: RedeliveryState;
   /** ISO 8601 text, or null. */
   from: string | null;
   to: string | null;
