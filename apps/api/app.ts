@@ -13,7 +13,7 @@ import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
 import { createAnswerMemory } from './answer-memory.ts';
 import type { ApiConfig } from './config.ts';
-import { endpoints } from './endpoints/index.ts';
+import { endpoints } from './endpoints.ts';
 import { createFailedAuthentications } from './failed-authentications.ts';
 import { createLimiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';

@@ -1,6 +1,6 @@
 import pg, { type Pool } from 'pg';
 import { authorizedValues, type ChunkRow, type ReadValues } from '#domain/db/statements/authorized.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from './endpoints.ts';
 
 /** A read whose answer came in chunks. */
 export interface ChunkedRead {

@@ -10,7 +10,7 @@ import { sendChunks } from './answer-body.ts';
 import type { AnswerMemory } from './answer-memory.ts';
 import { readInChunks } from './chunked-read.ts';
 import { databaseError } from './database-error.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from './endpoints.ts';
 import { createGate, type GateDependencies } from './gate.ts';
 import { matchesEtag } from './if-none-match.ts';
 import type { ReadBatches } from './read-batches.ts';

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { type AuthorizedRow, authorizedValues, type ReadValues } from '#domain/db/statements/authorized.ts';
 import { smallAnswerBytes } from './answer-body.ts';
 import { isStatementError } from './database-error.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from './endpoints.ts';
 
 type Statement = Endpoint['statement'];
 

@@ -1,6 +1,6 @@
 import type { ParameterizedContext } from 'koa';
 import type { Read, ReadRow } from './answer-memory.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from './endpoints.ts';
 
 /** What the log line of every request shows. `requestId` is also the id of its activity row. */
 export interface RequestState {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
-import { endpoints } from '../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../apps/api/endpoints.ts';
 
 /** An organization with enough keys for the load: a key may read 120 times a minute. */
 export interface ReadOrganization {

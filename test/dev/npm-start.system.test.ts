@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
-import { endpoints } from '../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../apps/api/endpoints.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { isServerOf } from '../../apps/dev/servers/process.ts';
 import { readPaths } from '../../apps/dev/summary.ts';

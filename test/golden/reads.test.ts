@@ -11,7 +11,7 @@ import { fixturePath } from '#test/fixtures.ts';
 import { withinOneDay } from '#test/one-day.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup } from '#test/setup.ts';
-import { endpoints } from '../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../apps/api/endpoints.ts';
 import { importFile } from '../../apps/import/document/import-file.ts';
 import { createStable, goldenText } from './stable.ts';
 

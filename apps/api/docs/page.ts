@@ -1,5 +1,5 @@
 import { eventTypes } from '#domain/contract/events.ts';
-import { endpoints } from '../endpoints/index.ts';
+import { endpoints } from '../endpoints.ts';
 import { eventOperationId } from '../openapi/webhooks.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
-import { endpoints } from '../endpoints/index.ts';
+import { endpoints } from '../endpoints.ts';
 import { exampleOrgId } from './examples.ts';
 import { headerComponents } from './headers.ts';
 import { introduction } from './introduction.ts';

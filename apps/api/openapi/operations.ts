@@ -1,5 +1,5 @@
 import type { Scope } from '#domain/contract/scopes.ts';
-import type { Endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../endpoints.ts';
 import { answerExamples } from './examples.ts';
 import { answerHeaders } from './headers.ts';
 import { refusalReferences } from './refusals.ts';

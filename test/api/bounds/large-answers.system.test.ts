@@ -19,7 +19,7 @@ import { setupDatabase, shareInstallation, startTestApi } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { sendChunks } from '../../../apps/api/answer-body.ts';
 import { readInChunks } from '../../../apps/api/chunked-read.ts';
-import { getFirmRoster } from '../../../apps/api/endpoints/get-firm-roster.ts';
+import { getFirmRoster } from '../../../apps/api/endpoints.ts';
 import { residentMiB, untilFigures } from './figures.ts';
 import { giveGrants, openReader } from './readers.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { errorStatus } from '#domain/contract/errors.ts';
 import { eventEnvelope, eventTypes } from '#domain/contract/events.ts';
 import { publicPages } from '../../../apps/api/docs/public-pages.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 import { defaultBaseUrls } from '../../../apps/api/openapi/base-urls.ts';
 import { openApiDocument, openApiText } from '../../../apps/api/openapi/document.ts';
 import {

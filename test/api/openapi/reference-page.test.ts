@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
 import { openBrowser } from '#test/chromium.ts';
 import { publicPages } from '../../../apps/api/docs/public-pages.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 import { defaultBaseUrls } from '../../../apps/api/openapi/base-urls.ts';
 
 const findPage = publicPages({ baseUrls: defaultBaseUrls });

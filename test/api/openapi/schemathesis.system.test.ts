@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 import { importFile } from '../../../apps/import/document/import-file.ts';
 import { generateSample } from '../../../apps/import/generate/sample.ts';
 import { getSchemathesis } from './schemathesis/install.ts';

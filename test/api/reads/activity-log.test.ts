@@ -4,7 +4,7 @@ import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { generateKey } from '#domain/keys/format.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup, startTestApi, type TestInstallation } from '#test/setup.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 
 interface Line {
   id: string;

@@ -9,8 +9,7 @@ import type { MadeKey } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { createAnswerMemory } from '../../../apps/api/answer-memory.ts';
-import { getOrg } from '../../../apps/api/endpoints/get-org.ts';
-import { listOrgReferralCodes } from '../../../apps/api/endpoints/list-org-referral-codes.ts';
+import { getOrg, listOrgReferralCodes } from '../../../apps/api/endpoints.ts';
 import { createReadBatches } from '../../../apps/api/read-batches.ts';
 
 /** Batches of one process on a new database, and the number of reads of each statement. */

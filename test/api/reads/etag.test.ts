@@ -1,7 +1,7 @@
 /** Answers that did not change are not sent again. */
 import { describe, expect, it } from 'vitest';
 import { shareApi } from '#test/setup.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 
 const installation = shareApi();
 

@@ -12,8 +12,7 @@ import { fixturePath } from '#test/fixtures.ts';
 import { withinOneDay } from '#test/one-day.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
-import type { Endpoint } from '../../../apps/api/endpoint.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { type Endpoint, endpoints } from '../../../apps/api/endpoints.ts';
 import { importFile } from '../../../apps/import/document/import-file.ts';
 
 /** A read's body with exactly the declared fields. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { shareApi } from '#test/setup.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 
 const installation = shareApi();
 

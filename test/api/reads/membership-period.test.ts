@@ -14,7 +14,7 @@ import type { MadeMember } from '#test/make.ts';
 import { expectRefusal } from '#test/refusal.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { startTestApi, type TestApi } from '#test/setup.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 import { type Enrolled, setupPeople, visitor } from '../../domain/identity/people.ts';
 import { importDocument } from '../../import/document.ts';
 

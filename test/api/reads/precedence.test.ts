@@ -5,7 +5,7 @@ import type { ErrorCode } from '#domain/contract/errors.ts';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { expectRefusal } from '#test/refusal.ts';
 import { shareApi } from '#test/setup.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 
 const installation = shareApi();
 

@@ -7,8 +7,7 @@ import { generateKey } from '#domain/keys/format.ts';
 import { expectRefusal } from '#test/refusal.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { shareApi, type TestInstallation } from '#test/setup.ts';
-import type { Endpoint } from '../../../apps/api/endpoint.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { type Endpoint, endpoints } from '../../../apps/api/endpoints.ts';
 
 const tagSecret = testKeySecrets.tagSecrets[0];
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });

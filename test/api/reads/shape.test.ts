@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MadeMember } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 
 /** Creates an organization with data of every kind. */
 async function makeFullOrganization({ make, owner }: TestInstallation): Promise<MadeMember> {

@@ -1,6 +1,6 @@
 import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 import { visit } from '../console/measure.ts';
 import { pages } from '../console/pages.ts';
 import { deliver, type Statement } from '../retention/deliver.ts';

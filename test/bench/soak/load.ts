@@ -1,4 +1,4 @@
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 import { visit } from '../console/measure.ts';
 import { type BenchOrganization, commitPaced, prepareChanges } from '../deliveries/changes.ts';
 import type { SoakRegion } from './region.ts';

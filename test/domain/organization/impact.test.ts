@@ -6,7 +6,7 @@ import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
 import { removeMember } from '#domain/organization/members.ts';
 import { changeRole } from '#domain/organization/roles.ts';
 import { startTestApi } from '#test/setup.ts';
-import { endpoints } from '../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 import { setupStaff, systemRole } from './staff.ts';
 
 it('the reads of each scope are those that the API declares', () => {

@@ -12,7 +12,7 @@ import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
-import { endpoints } from '../../../../apps/api/endpoints/index.ts';
+import { endpoints } from '../../../../apps/api/endpoints.ts';
 import { createLimiter } from '../../../../apps/api/limiter/limiter.ts';
 import { createReadBatches } from '../../../../apps/api/read-batches.ts';
 
