@@ -17,11 +17,11 @@ import { createApis } from './kube/client.ts';
 import { createEvents } from './kube/events.ts';
 import { createElection } from './kube/lease.ts';
 import { createMetrics } from './metrics.ts';
-import { createRegionAccess } from './region/access.ts';
 import { createConnections } from './region/connections.ts';
 import { createContractJobs } from './region/contract-job.ts';
 import { createRegionController } from './region/controller.ts';
 import { createRollouts } from './region/rollouts.ts';
+import { createRegionAccess } from './region-access.ts';
 import { kinds, type Region } from './resources.ts';
 import { createWebhookRunners } from './webhooks.ts';
 
@@ -103,7 +103,7 @@ export async function startOperator(
       },
     }),
   });
-  const getRegion = createRegionAccess({ connections, findRegion });
+  const getRegion = createRegionAccess(connections, findRegion);
   const webhooks = config.webhooks ? [createWebhookRunners({ apis, getRegion, optionsOf: runnerOptions })] : [];
   const runners = [regions, ...webhooks];
   const election = createElection({

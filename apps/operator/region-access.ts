@@ -1,9 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { Refused } from '#domain/contract/refused.ts';
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
-import { type SealingKeys, SecretNotUnsealed } from '#domain/webhooks/seal.ts';
+import type { SealingKeys } from '#domain/webhooks/seal.ts';
+import { addressBlocks } from '#runtime/settings/types.ts';
 import { ReconcileFailed } from './controller/contract.ts';
-import { type Reason, reasons } from './controller/reasons.ts';
+import type { Connections } from './region/connections.ts';
+import { readSealingKeys } from './region/sealing-keys.ts';
+import type { Region } from './resources.ts';
 
 /** What the Region of the namespace gives to the other kinds. */
 export interface RegionAccess {
@@ -18,29 +20,21 @@ export interface RegionAccess {
 
 /**
  * Returns the access to the namespace's Region. @throws ReconcileFailed when there is no Region, or
- * its database or secrets cannot be reached.
+ * its database or a Secret that it names cannot be reached or has another form.
  */
 export type GetRegion = () => Promise<RegionAccess>;
 
-/** Whether the Region allows webhooks of an organization. */
-export const isAllowed = ({ allowedOrganizations }: RegionAccess, organizationId: string): boolean =>
-  allowedOrganizations.includes('*') || allowedOrganizations.includes(organizationId);
-
-/**
- * Turns a refusal of the domain into the reason of a condition: `url_refused` → `UrlRefused`, and
- * `Refused` when the list has none of that name. Any other error is thrown as it is.
- */
-export async function explainRefusals<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (cause) {
-    if (cause instanceof Refused) throw new ReconcileFailed(reasonOf(cause.reason), cause.message, { cause });
-    if (cause instanceof SecretNotUnsealed) throw new ReconcileFailed('SecretNotUnsealed', cause.message, { cause });
-    throw cause;
-  }
-}
-
-function reasonOf(refusal: string): Reason {
-  const name = refusal.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  return reasons.find((reason) => reason === name) ?? 'Refused';
+/** Makes that function for the Region that `findRegion` returns from memory. */
+export function createRegionAccess(connections: Connections, findRegion: () => Region | undefined): GetRegion {
+  return async () => {
+    const region = findRegion();
+    if (region === undefined) throw new ReconcileFailed('NoRegion', 'There is no Region in this namespace.');
+    const { allowedOrganizations = [], webhooks } = region.spec;
+    const sealingKeys = await readSealingKeys(region, connections);
+    const allow = addressBlocks.safeParse(webhooks?.allow.join(',') ?? '');
+    if (!allow.success)
+      throw new ReconcileFailed('AllowMalformed', 'webhooks.allow must list addresses and CIDR blocks.');
+    const { orm } = await connections.openDatabase(region);
+    return { allowedOrganizations, em: orm.em, sealingKeys, allow: allow.data };
+  };
 }

@@ -6,6 +6,17 @@ export function condition(type: string, holds: boolean | null, reason: Reason, m
   return { type, status: holds === null ? 'Unknown' : holds ? 'True' : 'False', reason, message };
 }
 
+/** Returns functions that make conditions of one type. */
+export const conditionsOf = (type: string) => ({
+  holds: (reason: Reason, message: string) => condition(type, true, reason, message),
+  fails: (reason: Reason, message: string) => condition(type, false, reason, message),
+  unknown: (reason: Reason, message: string) => condition(type, null, reason, message),
+});
+
+/** Returns the first condition that is false, else the first that is unknown. */
+export const findProblem = (conditions: readonly JudgedCondition[]): JudgedCondition | undefined =>
+  conditions.find(({ status }) => status === 'False') ?? conditions.find(({ status }) => status === 'Unknown');
+
 /**
  * Completes a report to a status: each condition keeps the time of its last change of status, and
  * names the generation that it was judged for.
@@ -19,11 +30,15 @@ export function completeStatus<R extends CustomResource>(
   const { generation } = resource.metadata;
   const conditions = report.conditions.map((judged): Condition => {
     const old = before.get(judged.type);
-    const lastTransitionTime = old?.status === judged.status ? old.lastTransitionTime : toSeconds(now);
+    const lastTransitionTime = old?.status === judged.status ? old.lastTransitionTime : showTime(now);
     return { ...judged, observedGeneration: generation, lastTransitionTime };
   });
   return { ...report, observedGeneration: generation, conditions };
 }
 
 /** As the API server keeps times: whole seconds. */
-const toSeconds = (time: Date): string => time.toISOString().replace(/\.\d{3}Z$/, 'Z');
+export const showTime = (time: Date): string => time.toISOString().replace(/\.\d{3}Z$/, 'Z');
+
+/** Writes a word as specs and statuses do: `running` is `Running`. */
+export const capitalize = <W extends string>(word: W): Capitalize<W> =>
+  `${word.charAt(0).toUpperCase()}${word.slice(1)}` as Capitalize<W>;

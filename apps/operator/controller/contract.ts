@@ -31,6 +31,12 @@ export interface Condition {
 /** A condition as `report` gives it; the runner adds generation and time. */
 export type JudgedCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'> & { reason: Reason };
 
+/** A key of a Secret. */
+export interface SecretRef {
+  name: string;
+  key: string;
+}
+
 export interface CustomResource<Spec = unknown, Status = { conditions?: Condition[] }> {
   apiVersion: string;
   kind: string;
@@ -40,9 +46,16 @@ export interface CustomResource<Spec = unknown, Status = { conditions?: Conditio
 }
 
 /** What a controller found, in the fields of its status; conditions without generation and time. */
-export type Report<R extends CustomResource> = Omit<NonNullable<R['status']>, 'conditions' | 'observedGeneration'> & {
-  conditions: JudgedCondition[];
-};
+export type Report<R extends CustomResource> = Fields<
+  Omit<NonNullable<R['status']>, 'conditions' | 'observedGeneration'>
+> & { conditions: JudgedCondition[] };
+
+/** A field that is undefined is left out, as JSON does. */
+type Fields<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { [K in keyof T]?: Fields<T[K]> | undefined }
+    : T;
 
 /** Why a pass over an object ended early. */
 export interface Failure {
@@ -86,8 +99,8 @@ export interface Controller<R extends CustomResource, Observed, Action extends {
   observe(resource: R, signal: AbortSignal): Promise<Observed>;
   /** Returns what is left to do, in order; no effects, no clock. */
   plan(resource: R, observed: Observed): Action[];
-  /** Carries out one action; safe to repeat. */
-  execute(action: Action, resource: R, signal: AbortSignal): Promise<void>;
+  /** Carries out one action; safe to repeat. What it resolves to is not used. */
+  execute(action: Action, resource: R, signal: AbortSignal): Promise<unknown>;
   /** Returns the Event of a finished action; null: none. */
   describe(action: Action): Note | null;
   /** Returns the status. No effects. `observed` is null when `observe` failed. */

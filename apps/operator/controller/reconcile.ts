@@ -1,8 +1,10 @@
 import type { CustomObjectsApi } from '@kubernetes/client-node';
+import { Refused } from '#domain/contract/refused.ts';
+import { SecretNotUnsealed } from '#domain/webhooks/seal.ts';
 import { conflictsOf, describeConflicts, statusOf } from '../kube/client.ts';
 import type { RecordEvent } from '../kube/events.ts';
 import { applyStatus, keepForeignFields } from '../kube/objects.ts';
-import { completeStatus, condition } from './conditions.ts';
+import { capitalize, completeStatus, condition } from './conditions.ts';
 import {
   type AnyController,
   type CustomResource,
@@ -11,6 +13,7 @@ import {
   ReconcileFailed,
   type Report,
 } from './contract.ts';
+import { type Reason, reasons } from './reasons.ts';
 
 interface ReconcileOptions {
   controller: AnyController;
@@ -18,7 +21,6 @@ interface ReconcileOptions {
   recordEvent: RecordEvent;
   onAction: (kind: string) => void;
   onStatus: () => void;
-  now?: () => Date;
 }
 
 /**
@@ -85,20 +87,20 @@ async function writeStatus(
 async function applyReport(
   resource: CustomResource,
   report: Report<CustomResource>,
-  { controller, api, onStatus, now = () => new Date() }: ReconcileOptions,
+  { controller, api, onStatus }: ReconcileOptions,
 ): Promise<JudgedCondition | undefined> {
-  const time = now();
+  const now = new Date();
   const apply = async (status: Record<string, unknown>) => {
     if (await applyStatus(api, controller.kind, resource, status)) onStatus();
   };
   try {
-    await apply(completeStatus(resource, report, time));
+    await apply(completeStatus(resource, report, now));
     return undefined;
   } catch (cause) {
     const conflicts = conflictsOf(cause);
     if (conflicts.length === 0) throw cause;
     const conflict = condition('StatusApplied', false, 'FieldConflict', describeConflicts(conflicts));
-    const status = completeStatus(resource, { ...report, conditions: [...report.conditions, conflict] }, time);
+    const status = completeStatus(resource, { ...report, conditions: [...report.conditions, conflict] }, now);
     await apply(keepForeignFields(resource, status, conflicts));
     return conflict;
   }
@@ -106,13 +108,17 @@ async function applyReport(
 
 function failureOf(cause: unknown): Failure {
   if (cause instanceof ReconcileFailed) return { reason: cause.reason, message: cause.message };
+  if (cause instanceof Refused) return { reason: reasonOf(cause), message: cause.message };
+  if (cause instanceof SecretNotUnsealed) return { reason: 'SecretNotUnsealed', message: cause.message };
   const status = statusOf(cause);
-  if (status !== undefined)
-    return {
-      reason: 'ApiServerRefused',
-      message: `The API server answered ${status}; the operator's log says to what.`,
-    };
-  return { reason: 'InternalError', message: 'The operator failed; its log says why.' };
+  if (status === undefined) return { reason: 'InternalError', message: 'The operator failed; its log says why.' };
+  return { reason: 'ApiServerRefused', message: `The API server answered ${status}; the operator's log says to what.` };
+}
+
+/** Names a refusal of the domain: `url_refused` is `UrlRefused`, and `Refused` if no reason has that name. */
+function reasonOf({ reason: refusal }: Refused): Reason {
+  const name = refusal.split('_').map(capitalize).join('');
+  return reasons.find((reason) => reason === name) ?? 'Refused';
 }
 
 /** Whether no condition has said so yet: one Event for each failure, not for each retry. */

@@ -75,17 +75,20 @@ function at(value: unknown, step: string): unknown {
 }
 
 /**
- * Replaces the finalizers of an object. The API server refuses with 409 when the object changed
+ * Adds or removes a finalizer of an object. The API server refuses with 409 when the object changed
  * since it was read, and its next version comes from the watch.
  */
-export async function setFinalizers(
+export async function changeFinalizer(
   api: CustomObjectsApi,
   kind: ResourceKind,
   resource: CustomResource,
-  finalizers: readonly string[],
+  change: 'addFinalizer' | 'removeFinalizer',
+  finalizer: string,
 ): Promise<void> {
-  const { resourceVersion } = resource.metadata;
-  const body = { metadata: { resourceVersion, finalizers } };
+  const { resourceVersion, finalizers = [] } = resource.metadata;
+  const others = finalizers.filter((name) => name !== finalizer);
+  const wanted = change === 'addFinalizer' ? [...others, finalizer] : others;
+  const body = { metadata: { resourceVersion, finalizers: wanted } };
   await api.patchNamespacedCustomObject({ ...addressOf(kind, resource), body }, mergeOptions);
 }
 

@@ -5,15 +5,9 @@ import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions } from '#workflows/connection.ts';
-import { ReconcileFailed } from '../controller/contract.ts';
+import { ReconcileFailed, type SecretRef } from '../controller/contract.ts';
 import { statusOf } from '../kube/client.ts';
 import type { Region } from '../resources.ts';
-
-/** A key of a Secret, as specs name it. */
-interface SecretRef {
-  name: string;
-  key: string;
-}
 
 /** After how long a Secret is read again. A new value closes what was opened with the old one. */
 const secretLifetimeMs = 300_000;

@@ -1,4 +1,4 @@
-import { condition } from '../controller/conditions.ts';
+import { conditionsOf } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
@@ -36,6 +36,8 @@ function findObstacles(region: Region, observed: ObservedRegion): string[] {
   ];
 }
 
+const { holds, fails } = conditionsOf('SchemaCurrent');
+
 /**
  * Judges a schema whose expand migrations are applied; null when no contract migration is pending.
  * One that waits is no fault. One whose Job failed is.
@@ -45,7 +47,6 @@ export function judgeContract(
   observed: ObservedRegion,
   failure: Failure | null,
 ): JudgedCondition | null {
-  const type = 'SchemaCurrent';
   const { contract, database } = observed;
   if (isUnreadable(database) || database.pendingContract.length === 0) return null;
   const pending = `Contract migrations are pending: ${database.pendingContract.join(', ')}.`;
@@ -55,17 +56,16 @@ export function judgeContract(
       cronJob === undefined
         ? '`npm run migrate -- --contract`'
         : `\`kubectl create job --from=cronjob/${cronJob} ${cronJob}-1\``;
-    return condition(type, true, 'ContractManual', `${pending} Run ${command} when nothing needs the version before.`);
+    return holds('ContractManual', `${pending} Run ${command} when nothing needs the version before.`);
   }
-  if (failure?.reason === 'ContractBlocked')
-    return condition(type, true, failure.reason, `${pending} ${failure.message}`);
-  if (isUnreadable(contract)) return condition(type, true, 'ContractBlocked', `${pending} ${contract.message}`);
+  if (failure?.reason === 'ContractBlocked') return holds(failure.reason, `${pending} ${failure.message}`);
+  if (isUnreadable(contract)) return holds('ContractBlocked', `${pending} ${contract.message}`);
   const { name, state } = contract.job;
-  if (state === 'failed') return condition(type, false, 'ContractFailed', `${pending} Job ${name} failed.`);
-  if (state === 'running') return condition(type, true, 'ContractRunning', `${pending} Job ${name} runs.`);
+  if (state === 'failed') return fails('ContractFailed', `${pending} Job ${name} failed.`);
+  if (state === 'running') return holds('ContractRunning', `${pending} Job ${name} runs.`);
   if (state === 'succeeded')
-    return condition(type, true, 'ContractBlocked', `${pending} Job ${name} has ended, and its image lacks them.`);
+    return holds('ContractBlocked', `${pending} Job ${name} has ended, and its image lacks them.`);
   const obstacles = findObstacles(region, observed);
   const waits = obstacles.length === 0 ? 'The operator starts them.' : `They wait. ${obstacles.join(' ')}`;
-  return condition(type, true, 'ContractPending', `${pending} ${waits}`);
+  return holds('ContractPending', `${pending} ${waits}`);
 }

@@ -1,7 +1,8 @@
 import { setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
+import { capitalize } from '../controller/conditions.ts';
 import type { Controller, JudgedCondition, Note } from '../controller/contract.ts';
 import { kinds, type Region } from '../resources.ts';
-import { type AdmissionAction, nameAdmission, planAdmission } from './admission.ts';
+import { type AdmissionAction, planAdmission } from './admission.ts';
 import type { Connections } from './connections.ts';
 import { type ContractAction, planContract } from './contract.ts';
 import type { ContractJobs } from './contract-job.ts';
@@ -83,7 +84,7 @@ export function createRegionController(options: {
 function describe(action: RegionAction): Note | null {
   switch (action.kind) {
     case 'setAdmission':
-      return { reason: 'DeliveryStateSet', message: `The state of deliveries is ${nameAdmission(action.state)}.` };
+      return { reason: 'DeliveryStateSet', message: `The state of deliveries is ${capitalize(action.state)}.` };
     case 'resealSecrets':
       return { reason: 'SecretsResealed', message: `Key version ${action.version} seals every stored secret.` };
     case 'openRollouts':

@@ -1,6 +1,6 @@
 import type { Sealing } from '#domain/sealed/count.ts';
 import { resealAll } from '#domain/sealed/reseal.ts';
-import { condition } from '../controller/conditions.ts';
+import { conditionsOf, findProblem } from '../controller/conditions.ts';
 import { type Failure, type JudgedCondition, ReconcileFailed } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
@@ -44,33 +44,51 @@ export async function resealSecrets(region: Region, connections: Connections, si
   );
 }
 
-/** Judges whether the newest key seals everything. The region is Ready either way. */
-export function judgeSealing(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
-  const type = 'KeysFresh';
+const { holds, fails, unknown } = conditionsOf('KeysFresh');
+
+/**
+ * Judges whether an older key or pepper is no longer needed. What is false comes before what is
+ * unknown. The region is Ready either way.
+ */
+export function judgeKeys(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
+  const sealing = judgeSealing(region, observed, failure);
+  const peppers = judgePeppers(region, observed);
+  if (peppers === null) return sealing;
+  return findProblem([sealing, peppers]) ?? { ...sealing, message: `${sealing.message} ${peppers.message}` };
+}
+
+function judgeSealing(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
   const { sealing } = observed;
-  if (failure !== null && planSealing(region, observed).length > 0)
-    return condition(type, false, failure.reason, failure.message);
-  if (isUnreadable(sealing)) return condition(type, null, sealing.reason, sealing.message);
+  if (failure !== null && planSealing(region, observed).length > 0) return fails(failure.reason, failure.message);
+  if (isUnreadable(sealing)) return unknown(sealing.reason, sealing.message);
   const { newest, counts, missing, unused } = sealing;
-  if (missing.length > 0)
-    return condition(
-      type,
-      false,
-      'SealingKeyMissing',
-      `Stored secrets need key versions that WEBHOOK_SECRET_KEYS lacks: ${missing.join(', ')}.`,
-    );
+  if (missing.length > 0) {
+    const message = `Stored secrets need key versions that WEBHOOK_SECRET_KEYS lacks: ${missing.join(', ')}.`;
+    return fails('SealingKeyMissing', message);
+  }
   const old = counts.filter(({ version }) => version !== newest).reduce((sum, { rows }) => sum + rows, 0);
-  if (old > 0)
-    return condition(type, false, 'OldKeySeals', `${old} stored secrets are not sealed with key version ${newest}.`);
+  if (old > 0) return fails('OldKeySeals', `${old} stored secrets are not sealed with key version ${newest}.`);
   const removable = unused.length === 0 ? '' : ` No stored secret needs version ${unused.join(', ')}.`;
-  return condition(type, true, 'NewestKeySeals', `Key version ${newest} seals every stored secret.${removable}`);
+  return holds('NewestKeySeals', `Key version ${newest} seals every stored secret.${removable}`);
+}
+
+/** Null without `peppers` in the spec. */
+function judgePeppers({ spec: { peppers } }: Region, { database }: ObservedRegion): JudgedCondition | null {
+  if (peppers === undefined) return null;
+  if (isUnreadable(database)) return unknown(database.reason, database.message);
+  const { newest } = peppers;
+  const old = database.peppers.filter(({ version }) => version !== newest);
+  if (old.length === 0)
+    return holds('NewestKeySeals', `No active API key needs another pepper than version ${newest}.`);
+  const shown = old.map(({ version, count }) => `version ${version}: ${count}`).join(', ');
+  return fails('OldPepperVerifies', `Active API keys need other peppers than version ${newest}. ${shown}.`);
 }
 
 /** Returns how many stored secrets need each version, for the status. */
-export function showSealed({ sealing }: ObservedRegion): { sealed?: { version: number; count: number }[] } {
-  if (isUnreadable(sealing)) return {};
+export function showSealed({ sealing }: ObservedRegion): { version: number; count: number }[] | undefined {
+  if (isUnreadable(sealing)) return undefined;
   const sums = new Map<number, number>();
   for (const { version, rows } of sealing.counts)
     if (version !== null) sums.set(version, (sums.get(version) ?? 0) + rows);
-  return { sealed: [...sums].sort(([a], [b]) => a - b).map(([version, count]) => ({ version, count })) };
+  return [...sums].sort(([a], [b]) => a - b).map(([version, count]) => ({ version, count }));
 }

@@ -1,4 +1,4 @@
-import { condition } from '../controller/conditions.ts';
+import { conditionsOf } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition } from '../controller/contract.ts';
 import { readSeconds } from '../duration.ts';
 import type { Region } from '../resources.ts';
@@ -31,36 +31,24 @@ function planSettings({ spec }: Region, found: ObservedNamespace): TemporalActio
 const isSame = (a: QueueLimits, b: QueueLimits): boolean =>
   a.retriesPerSecond === b.retriesPerSecond && a.retriesPerSecondPerOrganization === b.retriesPerSecondPerOrganization;
 
+const { holds, fails, unknown } = conditionsOf('TemporalReady');
+
 /** Judges whether Temporal answers for the namespace, which has what the spec declares. */
 export function judgeTemporal(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
-  const type = 'TemporalReady';
   const { temporal } = observed;
   const { namespace } = region.spec.temporal;
-  if (isUnreadable(temporal)) return condition(type, null, temporal.reason, temporal.message);
-  if (failure?.reason === 'TemporalRefused') return condition(type, false, failure.reason, failure.message);
-  if (temporal === null) return condition(type, false, 'NamespaceMissing', `Temporal has no namespace ${namespace}.`);
+  if (isUnreadable(temporal)) return unknown(temporal.reason, temporal.message);
+  if (failure?.reason === 'TemporalRefused') return fails(failure.reason, failure.message);
+  if (temporal === null) return fails('NamespaceMissing', `Temporal has no namespace ${namespace}.`);
   const conflicting = temporal.attributes?.conflicting ?? [];
-  if (conflicting.length > 0)
-    return condition(
-      type,
-      false,
-      'SearchAttributeConflict',
-      `Search attributes of the namespace have another type than Keyword: ${conflicting.join(', ')}.`,
-    );
+  if (conflicting.length > 0) {
+    const message = `Search attributes of the namespace have another type than Keyword: ${conflicting.join(', ')}.`;
+    return fails('SearchAttributeConflict', message);
+  }
   const [first] = planSettings(region, temporal);
   if (first !== undefined)
-    return condition(
-      type,
-      false,
-      'TemporalDiffers',
-      `The namespace differs from the spec: ${differences[first.kind]}.`,
-    );
-  return condition(
-    type,
-    true,
-    'NamespaceAnswers',
-    'Temporal answers for the namespace, which is as the spec declares.',
-  );
+    return fails('TemporalDiffers', `The namespace differs from the spec: ${differences[first.kind]}.`);
+  return holds('NamespaceAnswers', 'Temporal answers for the namespace, which is as the spec declares.');
 }
 
 const differences: Record<TemporalAction['kind'], string> = {

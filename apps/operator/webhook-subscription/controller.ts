@@ -5,11 +5,10 @@ import { createWebhook } from '#domain/webhooks/create.ts';
 import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
-import type { Controller, Note } from '../controller/contract.ts';
-import { ReconcileFailed } from '../controller/contract.ts';
+import { type Controller, type Note, ReconcileFailed } from '../controller/contract.ts';
 import { readSeconds } from '../duration.ts';
-import { setFinalizers } from '../kube/objects.ts';
-import { explainRefusals, type GetRegion, isAllowed, type RegionAccess } from '../region-access.ts';
+import { changeFinalizer } from '../kube/objects.ts';
+import type { GetRegion } from '../region-access.ts';
 import { kinds, type WebhookSubscription } from '../resources.ts';
 import {
   type ObservedSubscription,
@@ -21,37 +20,70 @@ import {
 import { reportSubscription } from './report.ts';
 import type { Secrets } from './secrets.ts';
 
-interface SubscriptionDependencies {
-  api: CustomObjectsApi;
-  secrets: Pick<Secrets, 'find' | 'publish'>;
-  getRegion: GetRegion;
-  now?: () => Date;
-}
-
 /** After how long a subscription is compared with its webhook again. It takes no request. */
 const resyncMs = 300_000;
 
 /** Makes the controller of WebhookSubscriptions. */
-export function createSubscriptionController(
-  dependencies: SubscriptionDependencies,
-): Controller<WebhookSubscription, ObservedSubscription, SubscriptionAction> {
-  const { getRegion, now = () => new Date() } = dependencies;
+export function createSubscriptionController(options: {
+  api: CustomObjectsApi;
+  secrets: Secrets;
+  getRegion: GetRegion;
+}): Controller<WebhookSubscription, ObservedSubscription, SubscriptionAction> {
+  const { api, secrets, getRegion } = options;
   return {
     kind: kinds.WebhookSubscription,
     resyncMs,
     async observe(resource) {
-      const region = await getRegion();
-      const webhook = await findManagedWebhook(region.em, resource.metadata.uid);
-      const newest = webhook === null ? null : await readNewest(region, resource, webhook.id);
+      const { em, sealingKeys, allowedOrganizations } = await getRegion();
+      const { organizationId } = resource.spec;
+      const webhook = await findManagedWebhook(em, resource.metadata.uid);
+      const request = webhook && { organizationId, webhookId: webhook.id, by: objectOf(resource) };
+      const newest = request && (await getNewestSecret(em, request, sealingKeys));
       return {
-        now: now(),
-        isAllowed: isAllowed(region, resource.spec.organizationId),
+        now: new Date(),
+        isAllowed: allowedOrganizations.includes('*') || allowedOrganizations.includes(organizationId),
         webhook,
-        secret: compareSecret(resource, newest, dependencies.secrets),
+        secret: compareSecret(resource, newest?.secret, secrets),
       };
     },
     plan: planSubscription,
-    execute: async (action, resource) => explainRefusals(execute(action, resource, dependencies)),
+    async execute(action, resource) {
+      const { organizationId, url, eventTypes, secret } = resource.spec;
+      if (action.kind === 'addFinalizer' || action.kind === 'removeFinalizer')
+        return changeFinalizer(api, kinds.WebhookSubscription, resource, action.kind, subscriptionFinalizer);
+      const { em, allow, sealingKeys } = await getRegion();
+      const by = objectOf(resource);
+      if (action.kind === 'createWebhook') {
+        const input = { organizationId, by, url, eventTypes, description: '', ...referenced(resource, secrets) };
+        return createWebhook(em, input, { allow, sealingKeys });
+      }
+      const webhook = await findManagedWebhook(em, resource.metadata.uid);
+      if (webhook === null) return; // deleted meanwhile; the next pass sees it
+      const request = { organizationId, webhookId: webhook.id, by };
+      switch (action.kind) {
+        case 'changeWebhook': {
+          const { kind: _, ...change } = action;
+          return changeWebhook(em, { ...request, ...change }, allow);
+        }
+        case 'rotateSecret': {
+          const overlapSeconds = readSeconds(secret.rotation.overlap);
+          return rotateSecret(em, { ...request, overlapSeconds, ...referenced(resource, secrets) }, sealingKeys);
+        }
+        case 'publishSecret': {
+          if (secret.generate === undefined) return;
+          const newest = await getNewestSecret(em, request, sealingKeys);
+          return secrets.publish(resource, secret.generate.secretName, newest.secret);
+        }
+        case 'pauseWebhook':
+          return pauseWebhook(em, request);
+        case 'resumeWebhook':
+          return resumeWebhook(em, request);
+        case 'deleteWebhook':
+          return deleteWebhook(em, request);
+        case 'releaseWebhook':
+          return releaseWebhook(em, request);
+      }
+    },
     describe: ({ kind }) => notes[kind],
     report: reportSubscription,
   };
@@ -76,17 +108,11 @@ const objectOf = ({ metadata: { uid, namespace, name } }: WebhookSubscription): 
   objectName: `WebhookSubscription ${namespace}/${name}`,
 });
 
-async function readNewest(region: RegionAccess, resource: WebhookSubscription, webhookId: string): Promise<string> {
-  const { organizationId } = resource.spec;
-  const request = { organizationId, webhookId, by: objectOf(resource) };
-  return (await explainRefusals(getNewestSecret(region.em, request, region.sealingKeys))).secret;
-}
-
-/** Compares the Secret with the newest signing secret; null: there is no webhook yet. */
+/** Compares the Secret with the newest signing secret; undefined: there is no webhook yet. */
 function compareSecret(
   { metadata, spec: { secret, reclaimPolicy } }: WebhookSubscription,
-  newest: string | null,
-  secrets: Pick<Secrets, 'find'>,
+  newest: string | undefined,
+  secrets: Secrets,
 ): SecretState {
   const { generate, secretRef } = secret;
   if (generate === undefined) {
@@ -101,61 +127,8 @@ function compareSecret(
   return published.value === newest && isOwnedRight ? 'current' : 'stale';
 }
 
-async function execute(
-  action: SubscriptionAction,
-  resource: WebhookSubscription,
-  { api, secrets, getRegion }: SubscriptionDependencies,
-): Promise<void> {
-  const { finalizers = [], uid } = resource.metadata;
-  const { organizationId, url, eventTypes, secret } = resource.spec;
-  if (action.kind === 'addFinalizer')
-    return setFinalizers(api, kinds.WebhookSubscription, resource, [...finalizers, subscriptionFinalizer]);
-  if (action.kind === 'removeFinalizer') {
-    const others = finalizers.filter((name) => name !== subscriptionFinalizer);
-    return setFinalizers(api, kinds.WebhookSubscription, resource, others);
-  }
-  const region = await getRegion();
-  const { em, allow, sealingKeys } = region;
-  const by = objectOf(resource);
-  if (action.kind === 'createWebhook') {
-    const input = { organizationId, by, url, eventTypes, description: '', ...referenced(resource, secrets) };
-    await createWebhook(em, input, { allow, sealingKeys });
-    return;
-  }
-  const webhook = await findManagedWebhook(em, uid);
-  if (webhook === null) return; // deleted meanwhile; the next pass sees it
-  const request = { organizationId, webhookId: webhook.id, by };
-  switch (action.kind) {
-    case 'changeWebhook': {
-      const { kind: _, ...change } = action;
-      return changeWebhook(em, { ...request, ...change }, allow);
-    }
-    case 'rotateSecret': {
-      const overlapSeconds = readSeconds(secret.rotation.overlap);
-      await rotateSecret(em, { ...request, overlapSeconds, ...referenced(resource, secrets) }, sealingKeys);
-      return;
-    }
-    case 'publishSecret': {
-      if (secret.generate === undefined) return;
-      const newest = await getNewestSecret(em, request, sealingKeys);
-      return secrets.publish(resource, secret.generate.secretName, newest.secret);
-    }
-    case 'pauseWebhook':
-      await pauseWebhook(em, request);
-      return;
-    case 'resumeWebhook':
-      await resumeWebhook(em, request);
-      return;
-    case 'deleteWebhook':
-      await deleteWebhook(em, request);
-      return;
-    case 'releaseWebhook':
-      return releaseWebhook(em, request);
-  }
-}
-
 /** Returns the secret of a reference; nothing when the secret is generated. */
-function referenced({ spec: { secret } }: WebhookSubscription, secrets: Pick<Secrets, 'find'>): { secret?: string } {
+function referenced({ spec: { secret } }: WebhookSubscription, secrets: Secrets): { secret?: string } {
   if (secret.secretRef === undefined) return {};
   const value = secrets.find(secret.secretRef.name, secret.secretRef.key)?.value ?? null;
   if (value === null) throw new ReconcileFailed('SecretNotFound', `Secret ${secret.secretRef.name} has gone.`);
