@@ -88,19 +88,15 @@ export async function startOperator(
     },
     onError: onError('the worker of rollouts ended; it is started again'),
   });
+  const contractJobs = createContractJobs({ batch: apis(BatchV1Api), core: apis(CoreV1Api), namespace });
   const regions: Runner = createRunner({
     ...runnerOptions(kinds.Region),
     api: apis(CustomObjectsApi),
-    controller: createRegionController({
-      connections,
-      rollouts,
-      contractJobs: createContractJobs({ batch: apis(BatchV1Api), core: apis(CoreV1Api), namespace }),
-      onReport: (conditions) => {
-        metrics.regionCondition.reset(); // a condition can be gone
-        for (const { type, status: current } of conditions)
-          for (const status of ['True', 'False', 'Unknown'])
-            metrics.regionCondition.set({ type, status }, status === current ? 1 : 0);
-      },
+    controller: createRegionController({ connections, rollouts, contractJobs }, (conditions) => {
+      metrics.regionCondition.reset(); // a condition can be gone
+      for (const { type, status: current } of conditions)
+        for (const status of ['True', 'False', 'Unknown'])
+          metrics.regionCondition.set({ type, status }, status === current ? 1 : 0);
     }),
   });
   const getRegion = createRegionAccess(connections, findRegion);
@@ -121,24 +117,24 @@ export async function startOperator(
       log.info({ identity }, 'this replica does not lead any more');
     },
   });
-  let findUnreadiness: () => string | null = () => 'the API server has not listed the objects yet';
+  let unreadiness: string | null = 'the API server has not listed the objects yet';
   const findDeath = () =>
     now() - listedAt > listedWithinMs ? 'the API server has listed nothing for 15 minutes' : null;
   const server = await startServer({
-    handler: serveMetrics(metrics.registry, () => findUnreadiness(), findDeath),
+    handler: serveMetrics(metrics.registry, () => unreadiness, findDeath),
     host: config.host,
     port: config.metricsPort,
   });
   metrics.isLeader.set(0);
   // In the background, so that a process whose API server is away can be stopped.
   const started = Promise.all(runners.map((runner) => runner.start())).then(() => {
-    findUnreadiness = () => null;
+    unreadiness = null;
     election.start();
     log.info({ metricsUrl: server.url, namespace }, 'the operator is running');
   });
 
   async function close(): Promise<void> {
-    findUnreadiness = () => 'draining';
+    unreadiness = 'draining';
     await Promise.all(runners.map((runner) => runner.stop()));
     await started;
     await election.stop();
@@ -146,10 +142,7 @@ export async function startOperator(
     await connections.close();
     await server.stop();
   }
-  return {
-    metricsUrl: server.url,
-    stop: once(close),
-  };
+  return { metricsUrl: server.url, stop: once(close) };
 }
 
 function readKubeConfig({ kubeconfigFile }: OperatorConfig): KubeConfig {

@@ -5,48 +5,38 @@ export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const counter = <L extends string>(name: string, labelNames: L[], help: string) =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = <L extends string>(name: string, labelNames: L[], help: string) =>
+    new Gauge({ name, help, labelNames, registers });
   return {
     registry,
-    isLeader: new Gauge({
-      name: 'org_api_operator_is_leader',
-      help: '1 while this replica has the Lease and works on objects; else 0.',
-      registers,
-    }),
-    passes: new Counter({
-      name: 'org_api_operator_passes_total',
-      help: 'Objects that were looked at, by kind.',
-      labelNames: ['kind'],
-      registers,
-    }),
-    failures: new Counter({
-      name: 'org_api_operator_failures_total',
-      help: 'Passes that failed and are repeated, by kind.',
-      labelNames: ['kind'],
-      registers,
-    }),
-    actions: new Counter({
-      name: 'org_api_operator_actions_total',
-      help: 'Actions that were carried out, by kind and action.',
-      labelNames: ['kind', 'action'],
-      registers,
-    }),
-    requests: new Counter({
-      name: 'org_api_operator_requests_total',
-      help: 'Requests to the API server, by method and resource; watches do not count.',
-      labelNames: ['method', 'resource'],
-      registers,
-    }),
-    listedAt: new Gauge({
-      name: 'org_api_operator_listed_timestamp_seconds',
-      help: 'When the objects of a kind were last listed, in seconds since 1970.',
-      labelNames: ['kind'],
-      registers,
-    }),
-    regionCondition: new Gauge({
-      name: 'org_api_operator_region_condition',
-      help: '1 for the status that a condition of the Region has, by type; else 0. Only the leader shows it.',
-      labelNames: ['type', 'status'],
-      registers,
-    }),
+    isLeader: gauge(
+      'org_api_operator_is_leader',
+      [],
+      '1 while this replica has the Lease and works on objects; else 0.',
+    ),
+    passes: counter('org_api_operator_passes_total', ['kind'], 'Objects that were looked at, by kind.'),
+    failures: counter('org_api_operator_failures_total', ['kind'], 'Passes that failed and are repeated, by kind.'),
+    actions: counter(
+      'org_api_operator_actions_total',
+      ['kind', 'action'],
+      'Actions that were carried out, by kind and action.',
+    ),
+    requests: counter(
+      'org_api_operator_requests_total',
+      ['method', 'resource'],
+      'Requests to the API server, by method and resource; watches do not count.',
+    ),
+    listedAt: gauge(
+      'org_api_operator_listed_timestamp_seconds',
+      ['kind'],
+      'When the objects of a kind were last listed, in seconds since 1970.',
+    ),
+    regionCondition: gauge(
+      'org_api_operator_region_condition',
+      ['type', 'status'],
+      '1 for the status that a condition of the Region has, by type; else 0. Only the leader shows it.',
+    ),
   };
 }

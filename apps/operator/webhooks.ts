@@ -56,7 +56,6 @@ export function createWebhookRunners(options: WebhooksOptions) {
   }
 
   return {
-    runners,
     /** Resolves after the first lists. Secrets come first: a subscription is compared with them. */
     async start(): Promise<void> {
       await secrets.start();

@@ -3,7 +3,7 @@ import { Refused } from '#domain/contract/refused.ts';
 import { SecretNotUnsealed } from '#domain/webhooks/seal.ts';
 import { conflictsOf, describeConflicts, statusOf } from '../kube/client.ts';
 import type { RecordEvent } from '../kube/events.ts';
-import { applyStatus, keepForeignFields } from '../kube/objects.ts';
+import { customObjects, keepForeignFields } from '../kube/objects.ts';
 import { capitalize, completeStatus, condition } from './conditions.ts';
 import {
   type AnyController,
@@ -91,7 +91,7 @@ async function applyReport(
 ): Promise<JudgedCondition | undefined> {
   const now = new Date();
   const apply = async (status: Record<string, unknown>) => {
-    if (await applyStatus(api, controller.kind, resource, status)) onStatus();
+    if (await customObjects(api, controller.kind).applyStatus(resource, status)) onStatus();
   };
   try {
     await apply(completeStatus(resource, report, now));

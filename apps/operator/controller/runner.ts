@@ -1,7 +1,7 @@
 import type { CustomObjectsApi, KubeConfig } from '@kubernetes/client-node';
 import type { RecordEvent } from '../kube/events.ts';
 import { watchObjects } from '../kube/watch.ts';
-import type { AnyController, CustomResource } from './contract.ts';
+import type { AnyController } from './contract.ts';
 import { reconcile } from './reconcile.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
@@ -29,14 +29,14 @@ export type CommonRunnerOptions = Omit<RunnerOptions, 'controller' | 'api'>;
  * memory, so that a new leader starts at once; only a leader works on them.
  */
 export function createRunner(options: RunnerOptions) {
-  const { controller, api, recordEvent, onAction, onStatus } = options;
+  const { controller, api, namespace, concurrency, onError } = options;
   const { group, version, plural } = controller.kind;
   let queue: WorkQueue | null = null;
   const objects = watchObjects({
     kubeConfig: options.kubeConfig,
     kind: controller.kind,
-    namespace: options.namespace,
-    list: () => api.listNamespacedCustomObject({ group, version, plural, namespace: options.namespace }),
+    namespace,
+    list: () => api.listNamespacedCustomObject({ group, version, plural, namespace }),
     onChange: (name) => queue?.add(name),
     onListed: options.onListed,
     onError: options.onWatchError,
@@ -48,21 +48,16 @@ export function createRunner(options: RunnerOptions) {
     // Only finalizers keep it; without one there is nothing left to do.
     if (resource.metadata.deletionTimestamp !== undefined && !resource.metadata.finalizers?.length) return;
     options.onPass();
-    const hasActed = await reconcile(resource, signal, { controller, api, recordEvent, onAction, onStatus });
+    const hasActed = await reconcile(resource, signal, options);
     queue?.addAfter(name, hasActed ? 1_000 : controller.resyncMs);
   }
 
   return {
-    kind: controller.kind,
-    get: (name: string): CustomResource | undefined => objects.get(name),
-    list: (): CustomResource[] => objects.list(),
+    ...objects,
     /** Has an object worked on soon, for example because something it depends on changed. */
     touch: (name: string): void => queue?.add(name),
-    /** Resolves after the first list, however long that takes. */
-    start: (): Promise<void> => objects.start(),
     /** Works on the objects until the signal is aborted; resolves when the last pass has ended. */
     async lead(signal: AbortSignal): Promise<void> {
-      const { concurrency, onError } = options;
       const own = createWorkQueue({ run: work, concurrency, onError });
       queue = own;
       for (const { metadata } of objects.list()) own.add(metadata.name);
@@ -70,7 +65,6 @@ export function createRunner(options: RunnerOptions) {
       await own.stop();
       queue = null;
     },
-    stop: (): Promise<void> => objects.stop(),
   };
 }
 

@@ -79,8 +79,6 @@ export function createWorkQueue(options: WorkQueueOptions) {
       timers.delete(key);
       failures.delete(key);
     },
-    /** Keys that wait now. */
-    countWaiting: (): number => waiting.size,
     async stop(): Promise<void> {
       stopping.abort();
       for (const timer of timers.values()) clearTimeout(timer);

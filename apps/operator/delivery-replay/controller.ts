@@ -7,7 +7,7 @@ import {
   requestRedelivery,
 } from '#domain/webhooks/redeliveries.ts';
 import { type Controller, type Note, ReconcileFailed } from '../controller/contract.ts';
-import { changeFinalizer, deleteResource } from '../kube/objects.ts';
+import { customObjects } from '../kube/objects.ts';
 import type { GetRegion, RegionAccess } from '../region-access.ts';
 import { type DeliveryReplay, kinds, type WebhookSubscription } from '../resources.ts';
 import { type ObservedReplay, planReplay, type ReplayAction, replayFinalizer, reportReplay } from './plan.ts';
@@ -22,7 +22,8 @@ export function createReplayController(options: {
   /** Returns a WebhookSubscription of the namespace from memory. */
   findSubscription: (name: string) => WebhookSubscription | undefined;
 }): Controller<DeliveryReplay, ObservedReplay, ReplayAction> {
-  const { api, getRegion, findSubscription } = options;
+  const { getRegion, findSubscription } = options;
+  const objects = customObjects(options.api, kinds.DeliveryReplay);
 
   /** The webhook of the subscription, on whose behalf the replay acts, and the selection. */
   async function requestOf({ metadata, spec }: DeliveryReplay, { em }: RegionAccess) {
@@ -57,9 +58,9 @@ export function createReplayController(options: {
       switch (kind) {
         case 'addFinalizer':
         case 'removeFinalizer':
-          return changeFinalizer(api, kinds.DeliveryReplay, resource, kind, replayFinalizer);
+          return objects.changeFinalizer(resource, kind, replayFinalizer);
         case 'deleteReplay':
-          return deleteResource(api, kinds.DeliveryReplay, resource);
+          return objects.delete(resource);
         case 'requestRedelivery': {
           const region = await getRegion();
           const request = await requestOf(resource, region);

@@ -1,5 +1,5 @@
 import type { RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
-import { condition } from '../controller/conditions.ts';
+import { condition, showTime } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { Reason } from '../controller/reasons.ts';
 import type { DeliveryReplay } from '../resources.ts';
@@ -51,20 +51,10 @@ export function reportReplay(
   failure: Failure | null,
 ): Report<DeliveryReplay> {
   const { status } = resource;
-  if (status?.finishedAt !== undefined) {
-    const { observedGeneration: _, conditions = [], ...fields } = status;
-    const judged = conditions.map(({ type, status: holds, reason, message }) => ({
-      type,
-      status: holds,
-      reason: reason as Reason, // the operator wrote it
-      message,
-    }));
-    return { ...fields, conditions: judged };
-  }
-  const ended = observed === null ? null : endOf(observed, failure);
-  const finishedAt = ended === null || observed === null ? {} : { finishedAt: toSeconds(observed.now) };
-  const conditions = ended ?? pending(failure ?? progressOf(observed?.redelivery ?? null));
-  return { ...countsOf(observed), ...finishedAt, conditions };
+  if (status?.finishedAt !== undefined) return status as Report<DeliveryReplay>; // the operator wrote it
+  const conditions = observed && endOf(observed, failure);
+  if (conditions) return { ...countsOf(observed), finishedAt: showTime(observed.now), conditions };
+  return { ...countsOf(observed), conditions: judge(null, failure ?? progressOf(observed?.redelivery)) };
 }
 
 function countsOf(observed: ObservedReplay | null) {
@@ -77,38 +67,29 @@ function countsOf(observed: ObservedReplay | null) {
   return { id, matched, redelivered, failed: matched - redelivered };
 }
 
+/** Returns the conditions of a replay that has ended; null for any other. */
 function endOf({ redelivery, counted }: ObservedReplay, failure: Failure | null): JudgedCondition[] | null {
-  if (failure !== null && finalRefusals.has(failure.reason)) return failed(failure.reason, failure.message);
-  if (counted !== null)
-    return completed(
-      'DryRun',
-      counted.isCapped ? `At least ${counted.events} deliveries match.` : `${counted.events} deliveries match.`,
-    );
-  if (redelivery?.state === 'done') return completed('Redelivered', 'Every delivery that matched was passed.');
-  if (redelivery?.state === 'cancelled') return failed('Cancelled', 'The redelivery was cancelled.');
+  if (failure !== null && finalRefusals.has(failure.reason)) return judge('Failed', failure);
+  if (counted !== null) {
+    const message = `${counted.isCapped ? 'At least ' : ''}${counted.events} deliveries match.`;
+    return judge('Complete', { reason: 'DryRun', message });
+  }
+  if (redelivery?.state === 'done')
+    return judge('Complete', { reason: 'Redelivered', message: 'Every delivery that matched was passed.' });
+  if (redelivery?.state === 'cancelled')
+    return judge('Failed', { reason: 'Cancelled', message: 'The redelivery was cancelled.' });
   if (redelivery?.state !== 'ended') return null;
-  return redelivery.endReason === 'webhook_parked'
-    ? failed('WebhookParked', 'The webhook was paused or suspended. Resume it, and create another replay for the rest.')
-    : failed('WebhookDeleted', 'The webhook was deleted.');
+  if (redelivery.endReason !== 'webhook_parked')
+    return judge('Failed', { reason: 'WebhookDeleted', message: 'The webhook was deleted.' });
+  const message = 'The webhook was paused or suspended. Resume it, and create another replay for the rest.';
+  return judge('Failed', { reason: 'WebhookParked', message });
 }
 
-const completed = (reason: Reason, message: string) => [
-  condition('Complete', true, reason, message),
-  condition('Failed', false, reason, message),
-];
-const failed = (reason: Reason, message: string) => [
-  condition('Complete', false, reason, message),
-  condition('Failed', true, reason, message),
-];
-const pending = ({ reason, message }: Failure) => [
-  condition('Complete', false, reason, message),
-  condition('Failed', false, reason, message),
-];
+/** Returns both conditions, of which the one that `end` names holds; null: neither. */
+const judge = (end: 'Complete' | 'Failed' | null, { reason, message }: Failure): JudgedCondition[] =>
+  ['Complete', 'Failed'].map((type) => condition(type, type === end, reason, message));
 
-function progressOf(redelivery: RedeliveryRow | null): Failure {
-  return redelivery?.state === 'running'
+const progressOf = (redelivery: RedeliveryRow | null | undefined): Failure =>
+  redelivery?.state === 'running'
     ? { reason: 'Running', message: 'Deliveries are being sent again.' }
     : { reason: 'Requested', message: 'No worker has begun yet.' };
-}
-
-const toSeconds = (time: Date): string => time.toISOString().replace(/\.\d{3}Z$/, 'Z');

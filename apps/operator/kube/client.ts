@@ -59,12 +59,6 @@ function resourceOf(url: string): string {
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof ApiException ? error.code : undefined;
 
-/** Returns a refusal's sentence, as the API server gives it. */
-export function messageOf(error: unknown): string {
-  if (!(error instanceof ApiException)) return 'the API server did not answer';
-  return readBody(error)?.message ?? `the API server answered ${error.code}`;
-}
-
 /** Returns null for an answer that is not the API server's, such as a proxy's page. */
 function readBody({ body }: ApiException<unknown>): V1Status | null {
   try {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CoordinationV1Api, type V1Lease, V1MicroTime } from '@kubernetes/client-node';
-import { statusOf } from './client.ts';
+import { type CoordinationV1Api, type V1Lease, type V1LeaseSpec, V1MicroTime } from '@kubernetes/client-node';
+import { nullOn } from '../null-on.ts';
 
 interface LeaseOptions {
   api: CoordinationV1Api;
@@ -31,61 +31,30 @@ export function createElection(options: LeaseOptions) {
   const { durationSeconds = 15, renewDeadlineMs = 10_000, retryMs = 2_000 } = options;
   const stopping = new AbortController();
   let loop: Promise<void> | undefined;
-  let isLeader = false;
   let seen: { version: string; at: number } | null = null;
 
   /** Takes or renews the Lease. Returns whether this process has it. */
   async function tryAcquire(): Promise<boolean> {
     const lease = await readLease();
-    if (lease === null) return createLease();
-    const { holderIdentity } = lease.spec ?? {};
+    const now = new V1MicroTime();
+    const held = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, acquireTime: now, renewTime: now };
+    if (lease === null)
+      return isAccepted(api.createNamespacedLease({ namespace, body: { metadata: { name }, spec: held } }));
+    const { holderIdentity, acquireTime = now, leaseTransitions = 0 } = lease.spec ?? {};
     const version = lease.metadata?.resourceVersion ?? '';
     if (seen?.version !== version) seen = { version, at: performance.now() };
-    const isMine = holderIdentity === identity;
-    const isFree = !holderIdentity || performance.now() - seen.at > durationSeconds * 1_000;
-    if (!isMine && !isFree) return false;
-    const now = new V1MicroTime();
-    const { acquireTime = now, leaseTransitions = 0 } = lease.spec ?? {};
-    return replaceLease(lease, {
-      holderIdentity: identity,
-      leaseDurationSeconds: durationSeconds,
-      acquireTime: isMine ? acquireTime : now,
-      renewTime: now,
-      leaseTransitions: isMine ? leaseTransitions : leaseTransitions + 1,
-    });
+    if (holderIdentity === identity) return replaceLease(lease, { ...held, acquireTime, leaseTransitions });
+    if (holderIdentity && performance.now() - seen.at <= durationSeconds * 1_000) return false;
+    return replaceLease(lease, { ...held, leaseTransitions: leaseTransitions + 1 });
   }
 
-  async function readLease(): Promise<V1Lease | null> {
-    try {
-      return await api.readNamespacedLease({ namespace, name });
-    } catch (cause) {
-      if (statusOf(cause) === 404) return null;
-      throw cause;
-    }
-  }
-
-  async function createLease(): Promise<boolean> {
-    const now = new V1MicroTime();
-    const spec = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, acquireTime: now, renewTime: now };
-    try {
-      await api.createNamespacedLease({ namespace, body: { metadata: { name }, spec } });
-      return true;
-    } catch (cause) {
-      if (statusOf(cause) === 409) return false;
-      throw cause;
-    }
-  }
+  const readLease = () => nullOn(404, api.readNamespacedLease({ namespace, name }));
 
   /** Its resource version makes the API server refuse the write of one of two. */
-  async function replaceLease(lease: V1Lease, spec: NonNullable<V1Lease['spec']>): Promise<boolean> {
-    try {
-      await api.replaceNamespacedLease({ namespace, name, body: { ...lease, spec } });
-      return true;
-    } catch (cause) {
-      if (statusOf(cause) === 409) return false;
-      throw cause;
-    }
-  }
+  const replaceLease = (lease: V1Lease, spec: V1LeaseSpec) =>
+    isAccepted(api.replaceNamespacedLease({ namespace, name, body: { ...lease, spec } }));
+
+  const isAccepted = async (write: Promise<V1Lease>): Promise<boolean> => (await nullOn(409, write)) !== null;
 
   const pause = () => sleep(retryMs, undefined, { signal: stopping.signal }).catch(() => {});
 
@@ -102,7 +71,6 @@ export function createElection(options: LeaseOptions) {
 
   async function leadWhileRenewed(): Promise<void> {
     const ended = new AbortController();
-    isLeader = true;
     const leading = lead(ended.signal);
     let renewedAt = performance.now();
     while (!stopping.signal.aborted && performance.now() - renewedAt < renewDeadlineMs) {
@@ -117,7 +85,6 @@ export function createElection(options: LeaseOptions) {
     }
     ended.abort();
     await leading;
-    isLeader = false;
     if (stopping.signal.aborted) await release();
   }
 
@@ -131,7 +98,6 @@ export function createElection(options: LeaseOptions) {
   }
 
   return {
-    isLeader: (): boolean => isLeader,
     start(): void {
       loop ??= run();
     },

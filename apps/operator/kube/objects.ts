@@ -10,40 +10,60 @@ import type { CustomResource, ResourceKind } from '../controller/contract.ts';
 import type { FieldConflict } from './client.ts';
 
 /** Owner of the fields that the operator applies. */
-export const fieldManager = 'org-api-operator';
+const fieldManager = 'org-api-operator';
 
 const applyOptions = setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply);
 const mergeOptions = setHeaderOptions('Content-Type', PatchStrategy.MergePatch);
 
-const addressOf = ({ group, version, plural }: ResourceKind, { metadata: { namespace, name } }: CustomResource) => ({
-  group,
-  version,
-  plural,
-  namespace,
-  name,
-});
+/** Makes the calls for the objects of a custom kind. */
+export function customObjects(api: CustomObjectsApi, { group, version, plural }: ResourceKind) {
+  const addressOf = ({ metadata: { namespace, name } }: CustomResource) => ({
+    group,
+    version,
+    plural,
+    namespace,
+    name,
+  });
+  return {
+    /**
+     * Applies the status of an object when it differs from the one it has. Returns whether it did.
+     * The object's version is not part of it, so a change of the spec meanwhile is no conflict.
+     *
+     * @throws ApiException 409 when another manager owns a field with another value.
+     */
+    async applyStatus(resource: CustomResource, status: Record<string, unknown>): Promise<boolean> {
+      // Through JSON, as the API server has no `undefined`.
+      if (isDeepStrictEqual(JSON.parse(JSON.stringify(status)), resource.status)) return false;
+      const { apiVersion, kind } = resource;
+      const { name, namespace, uid } = resource.metadata;
+      // The uid keeps the status off an object that was deleted and created again.
+      const body = { apiVersion, kind, metadata: { name, namespace, uid }, status };
+      await api.patchNamespacedCustomObjectStatus({ ...addressOf(resource), body, fieldManager }, applyOptions);
+      return true;
+    },
 
-/**
- * Applies the status of an object when it differs from the one it has. Returns whether it did. The
- * object's version is not part of it, so a change of the spec meanwhile is no conflict.
- *
- * @throws ApiException 409 when another manager owns a field with another value.
- */
-export async function applyStatus(
-  api: CustomObjectsApi,
-  kind: ResourceKind,
-  resource: CustomResource,
-  status: Record<string, unknown>,
-): Promise<boolean> {
-  // Through JSON, as the API server has no `undefined`.
-  if (isDeepStrictEqual(JSON.parse(JSON.stringify(status)), resource.status)) return false;
-  const { apiVersion, metadata } = resource;
-  const { name, namespace, uid } = metadata;
-  // The uid keeps the status off an object that was deleted and created again.
-  const body = { apiVersion, kind: kind.kind, metadata: { name, namespace, uid }, status };
-  const request = { ...addressOf(kind, resource), body, fieldManager };
-  await api.patchNamespacedCustomObjectStatus(request, applyOptions);
-  return true;
+    /**
+     * Adds or removes a finalizer. The API server refuses with 409 when the object changed since it
+     * was read, and its next version comes from the watch.
+     */
+    async changeFinalizer(
+      resource: CustomResource,
+      change: 'addFinalizer' | 'removeFinalizer',
+      finalizer: string,
+    ): Promise<void> {
+      const { resourceVersion, finalizers: found = [] } = resource.metadata;
+      const others = found.filter((name) => name !== finalizer);
+      const finalizers = change === 'addFinalizer' ? [...others, finalizer] : others;
+      const body = { metadata: { resourceVersion, finalizers } };
+      await api.patchNamespacedCustomObject({ ...addressOf(resource), body }, mergeOptions);
+    },
+
+    /** Deletes an object, if it is the one that was read. */
+    async delete(resource: CustomResource): Promise<void> {
+      const body = { preconditions: { uid: resource.metadata.uid } };
+      await api.deleteNamespacedCustomObject({ ...addressOf(resource), body });
+    },
+  };
 }
 
 /**
@@ -72,34 +92,6 @@ function keepField(wanted: unknown, found: unknown, [step, ...rest]: readonly st
 function at(value: unknown, step: string): unknown {
   if (Array.isArray(value)) return value.find(({ type }) => type === step);
   return (value as Record<string, unknown> | undefined)?.[step];
-}
-
-/**
- * Adds or removes a finalizer of an object. The API server refuses with 409 when the object changed
- * since it was read, and its next version comes from the watch.
- */
-export async function changeFinalizer(
-  api: CustomObjectsApi,
-  kind: ResourceKind,
-  resource: CustomResource,
-  change: 'addFinalizer' | 'removeFinalizer',
-  finalizer: string,
-): Promise<void> {
-  const { resourceVersion, finalizers = [] } = resource.metadata;
-  const others = finalizers.filter((name) => name !== finalizer);
-  const wanted = change === 'addFinalizer' ? [...others, finalizer] : others;
-  const body = { metadata: { resourceVersion, finalizers: wanted } };
-  await api.patchNamespacedCustomObject({ ...addressOf(kind, resource), body }, mergeOptions);
-}
-
-/** Deletes an object of a custom kind, if it is the one that was read. */
-export async function deleteResource(
-  api: CustomObjectsApi,
-  kind: ResourceKind,
-  resource: CustomResource,
-): Promise<void> {
-  const body = { preconditions: { uid: resource.metadata.uid } };
-  await api.deleteNamespacedCustomObject({ ...addressOf(kind, resource), body });
 }
 
 /**

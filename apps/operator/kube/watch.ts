@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type KubeConfig, Watch } from '@kubernetes/client-node';
-import type { CustomResource, ResourceKind } from '../controller/contract.ts';
+import type { CustomResource, Metadata, ResourceKind } from '../controller/contract.ts';
 
 interface WatchOptions {
   kubeConfig: KubeConfig;
@@ -16,12 +16,13 @@ interface WatchOptions {
   onListed: () => void;
   /** Of a list or watch that failed; both are repeated. */
   onError: (cause: unknown) => void;
-  /** After how long the objects are listed again. */
-  relistMs?: number;
-  /** The first wait after a failure; each further one is twice as long. */
-  retryMs?: number;
-  longestRetryMs?: number;
 }
+
+/** After how long the objects are listed again. */
+const relistMs = 300_000;
+/** The first wait after a failure; each further one is twice as long. */
+const firstRetryMs = 500;
+const longestRetryMs = 30_000;
 
 /**
  * Keeps the objects of one kind in memory: lists them, watches from there, and lists again after
@@ -29,49 +30,36 @@ interface WatchOptions {
  * lists again otherwise, so only its `Watch` is used. That one ends a connection that was silent
  * for 30 s; the next watch continues from the last version seen.
  *
- * `start` resolves after the first list. `stop` may be called twice.
+ * `start` resolves after the first list, however long that takes. `stop` may be called twice.
  */
 export function watchObjects(options: WatchOptions) {
-  const {
-    kind,
-    namespace,
-    labelSelector,
-    onChange,
-    onError,
-    relistMs = 300_000,
-    retryMs = 500,
-    longestRetryMs = 30_000,
-  } = options;
+  const { kind, namespace, labelSelector, onChange, onError } = options;
   const objects = new Map<string, CustomResource>();
   const stopping = new AbortController();
   const watch = new Watch(options.kubeConfig);
   let loop: Promise<void> | undefined;
-  let onFirstList = () => {};
-  const listed = new Promise<void>((resolve) => {
-    onFirstList = resolve;
-  });
-
+  const firstList = Promise.withResolvers<void>();
   let resourceVersion = '';
 
   async function list(): Promise<void> {
-    const answer = (await options.list()) as {
+    const { items, metadata } = (await options.list()) as {
       items: CustomResource[];
       metadata: { resourceVersion: string };
     };
-    const names = new Set(answer.items.map(({ metadata }) => metadata.name));
-    for (const name of [...objects.keys()].filter((known) => !names.has(known))) take('DELETED', { name });
-    for (const item of answer.items) take('LISTED', item.metadata, item);
-    onFirstList();
+    const names = new Set(items.map((item) => item.metadata.name));
+    for (const name of [...objects.keys()].filter((known) => !names.has(known))) take(name, undefined);
+    for (const item of items) take(item.metadata.name, item);
+    firstList.resolve();
     options.onListed();
-    resourceVersion = answer.metadata.resourceVersion;
+    resourceVersion = metadata.resourceVersion;
   }
 
-  /** Takes over an object's state. Only a change of it is reported. */
-  function take(type: string, { name }: { name: string }, object?: CustomResource): void {
+  /** Takes over an object's state; undefined: it is gone. Only a change of it is reported. */
+  function take(name: string, object: CustomResource | undefined): void {
     const known = objects.get(name);
-    if (object === undefined || type === 'DELETED') objects.delete(name);
+    if (object === undefined) objects.delete(name);
     else objects.set(name, object);
-    if (type === 'DELETED' || isChanged(known, object)) onChange(name);
+    if (object === undefined || isChanged(known?.metadata, object.metadata)) onChange(name);
   }
 
   /** Resolves when the watch has ended; rejects when it failed. */
@@ -89,7 +77,7 @@ export function watchObjects(options: WatchOptions) {
       // Such as 410: the version is too old. The list that follows gives a new one.
       if (type === 'ERROR') return reject(new WatchEnded(`the API server ended a watch of ${kind.plural}`));
       resourceVersion = object.metadata.resourceVersion;
-      if (type !== 'BOOKMARK') take(type, object.metadata, object);
+      if (type !== 'BOOKMARK') take(object.metadata.name, type === 'DELETED' ? undefined : object);
     };
     const onEnd = (cause: unknown) => (cause == null || isSilence(cause) ? resolve() : reject(cause));
     watch.watch(path, query, onEvent, onEnd).then((connection) => {
@@ -122,7 +110,7 @@ export function watchObjects(options: WatchOptions) {
         failures += 1;
         onError(cause);
       }
-      const waitMs = Math.min(retryMs * 2 ** Math.max(0, failures - 1), longestRetryMs);
+      const waitMs = Math.min(firstRetryMs * 2 ** Math.max(0, failures - 1), longestRetryMs);
       await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => {});
     }
   }
@@ -132,7 +120,7 @@ export function watchObjects(options: WatchOptions) {
     list: (): CustomResource[] => [...objects.values()],
     async start(): Promise<void> {
       loop ??= run();
-      await Promise.race([listed, loop]);
+      await Promise.race([firstList.promise, loop]);
     },
     async stop(): Promise<void> {
       stopping.abort();
@@ -144,15 +132,14 @@ export function watchObjects(options: WatchOptions) {
 class WatchEnded extends Error {}
 
 /** A change of the status alone is the operator's own. */
-function isChanged(known: CustomResource | undefined, now: CustomResource | undefined): boolean {
-  const [before, after] = [known?.metadata, now?.metadata];
+function isChanged(before: Metadata | undefined, now: Metadata): boolean {
   return (
-    before?.uid !== after?.uid ||
-    before?.generation !== after?.generation ||
+    before?.uid !== now.uid ||
+    before.generation !== now.generation ||
     // Core kinds such as Secrets have no generation.
-    (after?.generation === undefined && before?.resourceVersion !== after?.resourceVersion) ||
-    before?.deletionTimestamp !== after?.deletionTimestamp ||
-    before?.finalizers?.join() !== after?.finalizers?.join()
+    (now.generation === undefined && before.resourceVersion !== now.resourceVersion) ||
+    before.deletionTimestamp !== now.deletionTimestamp ||
+    before.finalizers?.join() !== now.finalizers?.join()
   );
 }
 

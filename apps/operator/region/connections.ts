@@ -12,6 +12,7 @@ import type { Region } from '../resources.ts';
 /** After how long a Secret is read again. A new value closes what was opened with the old one. */
 const secretLifetimeMs = 300_000;
 const connectTimeoutMs = 5_000;
+const applicationName = 'org-api-operator';
 
 /**
  * Opens the PostgreSQL and the Temporal that a Region names, once, from the Secrets that it names.
@@ -48,6 +49,13 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     return Buffer.from(encoded, 'base64').toString('utf8').trim();
   }
 
+  /** Returns the URL of a login. @throws ReconcileFailed */
+  async function readUrl(ref: SecretRef): Promise<string> {
+    const url = await readKey(ref);
+    refusePlaintext('DATABASE_URL', url);
+    return url;
+  }
+
   function refusePlaintext(name: string, value: string, tls = false): void {
     const environment = { ALLOW_PLAINTEXT: allowPlaintext, TEMPORAL_TLS: String(tls) };
     const [problem] = findPlaintext({ [name]: value }, environment);
@@ -76,23 +84,17 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     readKey,
     /** The database of a Region. @throws ReconcileFailed */
     async openDatabase({ spec }: Region): Promise<Database> {
-      const url = await readKey(spec.database.secretRef);
-      refusePlaintext('DATABASE_URL', url);
+      const url = await readUrl(spec.database.secretRef);
       if (database?.url !== url) {
         const before = database;
-        database = {
-          url,
-          opened: openDatabase({ url, applicationName: 'org-api-operator', poolMax: 4 }),
-        };
+        database = { url, opened: openDatabase({ url, applicationName, poolMax: 4 }) };
         await (await before?.opened)?.close();
       }
       return database.opened;
     },
     /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
     async withLogin<T>(ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
-      const url = await readKey(ref);
-      refusePlaintext('DATABASE_URL', url);
-      const opened = await openDatabase({ url, applicationName: 'org-api-operator', poolMax: 1 });
+      const opened = await openDatabase({ url: await readUrl(ref), applicationName, poolMax: 1 });
       try {
         return await work(opened.pool);
       } finally {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { BatchV1Api, CoreV1Api, V1CronJob, V1Job, V1Pod } from '@kubernetes/client-node';
 import { ReconcileFailed } from '../controller/contract.ts';
 import { statusOf } from '../kube/client.ts';
+import { nullOn } from '../null-on.ts';
 import type { Region } from '../resources.ts';
 
 /** What a contract migration waits for in Kubernetes, and its Job. */
@@ -18,13 +19,9 @@ export function createContractJobs(options: { batch: BatchV1Api; core: CoreV1Api
 
   async function readCronJob(region: Region): Promise<V1CronJob> {
     const name = region.spec.migrations?.cronJob ?? '';
-    return allow(
-      `CronJob ${name}`,
-      batch.readNamespacedCronJob({ namespace, name }).catch((cause: unknown) => {
-        if (statusOf(cause) !== 404) throw cause;
-        throw new ReconcileFailed('ContractBlocked', `There is no CronJob ${name}.`, { cause });
-      }),
-    );
+    const cronJob = await allow(`CronJob ${name}`, nullOn(404, batch.readNamespacedCronJob({ namespace, name })));
+    if (cronJob === null) throw new ReconcileFailed('ContractBlocked', `There is no CronJob ${name}.`);
+    return cronJob;
   }
 
   return {
@@ -32,13 +29,7 @@ export function createContractJobs(options: { batch: BatchV1Api; core: CoreV1Api
     async read(region: Region, pending: readonly string[]): Promise<ObservedContract> {
       const cronJob = await readCronJob(region);
       const name = jobNameOf(cronJob, pending);
-      const found = await allow(
-        'Jobs',
-        batch.readNamespacedJob({ namespace, name }).catch((cause: unknown) => {
-          if (statusOf(cause) === 404) return null;
-          throw cause;
-        }),
-      );
+      const found = await allow('Jobs', nullOn(404, batch.readNamespacedJob({ namespace, name })));
       // Also those of another release, which use the same database.
       const labelSelector = `org-api/region=${region.spec.region}`;
       const { items } = await allow('pods', core.listNamespacedPod({ namespace, labelSelector }));
@@ -54,16 +45,8 @@ export function createContractJobs(options: { batch: BatchV1Api; core: CoreV1Api
       const { metadata, spec } = cronJob.spec?.jobTemplate ?? {};
       if (jobNameOf(cronJob, pending) !== job || spec === undefined)
         throw new ReconcileFailed('ContractBlocked', `CronJob ${cronJob.metadata?.name} changed; tried again.`);
-      const body: V1Job = {
-        metadata: { ...metadata, name: job, namespace, ownerReferences: [ownerOf(cronJob)] },
-        spec,
-      };
-      await allow(
-        'Jobs',
-        batch.createNamespacedJob({ namespace, body }).catch((cause: unknown) => {
-          if (statusOf(cause) !== 409) throw cause;
-        }),
-      );
+      const body = { metadata: { ...metadata, name: job, namespace, ownerReferences: [ownerOf(cronJob)] }, spec };
+      await allow('Jobs', nullOn(409, batch.createNamespacedJob({ namespace, body })));
     },
   };
 }

@@ -3,13 +3,10 @@ import { capitalize } from '../controller/conditions.ts';
 import type { Controller, JudgedCondition, Note } from '../controller/contract.ts';
 import { kinds, type Region } from '../resources.ts';
 import { type AdmissionAction, planAdmission } from './admission.ts';
-import type { Connections } from './connections.ts';
 import { type ContractAction, planContract } from './contract.ts';
-import type { ContractJobs } from './contract-job.ts';
-import { type ObservedRegion, observeRegion, temporalDeadlineMs } from './observe.ts';
+import { type ObservedRegion, observeRegion, type RegionServers, temporalDeadlineMs } from './observe.ts';
 import { reportRegion } from './report.ts';
 import { planRollout, type RolloutAction } from './rollout-plan.ts';
-import type { Rollouts } from './rollouts.ts';
 import { planSealing, resealSecrets, type SealingAction } from './sealing.ts';
 import { planTemporal } from './temporal.ts';
 import { changeNamespace, type TemporalAction } from './temporal-namespace.ts';
@@ -23,18 +20,16 @@ type RegionAction = AdmissionAction | SealingAction | RolloutAction | TemporalAc
  * Keeps the status of a Region true. Holds its deliveries, seals its secrets again, rolls its
  * workers out, sets up Temporal's namespace and starts contract migrations as the spec says.
  */
-export function createRegionController(options: {
-  connections: Connections;
-  rollouts: Rollouts;
-  contractJobs: ContractJobs;
-  onReport: (conditions: JudgedCondition[]) => void;
-}): Controller<Region, ObservedRegion, RegionAction> {
-  const { connections, rollouts, contractJobs } = options;
+export function createRegionController(
+  servers: RegionServers,
+  onReport: (conditions: JudgedCondition[]) => void,
+): Controller<Region, ObservedRegion, RegionAction> {
+  const { connections, rollouts, contractJobs } = servers;
   return {
     kind: kinds.Region,
     resyncMs,
     warnings: ['MigrationFailed', 'ContractFailed', 'ContractBlocked'],
-    observe: (region) => observeRegion(region, options),
+    observe: (region) => observeRegion(region, servers),
     plan: (region, observed) => [
       ...planAdmission(region, observed),
       ...planSealing(region, observed),
@@ -46,8 +41,7 @@ export function createRegionController(options: {
       switch (action.kind) {
         case 'setAdmission': {
           const { pool } = await connections.openDatabase(region);
-          await setDeliveryAdmission(pool, action.state);
-          return;
+          return setDeliveryAdmission(pool, action.state);
         }
         case 'resealSecrets':
           return resealSecrets(region, connections, signal);
@@ -75,7 +69,7 @@ export function createRegionController(options: {
     describe,
     report(region, observed, failure) {
       const report = reportRegion(region, observed, failure);
-      options.onReport(report.conditions);
+      onReport(report.conditions);
       return report;
     },
   };

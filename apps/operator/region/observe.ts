@@ -14,6 +14,13 @@ import { readSealing } from './sealing-keys.ts';
 import { type ObservedNamespace, readNamespace } from './temporal-namespace.ts';
 import { readWorkers, type Workers } from './workers.ts';
 
+/** What a region is read from and changed with. */
+export interface RegionServers {
+  connections: Connections;
+  rollouts: Rollouts;
+  contractJobs: ContractJobs;
+}
+
 /** Something that could not be read, and why. */
 type Unreadable = Failure;
 
@@ -40,15 +47,7 @@ export const temporalDeadlineMs = 5_000;
 /** Reads PostgreSQL and Temporal independently, then what contract migrations need. */
 export async function observeRegion(
   region: Region,
-  {
-    connections,
-    rollouts,
-    contractJobs,
-  }: {
-    connections: Connections;
-    rollouts: Pick<Rollouts, 'isOpen' | 'find'>;
-    contractJobs: Pick<ContractJobs, 'read'>;
-  },
+  { connections, rollouts, contractJobs }: RegionServers,
 ): Promise<ObservedRegion> {
   const { workers: workersSpec, migrations } = region.spec;
   const [database, sealing, temporal, rollout] = await Promise.all([

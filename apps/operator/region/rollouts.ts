@@ -58,11 +58,9 @@ export function createRollouts(options: {
     return { client: new Client({ connection, namespace }), deploymentName: deployment };
   }
 
-  const keyOf = async (region: Region): Promise<string> => (await connections.serverOf(region)).key;
-
   return {
     /** Whether this process carries out the rollouts of the region. */
-    isOpen: async (region: Region): Promise<boolean> => open?.key === (await keyOf(region)),
+    isOpen: async (region: Region): Promise<boolean> => open?.key === (await connections.serverOf(region)).key,
 
     /** Starts the worker that carries out rollouts. */
     async open(region: Region): Promise<void> {
@@ -70,10 +68,9 @@ export function createRollouts(options: {
       await open?.stop();
       const { client, deploymentName } = await openClient(region);
       const activities = createRolloutActivities(client, announce);
-      const worker = await startWorker(server, deploymentName, activities, bundle);
-      const opened = { key, stop: worker.stop };
+      const opened = { key, ...(await startWorker(server, deploymentName, activities, bundle)) };
       open = opened;
-      void worker.running.catch(onError).finally(() => {
+      void opened.running.catch(onError).finally(() => {
         if (open === opened) open = null;
       });
     },

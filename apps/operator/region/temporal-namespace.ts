@@ -3,6 +3,7 @@ import { msToTs } from '@temporalio/common/lib/time.js';
 import { deliveryAttributes, keywordType } from '#workflows/deliver-event/search-attributes.ts';
 import { deliverSlowQueue } from '#workflows/deliver-event/types.ts';
 import { ReconcileFailed } from '../controller/contract.ts';
+import { nullOn } from '../null-on.ts';
 import type { Region } from '../resources.ts';
 
 /** Limits of the task queue of retries; a limit that is absent does not apply. */
@@ -36,12 +37,7 @@ export async function readNamespace(
   { spec: { temporal } }: Region,
 ): Promise<ObservedNamespace | null> {
   const { namespace, searchAttributes, queueLimits } = temporal;
-  const described = await connection.workflowService
-    .describeNamespace({ namespace })
-    .catch((cause: { code?: number }) => {
-      if (cause.code === grpcNotFound) return null;
-      throw cause;
-    });
+  const described = await nullOn(grpcNotFound, connection.workflowService.describeNamespace({ namespace }));
   if (described === null) return null;
   return {
     retentionSeconds: Number(described.config?.workflowExecutionRetentionTtl?.seconds ?? 0),

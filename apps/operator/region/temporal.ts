@@ -1,9 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition } from '../controller/contract.ts';
 import { readSeconds } from '../duration.ts';
 import type { Region } from '../resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
-import type { ObservedNamespace, QueueLimits, TemporalAction } from './temporal-namespace.ts';
+import type { ObservedNamespace, TemporalAction } from './temporal-namespace.ts';
 
 /**
  * Returns what is left to do so that Temporal's namespace has what the spec declares. A field that
@@ -23,13 +24,10 @@ function planSettings({ spec }: Region, found: ObservedNamespace): TemporalActio
     actions.push({ kind: 'setRetention', retentionSeconds: readSeconds(retention) });
   if (found.attributes !== null && found.attributes.missing.length > 0)
     actions.push({ kind: 'addSearchAttributes', names: found.attributes.missing });
-  if (queueLimits !== undefined && found.limits !== null && !isSame(queueLimits, found.limits))
+  if (queueLimits !== undefined && found.limits !== null && !isDeepStrictEqual(queueLimits, found.limits))
     actions.push({ kind: 'setQueueLimits', limits: queueLimits });
   return actions;
 }
-
-const isSame = (a: QueueLimits, b: QueueLimits): boolean =>
-  a.retriesPerSecond === b.retriesPerSecond && a.retriesPerSecondPerOrganization === b.retriesPerSecondPerOrganization;
 
 const { holds, fails, unknown } = conditionsOf('TemporalReady');
 

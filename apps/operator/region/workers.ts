@@ -1,36 +1,24 @@
 import type { WorkflowService } from '@temporalio/client';
+import { nullOn } from '../null-on.ts';
 
-/** A build of the workers, as Temporal knows it. */
-interface WorkerBuild {
-  buildId: string;
-  state: 'Current' | 'Ramping' | 'Draining' | 'Drained' | 'Inactive';
-}
+/** States of a build, by Temporal's number; it gives 0 to a build without one. */
+const states = ['Inactive', 'Inactive', 'Current', 'Ramping', 'Draining', 'Drained'] as const;
+const grpcNotFound = 5;
 
+/** The builds of the workers, as Temporal knows them. */
 export interface Workers {
   currentBuild: string | null;
   ramping: { buildId: string; percent: number } | null;
   /** Newest first. */
-  builds: WorkerBuild[];
+  builds: { buildId: string; state: (typeof states)[number] }[];
 }
-
-const states: Record<number, WorkerBuild['state']> = {
-  1: 'Inactive',
-  2: 'Current',
-  3: 'Ramping',
-  4: 'Draining',
-  5: 'Drained',
-};
-const grpcNotFound = 5;
 
 /** Returns the builds of a worker deployment; null when Temporal knows none of that name. */
 export async function readWorkers(
   service: WorkflowService,
   request: { namespace: string; deploymentName: string },
 ): Promise<Workers | null> {
-  const described = await service.describeWorkerDeployment(request).catch((cause: { code?: number }) => {
-    if (cause.code === grpcNotFound) return null;
-    throw cause;
-  });
+  const described = await nullOn(grpcNotFound, service.describeWorkerDeployment(request));
   if (described === null) return null;
   const { routingConfig, versionSummaries } = described.workerDeploymentInfo ?? {};
   const ramping = routingConfig?.rampingDeploymentVersion?.buildId;
@@ -38,7 +26,7 @@ export async function readWorkers(
     .toSorted((a, b) => Number(b.createTime?.seconds ?? 0) - Number(a.createTime?.seconds ?? 0))
     .map(({ deploymentVersion, status }) => ({
       buildId: deploymentVersion?.buildId ?? '',
-      state: states[status ?? 0] ?? 'Inactive',
+      state: states[Number(status)] ?? 'Inactive',
     }));
   return {
     currentBuild: routingConfig?.currentDeploymentVersion?.buildId || null,

@@ -7,7 +7,7 @@ import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/par
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { type Controller, type Note, ReconcileFailed } from '../controller/contract.ts';
 import { readSeconds } from '../duration.ts';
-import { changeFinalizer } from '../kube/objects.ts';
+import { customObjects } from '../kube/objects.ts';
 import type { GetRegion } from '../region-access.ts';
 import { kinds, type WebhookSubscription } from '../resources.ts';
 import {
@@ -29,7 +29,8 @@ export function createSubscriptionController(options: {
   secrets: Secrets;
   getRegion: GetRegion;
 }): Controller<WebhookSubscription, ObservedSubscription, SubscriptionAction> {
-  const { api, secrets, getRegion } = options;
+  const { secrets, getRegion } = options;
+  const objects = customObjects(options.api, kinds.WebhookSubscription);
   return {
     kind: kinds.WebhookSubscription,
     resyncMs,
@@ -50,7 +51,7 @@ export function createSubscriptionController(options: {
     async execute(action, resource) {
       const { organizationId, url, eventTypes, secret } = resource.spec;
       if (action.kind === 'addFinalizer' || action.kind === 'removeFinalizer')
-        return changeFinalizer(api, kinds.WebhookSubscription, resource, action.kind, subscriptionFinalizer);
+        return objects.changeFinalizer(resource, action.kind, subscriptionFinalizer);
       const { em, allow, sealingKeys } = await getRegion();
       const by = objectOf(resource);
       if (action.kind === 'createWebhook') {

@@ -1,8 +1,9 @@
 import type { CoreV1Api, KubeConfig, KubernetesObjectApi, V1Secret } from '@kubernetes/client-node';
 import { ReconcileFailed } from '../controller/contract.ts';
-import { conflictsOf, describeConflicts, statusOf } from '../kube/client.ts';
+import { conflictsOf, describeConflicts } from '../kube/client.ts';
 import { applyObject, ownerOf } from '../kube/objects.ts';
 import { watchObjects } from '../kube/watch.ts';
+import { nullOn } from '../null-on.ts';
 import type { WebhookSubscription } from '../resources.ts';
 
 /** Of every Secret that the operator publishes or reads for a webhook. */
@@ -21,7 +22,6 @@ interface SecretsOptions {
   onChange: (name: string) => void;
   onListed: () => void;
   onError: (cause: unknown) => void;
-  relistMs?: number;
 }
 
 /** A Secret as a subscription compares it. */
@@ -53,14 +53,13 @@ export function createSecrets(options: SecretsOptions) {
     },
     onListed: options.onListed,
     onError: options.onError,
-    ...(options.relistMs === undefined ? {} : { relistMs: options.relistMs }),
   });
 
   const get = (name: string): V1Secret | undefined => applied.get(name) ?? (watched.get(name) as V1Secret | undefined);
 
   return {
-    start: (): Promise<void> => watched.start(),
-    stop: (): Promise<void> => watched.stop(),
+    start: watched.start,
+    stop: watched.stop,
 
     /** Returns a labelled Secret; null when there is none of this name. */
     find(name: string, key = publishedKey): PublishedSecret | null {
@@ -110,18 +109,9 @@ export function createSecrets(options: SecretsOptions) {
 
   /** A Secret without the label is not in memory, so it is read before the first apply. */
   async function assertOwn({ metadata: { uid } }: WebhookSubscription, name: string): Promise<void> {
-    const secret = get(name) ?? (await read(name));
+    const secret = get(name) ?? (await nullOn(404, core.readNamespacedSecret({ namespace, name })));
     if (secret === null || secret.metadata?.annotations?.[ownerAnnotation] === uid) return;
     throw new ReconcileFailed('SecretNotOwned', `A Secret ${name} exists and is not of this object.`);
-  }
-
-  async function read(name: string): Promise<V1Secret | null> {
-    try {
-      return await core.readNamespacedSecret({ namespace, name });
-    } catch (cause) {
-      if (statusOf(cause) === 404) return null;
-      throw cause;
-    }
   }
 }
 
