@@ -79,7 +79,10 @@ function typesOfDefinition({ kind, schema }: Definition): string[] {
 
 function typeOf(schema: Schema, indent: string): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `'${value}'`).join(' | ');
-  if (schema.type === 'array') return listOf(schema.items ?? {}, indent);
+  if (schema.type === 'array') {
+    const { items = {} } = schema;
+    return items.enum === undefined ? `${typeOf(items, indent)}[]` : `(${typeOf(items, indent)})[]`;
+  }
   if (schema.type === 'integer' || schema.type === 'number') return 'number';
   if (schema.additionalProperties !== undefined)
     return `Record<string, ${typeOf(schema.additionalProperties, indent)}>`;
@@ -97,11 +100,6 @@ function typeOf(schema: Schema, indent: string): string {
 function commonTypeOf(name: string): string | null {
   if (name === 'conditions') return 'Condition[]';
   return /secret\w*Ref$/i.test(name) ? 'SecretRef' : null;
-}
-
-function listOf(items: Schema, indent: string): string {
-  const item = typeOf(items, indent);
-  return items.enum === undefined ? `${item}[]` : `(${item})[]`;
 }
 
 // Separate, because the checker of docstrings would read them as one.
@@ -127,7 +125,7 @@ export function referencePage(definitions: readonly Definition[]): string {
     '',
     `\`apiVersion: ${group}/${version}\`. Short name: ${shortNames.map((name) => `\`${name}\``).join(', ')}.`,
     '',
-    ...['spec', 'status'].flatMap((part) => tableOf(part, schema.properties?.[part] ?? {})),
+    ...['spec', 'status'].flatMap((part) => [...tableHead, ...rowsOf(schema.properties?.[part] ?? {}, part), '']),
     ...rulesOf(schema),
   ]);
   return [
@@ -140,30 +138,19 @@ export function referencePage(definitions: readonly Definition[]): string {
   ].join('\n');
 }
 
-function tableOf(part: string, schema: Schema): string[] {
-  const rows = fieldsOf(schema, part).map(
-    ({ path, type, note }) => `| \`${path}\` | ${type} | ${note.replaceAll('|', '\\|')} |`,
-  );
-  return ['| Field | Type | Meaning |', '| --- | --- | --- |', ...rows, ''];
-}
+const tableHead = ['| Field | Type | Meaning |', '| --- | --- | --- |'];
 
-interface Field {
-  path: string;
-  type: string;
-  note: string;
-}
-
-function fieldsOf(schema: Schema, path: string): Field[] {
+function rowsOf(schema: Schema, path: string): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const below = `${path}.${name}`;
     const notes = [
-      ...(schema.required?.includes(name) && path.startsWith('spec') ? ['Required.'] : []),
-      field.description ?? '',
-      ...(field.default === undefined ? [] : [`Default \`${JSON.stringify(field.default)}\`.`]),
+      schema.required?.includes(name) && path.startsWith('spec') ? 'Required.' : '',
+      field.description,
+      field.default === undefined ? '' : `Default \`${JSON.stringify(field.default)}\`.`,
     ];
-    const own = { path: below, type: nameOf(field), note: notes.filter(Boolean).join(' ') };
-    const items = field.items?.properties === undefined ? [] : fieldsOf(field.items, `${below}[]`);
-    return [own, ...fieldsOf(field, below), ...items];
+    const note = notes.filter(Boolean).join(' ').replaceAll('|', '\\|');
+    const row = `| \`${below}\` | ${nameOf(field)} | ${note} |`;
+    return [row, ...rowsOf(field, below), ...rowsOf(field.items ?? {}, `${below}[]`)];
   });
 }
 
@@ -176,12 +163,13 @@ function nameOf(schema: Schema): string {
 
 /** Returns all rules in CEL as a list. */
 function rulesOf(schema: Schema): string[] {
-  const rules = listRules(schema, '').map(({ path, message }) => `- ${path === '' ? '' : `\`${path}\`: `}${message}.`);
+  const rules = listRules(schema, '');
   return rules.length === 0 ? [] : ['Rules:', '', ...rules, ''];
 }
 
-function listRules(schema: Schema, path: string): { path: string; message: string }[] {
-  const own = (schema['x-kubernetes-validations'] ?? []).map(({ message }) => ({ path, message }));
+function listRules(schema: Schema, path: string): string[] {
+  const place = path === '' ? '' : `\`${path}\`: `;
+  const own = (schema['x-kubernetes-validations'] ?? []).map(({ message }) => `- ${place}${message}.`);
   const below = Object.entries(schema.properties ?? {}).flatMap(([name, field]) =>
     listRules(field, path === '' ? name : `${path}.${name}`),
   );

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { copy, listFiles, write } from './files.ts';
+import { copy, listFiles, readJson, write } from './files.ts';
 import {
   isAppFile,
   isPackageFile,
@@ -19,37 +19,42 @@ const targets: Record<string, string> = {
   'darwin arm64': 'aarch64-apple-darwin',
 };
 
+interface ApplicationFolders {
+  repository: string;
+  /** Where `npm ci` has run with this package-lock.json. */
+  modules: string;
+  app: string;
+}
+
 /**
  * Assembles the folder `/app` of the image: the product's sources, the packages that they need, and
- * the workflow bundle. `modules` is a folder in which `npm ci` has run with this package-lock.json.
- * Returns the absolute paths of the native modules.
+ * the workflow bundle. Returns the absolute paths of the native modules.
  *
  * @throws Error when a package does not have the lock's version, or this system has no native
  * modules.
  */
-export function assembleApplication(options: { repository: string; modules: string; app: string }): string[] {
-  const { repository, modules, app } = options;
-  const target = targets[`${process.platform} ${process.arch}`];
-  if (target === undefined) throw new Error(`Temporal has no native module for ${process.platform} ${process.arch}`);
-  for (const file of listAppFiles(repository)) copy(path.join(repository, file), path.join(app, file));
-  const native = addPackages({ repository, modules, app, target });
-  addBundle(options);
+export function assembleApplication(folders: ApplicationFolders): string[] {
+  const native = addPackages(folders);
+  copyAppFiles(folders.repository, folders.app);
+  addBundle(folders);
   return native;
 }
 
-function listAppFiles(repository: string): string[] {
+function copyAppFiles(repository: string, to: string): void {
   const below = (folder: string) => listFiles(path.join(repository, folder)).map((file) => `${folder}/${file}`);
-  return ['package.json', 'LICENSE', ...below('apps'), ...below('workflows')].filter(isAppFile);
+  for (const file of ['package.json', 'LICENSE', ...below('apps'), ...below('workflows')].filter(isAppFile))
+    copy(path.join(repository, file), path.join(to, file));
 }
 
-function addPackages(options: { repository: string; modules: string; app: string; target: string }): string[] {
-  const { repository, modules, app, target } = options;
-  const lock = readJson(path.join(repository, 'package-lock.json')) as { packages: Record<string, LockedPackage> };
+function addPackages({ repository, modules, app }: ApplicationFolders): string[] {
+  const target = targets[`${process.platform} ${process.arch}`];
+  if (target === undefined) throw new Error(`Temporal has no native module for ${process.platform} ${process.arch}`);
+  const { packages } = readJson<{ packages: Record<string, LockedPackage> }>(repository, 'package-lock.json');
   const native: string[] = [];
-  for (const folder of listRuntimePackages(lock.packages)) {
+  for (const folder of listRuntimePackages(packages)) {
     const from = path.join(modules, folder);
-    const { version } = readJson(path.join(from, 'package.json')) as { version: string };
-    if (version !== lock.packages[folder]?.version)
+    const { version } = readJson<{ version: string }>(from, 'package.json');
+    if (version !== packages[folder]?.version)
       throw new Error(`${folder} is ${version}, which is not what package-lock.json says: run npm ci there again`);
     const files = listFiles(from, (below) => path.basename(below) !== 'node_modules');
     for (const file of files.filter((name) => isPackageFile(name, target))) {
@@ -70,21 +75,16 @@ function addPackages(options: { repository: string; modules: string; app: string
  * Built from a copy of the sources in a separate folder beside the modules, so that concurrent
  * builds do not collide; git ignores it.
  */
-function addBundle(options: { repository: string; modules: string; app: string }): void {
-  const { repository, modules, app } = options;
+function addBundle({ repository, modules, app }: ApplicationFolders): void {
   const file = path.resolve(app, 'workflows.bundle.json');
   const place = path.join(modules, '.org-api');
   mkdirSync(place, { recursive: true });
   const sources = mkdtempSync(path.join(place, 'bundling-'));
   try {
-    for (const name of listAppFiles(repository)) copy(path.join(repository, name), path.join(sources, name));
+    copyAppFiles(repository, sources);
     execFileSync(process.execPath, ['apps/worker/write-bundle.ts', file], { cwd: sources, stdio: ['ignore', 2, 2] });
   } finally {
     rmSync(sources, { recursive: true, force: true });
   }
   chmodSync(file, 0o644);
-}
-
-function readJson(file: string): unknown {
-  return JSON.parse(readFileSync(file, 'utf8'));
 }

@@ -2,14 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { readJson } from './files.ts';
 
 /**
  * The identity of a build: Temporal distinguishes versions of workers by it, and a registry images.
  */
 export interface Build {
-  /**
-   * `<version>-<commit>`, and with uncommitted changes a hash of them. Valid as a tag and a label.
-   */
+  /** `<version>-<commit>`, and with uncommitted changes a hash of them. Valid as a tag and a label. */
   buildId: string;
   /** The commit, 40 hex digits. */
   revision: string;
@@ -19,17 +18,15 @@ export interface Build {
   source: string | null;
 }
 
+type Git = (...args: string[]) => string;
+
 /** What an image is built from; other changes do not change the build id. */
 const inputs = ['apps', 'workflows', 'charts/image', 'package.json', 'package-lock.json', '.npmrc', 'LICENSE'];
 
-/**
- * Reads the checkout from git.
- *
- * @throws Error when there is none.
- */
+/** Reads the checkout from git. @throws Error when there is none. */
 export function describeBuild(repository: string): Build {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: repository, encoding: 'utf8', stdio: 'pipe' });
-  const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8')) as { version: string };
+  const { version } = readJson<{ version: string }>(repository, 'package.json');
   const revision = git('rev-parse', 'HEAD').trim();
   return {
     buildId: [version, revision.slice(0, 12), hashChanges(repository, git)].filter(Boolean).join('-'),
@@ -43,7 +40,7 @@ export function describeBuild(repository: string): Build {
  * Returns eight hex digits of the differences from the commit, so that two images of one checkout
  * have two ids; null without differences.
  */
-function hashChanges(repository: string, git: (...args: string[]) => string): string | null {
+function hashChanges(repository: string, git: Git): string | null {
   const names = git('ls-files', '--modified', '--deleted', '--others', '--exclude-standard', '-z', '--', ...inputs);
   const staged = git('diff', '--cached', '--name-only', '-z', '--', ...inputs);
   const files = [...new Set(`${names}${staged}`.split('\0').filter(Boolean))].sort();
@@ -61,10 +58,11 @@ function readOrEmpty(file: string): Buffer {
   }
 }
 
-function findSource(git: (...args: string[]) => string): string | null {
+function findSource(git: Git): string | null {
   try {
-    const url = git('remote', 'get-url', 'origin').trim();
-    return url.replace(/^(\w+:\/\/)[^@/]*@/, '$1');
+    return git('remote', 'get-url', 'origin')
+      .trim()
+      .replace(/^(\w+:\/\/)[^@/]*@/, '$1');
   } catch {
     return null;
   }

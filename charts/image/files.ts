@@ -28,6 +28,9 @@ export function write(to: string, text: string): void {
   writeFileSync(to, text, { mode: 0o644 });
 }
 
+export const readJson = <T>(folder: string, name: string): T =>
+  JSON.parse(readFileSync(path.join(folder, name), 'utf8'));
+
 /**
  * Lists the files below a folder as sorted paths with `/`, without those of folders that
  * `isEntered` refuses.

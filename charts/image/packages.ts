@@ -43,9 +43,7 @@ export function listRuntimePackages(
   for (let from = open.pop(); from !== undefined; from = open.pop()) {
     const needed = neededBy(packages[from] ?? {}, from === '');
     const wanted = needed.filter(([name]) => !leftOut.includes(name) && !name.startsWith('@types/'));
-    const found = wanted
-      .map(([name, optional]) => find(packages, from, name, optional))
-      .filter((path) => path !== null);
+    const found = wanted.flatMap(([name, isOptional]) => find(packages, from, name, isOptional) ?? []);
     const added = found.filter((path) => !reached.has(path));
     for (const path of added) reached.add(path);
     open.push(...added);
@@ -59,15 +57,11 @@ export function listRuntimePackages(
  */
 function neededBy(entry: LockedPackage, isOurs: boolean): [string, boolean][] {
   const { dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = entry;
-  const names = (of: Record<string, string>, optional: (name: string) => boolean) =>
-    Object.keys(of).map((name): [string, boolean] => [name, optional(name)]);
-  const own = names(dependencies, (name) => name in optionalDependencies);
-  if (isOurs) return own.filter(([, optional]) => !optional);
-  return [
-    ...own,
-    ...names(optionalDependencies, () => true),
-    ...names(peerDependencies, (name) => peerDependenciesMeta[name]?.optional === true),
-  ];
+  const isOptional = (name: string) =>
+    name in optionalDependencies || (!(name in dependencies) && peerDependenciesMeta[name]?.optional === true);
+  const names = Object.keys(isOurs ? dependencies : { ...dependencies, ...optionalDependencies, ...peerDependencies });
+  const needed = names.map((name): [string, boolean] => [name, isOptional(name)]);
+  return isOurs ? needed.filter(([, optional]) => !optional) : needed;
 }
 
 /**
@@ -85,17 +79,7 @@ function find(packages: Record<string, LockedPackage>, from: string, name: strin
 }
 
 /** Folders of a package with its authors' material, which does not run. */
-const workFolders = new Set([
-  'test',
-  'tests',
-  '__tests__',
-  'benchmark',
-  'benchmarks',
-  'example',
-  'examples',
-  '.github',
-]);
-const isLicense = (name: string) => /^(licen[cs]e|notice|copying|copyright)/i.test(name);
+const workFolders = /(^|\/)(tests?|__tests__|benchmarks?|examples?|\.github|sdk-core)\//;
 
 /**
  * Returns whether a file of a package is included, by its path in the package. Excluded are source
@@ -108,10 +92,10 @@ export function isPackageFile(file: string, target: string): boolean {
   const name = parts.at(-1) ?? '';
   const release = parts.indexOf('releases');
   if (release >= 0 && name.endsWith('.node')) return parts[release + 1] === target;
-  if (isLicense(name)) return true;
+  if (/^(licen[cs]e|notice|copying|copyright)/i.test(name)) return true;
   // Heroicons have four sizes and styles; the console uses those of 16 pixels.
   if (/^(20|24)\/(solid|outline)\//.test(file)) return false;
-  if (parts.slice(0, -1).some((part) => workFolders.has(part) || part === 'sdk-core')) return false;
+  if (workFolders.test(file)) return false;
   if (/\.(map|md|markdown|flow|rs|tsbuildinfo)$/.test(name) || /\.[cm]?tsx?$/.test(name)) return false;
   return !/^(Cargo\.|tsconfig|\.eslint|\.prettier|\.npmignore|\.editorconfig)/.test(name);
 }

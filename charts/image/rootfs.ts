@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { assembleApplication } from './application.ts';
-import { copy, listFiles, settleTree, write } from './files.ts';
+import { copy, listFiles, readJson, settleTree, write } from './files.ts';
 import { addLibraries } from './libraries.ts';
 
 /**
@@ -43,14 +43,10 @@ function assemble(modules: string, out: string, epochSeconds: number) {
 }
 
 function addNode(out: string): string {
-  const { devDependencies } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8')) as {
-    devDependencies: { node: string };
-  };
-  const wanted = devDependencies.node;
-  if (process.versions.node !== wanted)
-    throw new Error(
-      `This runs on Node ${process.versions.node}, and the image is to have ${wanted}: start it with that one.`,
-    );
+  const { node: wanted } = readJson<{ devDependencies: { node: string } }>(repository, 'package.json').devDependencies;
+  const { node } = process.versions;
+  if (node !== wanted)
+    throw new Error(`This runs on Node ${node}, and the image is to have ${wanted}: start it with that one.`);
   const program = path.join(out, 'usr/local/bin/node');
   copy(process.execPath, program, 0o755);
   return program;
