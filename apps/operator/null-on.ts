@@ -1,4 +1,4 @@
-/** Awaits a request. Returns null when it was refused with this code, an HTTP status or one of gRPC. */
+/** Returns the answer to a request; null when it was refused with this HTTP or gRPC status. */
 export async function nullOn<T>(code: number, request: Promise<T>): Promise<T | null> {
   try {
     return await request;

@@ -45,7 +45,7 @@ function by(aggregate: string, legend: string, expression: string): Query {
 const sum = (legend: string, expression: string) => by('sum', legend, expression);
 const max = (legend: string, expression: string) => by('max', legend, expression);
 
-/** Returns the seconds since the times of a metric, by the newest or the oldest of a region's pods. */
+/** Returns the seconds since the time that a metric holds: the newest or oldest of a region. */
 const since = (aggregate: 'max' | 'min', what: string, metric: string): Query => [
   `time() - ${aggregate} by (region) (${own(metric)})`,
   `{{region}} ${what}`,

@@ -115,7 +115,7 @@ function failureOf(cause: unknown): Failure {
   return { reason: 'ApiServerRefused', message: `The API server answered ${status}; the operator's log says to what.` };
 }
 
-/** Names a refusal of the domain: `url_refused` is `UrlRefused`, and `Refused` if no reason has that name. */
+/** Names a refusal of the domain: `url_refused` is `UrlRefused`. Without such a reason: `Refused`. */
 function reasonOf({ reason: refusal }: Refused): Reason {
   const name = refusal.split('_').map(capitalize).join('');
   return reasons.find((reason) => reason === name) ?? 'Refused';
