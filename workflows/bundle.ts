@@ -5,6 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { z } from 'zod';
+import { refuse } from '#runtime/settings/types.ts';
 
 /** The file of a prebuilt bundle: the code, and a hash of its sources. */
 const BundleFile = z.object({ sources: z.string(), code: z.string() });
@@ -56,8 +57,7 @@ export const workflowBundleSetting = z
       return file === undefined ? null : readWorkflowBundle(file);
     } catch (error) {
       if (!(error instanceof BundleRefused)) throw error;
-      context.addIssue({ code: 'custom', message: error.message });
-      return z.NEVER;
+      return refuse(context, error.message);
     }
   })
   .meta({

@@ -16,13 +16,8 @@ const stopSignals = [
   ['SIGKILL', 5_000],
 ] as const;
 
-/** One app that runs as a separate process, as in production. */
-export interface AppProcess {
-  name: string;
-  /** Resolves when the process ends, with a description of how it ended. */
-  exited: Promise<string>;
-  stop(): Promise<void>;
-}
+/** One app that runs as a separate process, as in production. `exited` describes how it ended. */
+export type AppProcess = Awaited<ReturnType<typeof startApp>>;
 
 /**
  * Starts an app and resolves when `isReady` returns true. The app's folder holds its log and pid,
@@ -35,7 +30,7 @@ export async function startApp(options: {
   folder: string;
   env: Record<string, string>;
   isReady: () => Promise<boolean>;
-}): Promise<AppProcess> {
+}) {
   const { name, folder, env, isReady } = options;
   mkdirSync(folder, { recursive: true });
   const pidFile = path.join(folder, 'pid');

@@ -23,18 +23,11 @@ export const Settings = z.object({
 });
 
 /** What `npm start` brings up. */
-export interface DevConfig {
+export interface DevConfig extends ReturnType<typeof readStackSettings> {
   regions: Region[];
   /** Absolute paths of files to import in addition to the samples. */
   dataFiles: string[];
   samples: boolean;
-  /** Absolute path of the folder that holds all data of the stack. */
-  stateFolder: string;
-  /** Port of the first region's API. Each region takes ten ports, starting with this one. */
-  firstPort: number;
-  databaseUrl: string | null;
-  redisUrl: string | null;
-  temporalAddress: string | null;
 }
 
 export const usage = `Usage: npm start -- [--regions us,ca] [--data FILE]... [--no-samples]
@@ -52,7 +45,9 @@ stack does not decide itself is passed on to it, for example DELIVERY_SCHEDULE=1
 export function readStackSettings(environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
   return {
+    /** Absolute path of the folder that holds all data of the stack. */
     stateFolder: path.resolve(s.ORG_API_STATE),
+    /** Port of the first region's API. Each region takes ten ports. */
     firstPort: s.ORG_API_PORT,
     databaseUrl: s.DATABASE_URL ?? null,
     redisUrl: s.REDIS_URL ?? null,

@@ -107,8 +107,9 @@ async function create(
   if (expiresAt !== null && Number.isNaN(expiresAt.getTime()))
     throw new SettingsRefused(['--expires: give an ISO 8601 date-time, for example 2027-01-31T00:00:00Z']);
   if (!/^[0-9a-f-]{36}$/i.test(flags.org)) throw new SettingsRefused(['--org: give the organization’s id, a UUID']);
-  const key = { scopes: asked as Scope[], label: 'dev:key', expiresAt, byOperator: true };
-  const input = { organizationId: flags.org, makerId: flags.maker, ...key };
+  const { org: organizationId, maker: makerId } = flags;
+  const scopes = asked as Scope[];
+  const input = { organizationId, makerId, scopes, label: 'dev:key', expiresAt, byOperator: true };
   return (await createKey(database.orm.em, input, secrets)).key;
 }
 

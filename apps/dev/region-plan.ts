@@ -1,5 +1,6 @@
 import type { Region } from '#domain/contract/regions.ts';
 import { choosePort } from './servers/ports.ts';
+import type { Report } from './servers/process.ts';
 
 /** What is known of a region before its data: its apps, its namespace and its ports. */
 
@@ -10,20 +11,13 @@ export type RegionApp = (typeof regionApps)[number];
 /** Returns a region's namespace. Regions share nothing, not even on one development server. */
 export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
 
-export interface RegionPorts {
-  api: number;
-  metrics: number;
-  workerMetrics: number;
-  console: number;
-  consoleMetrics: number;
-  receiver: number;
-}
+export type RegionPorts = Awaited<ReturnType<typeof choosePorts>>;
 
 /**
  * Chooses six ports of the ten from `first` on, or others when these are taken. The system may
  * offer a free port twice.
  */
-export async function choosePorts(region: Region, first: number, report: (line: string) => void): Promise<RegionPorts> {
+export async function choosePorts(region: Region, first: number, report: Report) {
   const chosen = new Set<number>();
   const choose = async (offset: number, server: string): Promise<number> => {
     for (;;) {

@@ -80,8 +80,14 @@ async function createOrganization(tx: EntityManager): Promise<string> {
   await tx.upsert(Person, { id: personId, createdAt }, { onConflictAction: 'ignore' });
   await tx.flush(); // each of these refers to those before it
   await runStatement(tx, sql`insert into seat_plan (organization_id, invoiced) values (${id}, 0)`);
-  const member = { organizationId: id, personId, name: 'Probe', email: 'probe@invalid', title: null };
-  tx.create(Membership, { ...member, status: 'active' });
+  tx.create(Membership, {
+    organizationId: id,
+    personId,
+    name: 'Probe',
+    email: 'probe@invalid',
+    title: null,
+    status: 'active',
+  });
   const { id: roleId } = tx.create(Role, {
     id: randomUUIDv7(),
     organizationId: id,

@@ -10,6 +10,7 @@ import {
   httpUrl,
   logLevel,
   port,
+  refuse,
   region,
   temporalAddress,
   webhookAllow,
@@ -36,8 +37,7 @@ const oneWait = (standard: string) =>
     .transform((text, context) => {
       const [waitMs] = /,/.test(text) ? [] : tryParse(text);
       if (waitMs !== undefined && waitMs >= 1_000) return waitMs;
-      context.addIssue({ code: 'custom', message: 'must be one wait of at least a second, for example 60s or 2m' });
-      return z.NEVER;
+      return refuse(context, 'must be one wait of at least a second, for example 60s or 2m');
     });
 
 /**
@@ -69,8 +69,7 @@ export const Settings = z.object({
       try {
         return parseSchedule(text);
       } catch (error) {
-        context.addIssue({ code: 'custom', message: (error as RangeError).message });
-        return z.NEVER;
+        return refuse(context, (error as RangeError).message);
       }
     })
     .describe(

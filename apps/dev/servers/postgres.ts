@@ -35,16 +35,7 @@ import {
 } from './process.ts';
 
 /** A PostgreSQL that answers. `adminUrl` is the superuser's, `version` for example `18.4`. */
-export interface RunningPostgres {
-  adminUrl: string;
-  port: number;
-  version: string;
-  adopted: boolean;
-  folder: string;
-  pid: number;
-  /** Fast shutdown, then stronger signals: at most 40 s. Can be called twice. */
-  stop(): Promise<void>;
-}
+export type RunningPostgres = ReturnType<typeof ready>;
 
 const RETRY_MS = 10_000;
 const READY_DEADLINE_MS = 120_000; // recovery after a crash in the middle of an import takes longest
@@ -86,19 +77,13 @@ export async function startPostgres(options: {
 
 type Postmaster = { pid: number; port: number };
 
-function ready(
-  cluster: Cluster,
-  { pid, port }: Postmaster,
-  adopted: boolean,
-  startedAt: number,
-  report: Report,
-): RunningPostgres {
+function ready(cluster: Cluster, { pid, port }: Postmaster, adopted: boolean, startedAt: number, report: Report) {
   const { version } = cluster.binaries;
   report(
     `PostgreSQL ${version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${port} ` +
       `(${secondsSince(startedAt)})`,
   );
-  const stop = once(() => stopServer(pid, cluster.data, STOP_SIGNALS));
+  const stop = once(() => stopServer(pid, cluster.data, STOP_SIGNALS)); // at most 40 s
   return { adminUrl: adminUrl(cluster, port), port, version, adopted, folder: cluster.folder, pid, stop };
 }
 

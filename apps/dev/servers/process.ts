@@ -9,7 +9,8 @@
  *   stays one, and signal 0 still reaches it.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startTracked } from './children.ts';
 
@@ -28,13 +29,6 @@ export interface Account {
   name: string;
 }
 
-/** A child process. `exited` resolves with a description of how it ended, and never rejects. */
-interface Detached {
-  pid: number;
-  exited: Promise<string>;
-  hasExited(): boolean;
-}
-
 const LOG_LIMIT_BYTES = 5_000_000;
 
 /**
@@ -49,7 +43,7 @@ export async function spawnDetached(options: {
   env?: Record<string, string>;
   logFile: string;
   account?: Account | null;
-}): Promise<Detached> {
+}) {
   const { command, args, cwd, env, logFile, account } = options;
   const log = openLog(logFile);
   const child = startTracked(() =>
@@ -64,6 +58,7 @@ export async function spawnDetached(options: {
   closeSync(log);
   child.unref();
   let ended = false;
+  /** Describes how it ended; never rejects. */
   const exited = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => {
       ended = true;
@@ -178,6 +173,22 @@ export function readLastComplaint(logFile: string, fromByte: number): string {
   const lines = readFileSync(logFile).subarray(fromByte).toString('utf8').trim().split('\n');
   const complaint = lines.findLast((line) => /\b(FATAL|PANIC|ERROR)\b|fatal|error/i.test(line)) ?? lines.at(-1) ?? '';
   return complaint.trim();
+}
+
+const noteFile = 'server.json';
+
+/** Notes what is known of a folder's server, so that a later start finds it, also after a kill. */
+export function writeNote(folder: string, note: object): void {
+  writeFileSync(path.join(folder, noteFile), JSON.stringify(note));
+}
+
+/** Returns the last note of a folder's server, or null. */
+export function readNote<Note>(folder: string): Note | null {
+  try {
+    return JSON.parse(readFileSync(path.join(folder, noteFile), 'utf8')) as Note;
+  } catch {
+    return null;
+  }
 }
 
 /** Returns the size of a file in bytes, 0 when there is none. */

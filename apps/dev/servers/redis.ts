@@ -7,7 +7,7 @@
  * - No password: it holds fingerprints and times of development keys, on loopback.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -20,16 +20,17 @@ import {
   makeFolder,
   type Report,
   readLastComplaint,
+  readNote,
   ServerUnavailableError,
   secondsSince,
   spawnDetached,
   stopServer,
+  writeNote,
 } from './process.ts';
 
 type Program = { command: string; version: string };
 type Found = { pid: number; port: number };
 
-const noteFile = 'server.json'; // {pid, port} of the last Redis that was started for this folder
 const OLDEST_MAJOR = 7;
 const READY_DEADLINE_MS = 10_000;
 const STOP_SIGNALS = [
@@ -51,10 +52,10 @@ export async function startRedis(options: { stateFolder: string; port?: number |
   if (!program) return null;
   makeFolder(path.join(stateFolder, 'redis'));
   const folder = realpathSync(path.join(stateFolder, 'redis'));
-  const last = readNote(folder);
+  const last = readNote<Found>(folder);
   const adopted = last && (await adopt(last, folder));
   const redis = adopted ?? (await launch({ program, folder, preferred: port ?? last?.port ?? null, report }));
-  if (!adopted) writeFileSync(path.join(folder, noteFile), JSON.stringify(redis));
+  if (!adopted) writeNote(folder, redis);
   report(
     `Redis ${program.version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${redis.port} ` +
       `(${secondsSince(startedAt)})`,
@@ -73,7 +74,7 @@ export async function startRedis(options: { stateFolder: string; port?: number |
 export async function stopRedisOf(stateFolder: string): Promise<void> {
   if (!existsSync(path.join(stateFolder, 'redis'))) return;
   const folder = realpathSync(path.join(stateFolder, 'redis'));
-  const last = readNote(folder);
+  const last = readNote<Found>(folder);
   if (last) await stopServer(last.pid, folder, STOP_SIGNALS);
 }
 
@@ -96,15 +97,6 @@ function findProgram(): Program | null {
     if (version && Number.parseInt(version, 10) >= OLDEST_MAJOR) return { command, version };
   }
   return null;
-}
-
-function readNote(folder: string): Found | null {
-  try {
-    const { pid, port } = JSON.parse(readFileSync(path.join(folder, noteFile), 'utf8')) as Partial<Found>;
-    return pid && port ? { pid, port } : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Returns the previous Redis if it answers. One that does not (a test paused it) is stopped. */

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { once } from '#runtime/once.ts';
 import { deliveryAttributes } from '#workflows/deliver-event/search-attributes.ts';
@@ -10,29 +9,14 @@ import {
   makeFolder,
   type Report,
   readLastComplaint,
+  readNote,
   ServerUnavailableError,
   secondsSince,
   spawnDetached,
   stopServer,
+  writeNote,
 } from './process.ts';
 import { getTemporalProgram } from './temporal-program.ts';
-
-/** A Temporal development server that answers. */
-interface RunningTemporal {
-  /** `host:port` of its gRPC frontend. */
-  address: string;
-  /** Base URL of its web UI; null when started without it. */
-  ui: string | null;
-  pid: number;
-  /** Can be called twice. */
-  stop(): Promise<void>;
-}
-
-/** A Temporal development server that runs. `ready` resolves when it answers. */
-interface LaunchedTemporal extends RunningTemporal {
-  /** Rejects with ServerUnavailableError when the server ends, or does not answer in a minute. */
-  ready: Promise<void>;
-}
 
 export interface TemporalOptions {
   stateFolder: string;
@@ -76,7 +60,7 @@ const stopSignals = [
  * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that
  * runs there. Resolves when it answers.
  */
-export async function startTemporal(options: TemporalOptions): Promise<RunningTemporal> {
+export async function startTemporal(options: TemporalOptions) {
   const { ready, ...server } = await launchTemporal(options);
   await ready;
   return server;
@@ -89,39 +73,36 @@ export async function startTemporal(options: TemporalOptions): Promise<RunningTe
  *
  * @throws ServerUnavailableError
  */
-export async function launchTemporal(options: TemporalOptions): Promise<LaunchedTemporal> {
+export async function launchTemporal(options: TemporalOptions) {
   const { stateFolder, report } = options;
   const startedAt = performance.now();
   const program = await getTemporalProgram(report);
   const folder = path.join(stateFolder, 'temporal');
   makeFolder(folder);
   const store = path.join(folder, 'store.db');
-  const last = readNote(folder);
+  const last = readNote<Note>(folder);
   const adopted = last !== null && isServerOf(last.pid, store) && (await answers(last));
   const { server, ready } = adopted
     ? { server: last, ready: Promise.resolve() }
     : await launch(program, folder, store, options);
-  const answered = ready.then(() =>
-    report(
-      `Temporal ${adopted ? 'was running already' : 'is ready'} on ${server.address} (${secondsSince(startedAt)})`,
-    ),
-  );
-  answered.catch(() => {}); // also reported to every caller that awaits it
   const { address, ui, pid } = server;
+  const how = adopted ? 'was running already' : 'is ready';
+  const answered = ready.then(() => report(`Temporal ${how} on ${address} (${secondsSince(startedAt)})`));
+  answered.catch(() => {}); // also reported to every caller that awaits it
   return { address, ui, pid, stop: once(() => stopServer(pid, store, stopSignals)), ready: answered };
 }
 
 /** Stops the Temporal of a state folder, even when another process started it. */
 export async function stopTemporalOf(stateFolder: string): Promise<void> {
   const folder = path.join(stateFolder, 'temporal');
-  const last = readNote(folder);
+  const last = readNote<Note>(folder);
   if (last !== null) await stopServer(last.pid, path.join(folder, 'store.db'), stopSignals);
 }
 
+/** What is known of a server: `host:port` of its gRPC frontend, and URLs of HTTP API and web UI. */
 interface Note {
   pid: number;
   address: string;
-  /** Base URL of its HTTP API. */
   http: string;
   ui: string | null;
   namespaces: readonly string[];
@@ -136,30 +117,28 @@ async function launch(
 ): Promise<{ server: Note; ready: Promise<void> }> {
   const { namespaces, port = null, metricsPort = null, inMemory = false, report } = options;
   const uiPort = inMemory ? null : (options.uiPort ?? null);
-  const last = readNote(folder);
+  const last = readNote<Note>(folder);
   if (last !== null) await stopServer(last.pid, store, stopSignals);
   const frontPort = await choosePort(port, 'Temporal', report);
   const httpPort = await getFreePort();
   const pagePort = uiPort === null ? null : await choosePort(uiPort, "Temporal's pages", report);
   const logFile = path.join(folder, 'log');
   const logStart = fileSize(logFile);
+  const settings = {
+    ip: '127.0.0.1',
+    port: frontPort,
+    'http-port': httpPort,
+    // Without the web UI the folder has no effect: it only identifies the process.
+    [inMemory ? 'ui-asset-path' : 'db-filename']: store,
+    'log-level': 'warn',
+    ...(metricsPort === null ? {} : { 'metrics-port': metricsPort }),
+  };
   const child = await spawnDetached({
     command: program,
     args: [
       'server',
       'start-dev',
-      '--ip',
-      '127.0.0.1',
-      '--port',
-      String(frontPort),
-      '--http-port',
-      String(httpPort),
-      // Without the web UI the folder has no effect: it only identifies the process.
-      inMemory ? '--ui-asset-path' : '--db-filename',
-      store,
-      '--log-level',
-      'warn',
-      ...(metricsPort === null ? [] : ['--metrics-port', String(metricsPort)]),
+      ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]),
       ...(pagePort === null ? ['--headless'] : ['--ui-port', String(pagePort)]),
       ...namespaces.flatMap((namespace) => ['--namespace', namespace]),
       ...deliveryAttributes.flatMap(({ name }) => ['--search-attribute', `${name}=Keyword`]),
@@ -176,7 +155,7 @@ async function launch(
     ui: pagePort === null ? null : `http://127.0.0.1:${pagePort}`,
     namespaces,
   };
-  writeFileSync(path.join(folder, 'server.json'), JSON.stringify(server));
+  writeNote(folder, server);
   const waitUntilReady = async () => {
     const ready = await becomesTrue(async () => child.hasExited() || (await answers(server)), readyDeadlineMs);
     if (ready && !child.hasExited()) return;
@@ -187,11 +166,6 @@ async function launch(
     );
   };
   return { server, ready: waitUntilReady() };
-}
-
-function readNote(folder: string): Note | null {
-  const file = path.join(folder, 'server.json');
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Note) : null;
 }
 
 /**

@@ -70,16 +70,11 @@ type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: string | undefined 
  * @throws SettingsRefused when they are incomplete or contradict each other: nothing is ever sent
  * with less protection than was configured.
  */
-export function temporalServerOf(
-  s: Parsed & { TEMPORAL_ADDRESS: string },
+export function temporalServerOf<S extends Parsed>(
+  s: S,
   namespace: string,
   apiKeyNow?: () => string | undefined,
-): TemporalServer;
-export function temporalServerOf(
-  s: Parsed,
-  namespace: string,
-  apiKeyNow?: () => string | undefined,
-): TemporalServer | null;
+): TemporalServer | (S extends { TEMPORAL_ADDRESS: string } ? never : null);
 export function temporalServerOf(
   s: Parsed,
   namespace: string,

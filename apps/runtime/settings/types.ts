@@ -5,6 +5,12 @@ import type { Pepper } from '#domain/keys/fingerprint.ts';
 
 /** Types of settings that several apps share. No message repeats a value, which may be a secret. */
 
+/** Refuses a setting from within its transform. */
+export function refuse(context: z.RefinementCtx, message: string): never {
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+}
+
 export const region = z
   .enum(regionCodes as ['us', 'ca'], { error: 'must be us or ca' })
   .describe('Region that this installation serves: `us` or `ca`.');
@@ -52,11 +58,7 @@ export const addressBlocks = z
       const widest = version === 4 ? 32 : 128;
       const bits = Number(prefix ?? widest);
       if (version === 0 || bits > widest) {
-        context.addIssue({
-          code: 'custom',
-          message: 'must be addresses or CIDR blocks separated by commas, for example 10.0.0.0/8,::1',
-        });
-        return z.NEVER;
+        return refuse(context, 'must be addresses or CIDR blocks separated by commas, for example 10.0.0.0/8,::1');
       }
       list.addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6');
     }
@@ -99,8 +101,7 @@ const versionedSecrets = (secret: typeof base64Secret, each: string) =>
     });
     if (whole.length < parts.length || new Set(whole.map((part) => part.version)).size < whole.length) {
       const message = `must be version:base64 parts, each of ${each}, newest first, each version once, between commas`;
-      context.addIssue({ code: 'custom', message });
-      return z.NEVER;
+      return refuse(context, message);
     }
     return whole as [Pepper, ...Pepper[]];
   });
@@ -124,13 +125,8 @@ export const keyTagSecrets = z
   .string()
   .transform((text, context): [Buffer, ...Buffer[]] => {
     const parsed = text.split(',').map((part) => base64Secret.safeParse(part.trim()));
-    if (!parsed.every((part) => part.success)) {
-      context.addIssue({
-        code: 'custom',
-        message: 'must be base64 of at least 16 random bytes; several are separated by commas, newest first',
-      });
-      return z.NEVER;
-    }
-    return parsed.map((part) => part.data) as [Buffer, ...Buffer[]];
+    return parsed.every((part) => part.success)
+      ? (parsed.map((part) => part.data) as [Buffer, ...Buffer[]])
+      : refuse(context, 'must be base64 of at least 16 random bytes; several are separated by commas, newest first');
   })
   .describe('Secrets of key tags, base64 separated by commas, newest first.');

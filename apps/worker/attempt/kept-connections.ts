@@ -46,18 +46,6 @@ export class Connection extends Agent {
   }
 }
 
-/** The connections of one webhook to one origin. */
-export interface WebhookConnections {
-  /** How long a connection may be idle. */
-  idleMs: number;
-  /** Returns whether a connection is idle. */
-  has(origin: string): boolean;
-  /** Returns the latest idle connection, or null. The caller closes it or returns it. */
-  take(origin: string): Connection | null;
-  /** Keeps a connection whose last answer is complete; closes it when there are too many. */
-  keep(origin: string, connection: Connection): void;
-}
-
 /**
  * Keeps connections to receivers for later posts, which saves the handshakes of TCP and TLS.
  * Webhooks share none, so that one organization's posts cannot affect another's. None is used for
@@ -80,6 +68,7 @@ export function createKeptConnections({ idleMs = defaultIdleMs, lifetimeMs = 60_
     else idle.set(key, others);
   }
 
+  /** Returns the latest idle connection, or null. The caller closes it or returns it. */
   function take(key: string): Connection | null {
     for (let latest = idle.get(key)?.at(-1); latest !== undefined; latest = idle.get(key)?.at(-1)) {
       remove(latest);
@@ -89,6 +78,7 @@ export function createKeptConnections({ idleMs = defaultIdleMs, lifetimeMs = 60_
     return null;
   }
 
+  /** Keeps a connection whose last answer is complete; closes it when there are too many. */
   function keep(key: string, connection: Connection): void {
     const others = idle.get(key) ?? [];
     if (!isUsable(connection) || others.length >= idlePerWebhook) {
@@ -106,11 +96,12 @@ export function createKeptConnections({ idleMs = defaultIdleMs, lifetimeMs = 60_
   }
 
   return {
-    of: (webhookId: string): WebhookConnections => ({
+    /** Returns the connections of one webhook, by the origins of its URLs. */
+    of: (webhookId: string) => ({
       idleMs,
-      has: (origin) => idle.has(`${webhookId} ${origin}`),
-      take: (origin) => take(`${webhookId} ${origin}`),
-      keep: (origin, connection) => keep(`${webhookId} ${origin}`, connection),
+      has: (origin: string) => idle.has(`${webhookId} ${origin}`),
+      take: (origin: string) => take(`${webhookId} ${origin}`),
+      keep: (origin: string, connection: Connection) => keep(`${webhookId} ${origin}`, connection),
     }),
     /** Closes all idle connections. */
     close(): void {
@@ -120,3 +111,4 @@ export function createKeptConnections({ idleMs = defaultIdleMs, lifetimeMs = 60_
 }
 
 export type KeptConnections = ReturnType<typeof createKeptConnections>;
+export type WebhookConnections = ReturnType<KeptConnections['of']>;

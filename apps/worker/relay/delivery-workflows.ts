@@ -10,7 +10,7 @@ import {
   workflowIdOf,
 } from '#workflows/deliver-event/types.ts';
 import type { ClaimedDelivery } from './claimed-delivery.ts';
-import { failingFromAttempt, getWorkflowStatus, type WorkflowStatus } from './progress.ts';
+import { getWorkflowStatus, type WorkflowStatus } from './progress.ts';
 import type { DeliverySearchAttributes } from './search-attributes.ts';
 
 /**
@@ -34,7 +34,7 @@ export function createDeliveryWorkflows(options: {
 }) {
   const { client, delaysMs, attributes, strandedAfterMs = 60_000 } = options;
   const getStatus = (workflowId: string, nowMs: number) =>
-    getWorkflowStatus(client, workflowId, nowMs, { failingFromAttempt, strandedAfterMs });
+    getWorkflowStatus(client, workflowId, nowMs, strandedAfterMs);
   const handleOf = (delivery: DeliveryRound) => client.workflow.getHandle(workflowIdOf(delivery, delivery.round));
 
   async function start(delivery: ClaimedDelivery): Promise<void> {

@@ -35,7 +35,7 @@ interface ProgressLimits {
  * Temporal retries a failed workflow task twice at once, then after 5 s and longer: the fifth
  * attempt is about 25 s after the first, in which a restarted worker would have carried it out.
  */
-export const failingFromAttempt = 5;
+const failingFromAttempt = 5;
 
 /**
  * Judges a running workflow by its pending tasks. A task that has not started is stranded when it
@@ -112,8 +112,9 @@ export async function getWorkflowStatus(
   client: Client,
   workflowId: string,
   nowMs: number,
-  limits: ProgressLimits,
+  strandedAfterMs: number,
 ): Promise<WorkflowStatus> {
+  const limits = { failingFromAttempt, strandedAfterMs };
   let described: Description;
   try {
     described = await client.workflow.getHandle(workflowId).describe();

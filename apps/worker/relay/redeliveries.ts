@@ -11,7 +11,7 @@ import {
   rateLimit,
   redeliveryWorkflowId,
 } from '#workflows/redeliver/types.ts';
-import { failingFromAttempt, getWorkflowStatus } from './progress.ts';
+import { getWorkflowStatus } from './progress.ts';
 
 /** A redelivery to start, or to start again after its number of pages. */
 type ClaimedRedelivery = RedeliveryKey & {
@@ -61,7 +61,6 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
  * it makes no progress: then it is terminated and started again. No page is carried out twice.
  */
 export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = rateLimit) {
-  const limits = { failingFromAttempt, strandedAfterMs };
   return async ({ organizationId, redeliveryId, page, perSecond, nowMs }: ClaimedRedelivery): Promise<void> => {
     const asked = perSecond === null ? pace : { perPage: Math.min(pace.perPage, perSecond), perSecond };
     const input: RedeliverInput = { organizationId, redeliveryId, page, pace: asked, pagesPerRun, progress: null };
@@ -78,7 +77,7 @@ export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pac
       await start('FAIL');
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      const status = await getWorkflowStatus(client, workflowId, nowMs, limits);
+      const status = await getWorkflowStatus(client, workflowId, nowMs, strandedAfterMs);
       if (status === 'failing' || status === 'stranded') await start('TERMINATE_EXISTING');
     }
   };

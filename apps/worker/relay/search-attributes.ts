@@ -19,14 +19,7 @@ const withoutForMs = 60_000;
 const grpcInvalidArgument = 3;
 
 /** The search attributes of deliveries in one namespace. Without them deliveries continue. */
-export interface DeliverySearchAttributes {
-  /** Returns a delivery's attributes, or undefined while the server does not accept them. */
-  of(delivery: ClaimedDelivery): TypedSearchAttributes | undefined;
-  /**
-   * Returns whether a start failed because of its attributes. Those of the next minute have none.
-   */
-  wereRefused(error: unknown): boolean;
-}
+export type DeliverySearchAttributes = Awaited<ReturnType<typeof openSearchAttributes>>;
 
 /**
  * Creates the search attributes that the namespace lacks. Without the right to do so (another
@@ -37,7 +30,7 @@ export async function openSearchAttributes(options: {
   client: Client;
   namespace: string;
   onProblem: (sentence: string) => void;
-}): Promise<DeliverySearchAttributes> {
+}) {
   const { client, namespace, onProblem } = options;
   const missing = await makeMissing(client, namespace);
   let offUntilMs = missing.length === 0 ? 0 : Number.POSITIVE_INFINITY;
@@ -50,7 +43,8 @@ export async function openSearchAttributes(options: {
     );
   }
   return {
-    of({ organizationId, webhookId, eventId, type }) {
+    /** Returns a delivery's attributes, or undefined while the server does not accept them. */
+    of({ organizationId, webhookId, eventId, type }: ClaimedDelivery): TypedSearchAttributes | undefined {
       if (performance.now() < offUntilMs) return undefined;
       return new TypedSearchAttributes([
         { key: organizationAttribute, value: organizationId },
@@ -59,7 +53,9 @@ export async function openSearchAttributes(options: {
         { key: eventTypeAttribute, value: type },
       ]);
     },
-    wereRefused(error) {
+
+    /** Returns whether a start failed because of them. Those of the next minute have none. */
+    wereRefused(error: unknown): boolean {
       const cause = error instanceof Error ? error.cause : undefined;
       if (performance.now() < offUntilMs || !isGrpcServiceError(cause) || cause.code !== grpcInvalidArgument)
         return false;

@@ -6,12 +6,6 @@ export interface HeldDelivery {
   times: ClaimTimes;
 }
 
-/** How many more deliveries of prompt and of slow webhooks may be claimed. */
-interface Room {
-  prompt: number;
-  slow: number;
-}
-
 interface QueueLimits {
   /** How many start at once. */
   atOnce: number;
@@ -25,10 +19,10 @@ interface QueueLimits {
  * Deliveries of slow webhooks start one by one, at most 20 a second: they become due together when
  * attempts time out together, and once spread out, they stay so.
  */
-const limits: { prompt: QueueLimits; slow: QueueLimits } = {
+const limits = {
   prompt: { atOnce: 16, restMs: 0, atMost: 64 },
   slow: { atOnce: 1, restMs: 50, atMost: 8 },
-};
+} satisfies Record<string, QueueLimits>;
 
 /** The weight of the last start in the expected duration. */
 const lastStartWeight = 0.2;
@@ -57,7 +51,8 @@ export function createStartQueue(options: StartQueueOptions) {
   return {
     add: (held: HeldDelivery): void => (held.delivery.slow ? slow : prompt).add(held),
     isBusy: (): boolean => prompt.isBusy() || slow.isBusy(),
-    room: (): Room => ({ prompt: prompt.room(), slow: slow.room() }),
+    /** Returns how many more deliveries of prompt and of slow webhooks may be claimed. */
+    room: () => ({ prompt: prompt.room(), slow: slow.room() }),
     /** Removes and returns what has not started. */
     drop: (): HeldDelivery[] => [...prompt.drop(), ...slow.drop()],
     /** Resolves when everything is started or dropped. */

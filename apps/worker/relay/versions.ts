@@ -99,17 +99,14 @@ export function createVersions(options: VersionsOptions) {
    */
   function reportFailure(cause: unknown, failingSince: number): number {
     const failedMs = performance.now() - failingSince;
-    if (failedMs > startDeadlineMs) throw notCurrent(cause);
+    if (failedMs > startDeadlineMs)
+      throw new StartRefused(
+        `version ${buildId} could not be made current in Temporal's deployment ${deploymentName}: see that ` +
+          `Temporal is 1.28 or newer and knows versioning, and this worker's rights there`,
+        { cause },
+      );
     if (failedMs > quietMs) onError(cause);
     return failingSince;
-  }
-
-  function notCurrent(cause: unknown): StartRefused {
-    return new StartRefused(
-      `version ${buildId} could not be made current in Temporal's deployment ${deploymentName}: see that ` +
-        `Temporal is 1.28 or newer and knows versioning, and this worker's rights there`,
-      { cause },
-    );
   }
 
   /** Takes the next step, if there is one. Returns whether this version is current. */
