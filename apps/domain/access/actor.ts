@@ -26,10 +26,7 @@ export interface MemberAccess {
   email: string;
   title: string | null;
   status: 'invited' | 'active' | 'suspended' | 'left';
-  /**
-   * Whether they have ever accepted their membership; a suspended member who has not was only
-   * invited.
-   */
+  /** Whether they ever accepted their membership; if not, a suspended member was only invited. */
   accepted: boolean;
   permissions: Permission[];
   isOwner: boolean;

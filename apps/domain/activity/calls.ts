@@ -15,10 +15,7 @@ export interface CallHour {
 /** The most rows of one hour that are counted. */
 export const callLinesCounted = 1_000;
 
-/**
- * `$1` organization, `$2` the start of the first hour, `$3` how many hours, `$4` rows counted of
- * each.
- */
+/** `$1` organization, `$2` start of the first hour, `$3` hours, `$4` rows counted of each. */
 const callHoursSql = /* sql */ `
   select to_char(h.from_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "from", c.*
   from generate_series($2::timestamptz, $2::timestamptz + make_interval(hours => $3 - 1), interval '1 hour') h (from_at)

@@ -43,10 +43,7 @@ export const everything: ActivityFilter = {
   to: null,
 };
 
-/**
- * A position between two rows, in the log's order: by time, then id, newest first. `at`: ISO, UTC,
- * microseconds.
- */
+/** A position between two rows by time, then id, newest first. `at`: ISO, UTC, microseconds. */
 export interface Place {
   at: string;
   id: string;
@@ -136,10 +133,7 @@ function askedOf(filter: ActivityFilter): Map<Asked, Condition> {
   return asked;
 }
 
-/**
- * Returns a condition that a row names any of these ids, as its person, its key or a value of its
- * details.
- */
+/** Returns a condition that a row names one of these ids as person, key or value of its details. */
 const isAbout = (ids: string[]): Condition => sql`(
   a.person_id = any (${arrayOf(ids)}::text[]) or a.key_id::text = any (${arrayOf(ids)}::text[])
   or exists (select from jsonb_each_text(a.detail) d where d.value = any (${arrayOf(ids)}::text[])))`;

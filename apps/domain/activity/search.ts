@@ -18,10 +18,7 @@ export {
   type TextMatch,
 } from './plan-search.ts';
 
-/**
- * An activity row as it is shown. Names are current ones; null when what they named no longer
- * exists.
- */
+/** An activity row with current names, which are null when what they named no longer exists. */
 export interface ActivityEntry {
   id: string;
   /** ISO, UTC, microseconds. */
@@ -130,10 +127,7 @@ const entryColumns = ({ maySeeClients }: Reader) => sql`
     split_part(w.url, '/', 3)) as "webhookName",
   ${maySeeClients ? sql`f.name` : sql`null`} as "clientName", r.name as "roleName"`;
 
-/**
- * Returns SQL for an id in a row's details; null when there is none. Only this service writes
- * details.
- */
+/** Returns SQL for an id in a row's details, or null. Only this service writes details. */
 const idIn = (name: string) => sql`(a.detail ->> ${literal(name)})::uuid`;
 
 const entryJoins = sql`
@@ -159,10 +153,7 @@ async function listLines(
     ${order(direction)}`;
 }
 
-/**
- * Returns the matching rows and the last one checked; null when the search is complete or has found
- * enough.
- */
+/** Returns matching rows and the last one checked, null when complete or enough were found. */
 async function searchLines(
   em: EntityManager,
   organizationId: string,

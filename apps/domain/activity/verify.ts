@@ -11,10 +11,7 @@ import {
   listUnlinkedActivitySql,
 } from '../db/statements/activity-chain.ts';
 
-/**
- * A position where the log differs from its chain. `place` and `lineId` are null when there is
- * none.
- */
+/** A position where the log differs from its chain; `place` and `lineId` null: none. */
 interface ActivityFault {
   organizationId: string;
   /** `YYYY-MM`, UTC. */
@@ -94,10 +91,7 @@ async function verifyChain(pool: Pool, chain: ChainRow): Promise<{ links: number
   return { links, faults };
 }
 
-/**
- * Returns whether the chain still has the anchor's hash at its position, or dropped it with its
- * month.
- */
+/** Returns whether the chain has the anchor's hash at its position, or dropped its month. */
 async function matchesAnchor(pool: Pool, anchor: ActivityAnchor, chain: ChainRow | undefined): Promise<boolean> {
   const { organizationId, month, places, hash } = anchor;
   if (chain === undefined || chain.places < places) return false;

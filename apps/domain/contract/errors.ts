@@ -18,10 +18,7 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
-/**
- * A refusal or internal error that a client gets. `message` is public and never contains a key, a
- * name or an internal detail; `cause` is for the log.
- */
+/** An error that a client gets. `message` is public, without keys or names; `cause` is logged. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
 

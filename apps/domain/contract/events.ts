@@ -35,10 +35,7 @@ export const eventMeaning: Record<EventType, string> = {
   'seat.ended': 'A seat ended, with the reason.',
 };
 
-/**
- * Returns the body of one event type. All fields are required but `test`, which no real event has;
- * `id` is the same on every retry.
- */
+/** Returns the body of one event type. Only `test` is optional, and no real event has it. */
 export function eventEnvelope(type: EventType) {
   return z.object({
     id: uuid.describe('Identical on every retry, so that a repeat can be ignored.'),

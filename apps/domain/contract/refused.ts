@@ -1,7 +1,4 @@
-/**
- * A refusal of the domain: `reason` is for programs, `message` is a sentence for the caller.
- * Neither contains a secret.
- */
+/** A refusal: `reason` for programs, `message` a sentence for the caller. Neither has a secret. */
 export class Refused<Reason extends string = string> extends Error {
   readonly reason: Reason;
 

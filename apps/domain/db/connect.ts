@@ -4,20 +4,14 @@ import { parseIntoClientConfig } from 'pg-connection-string';
 import { Driver } from './driver.ts';
 import { entities } from './entities/index.ts';
 
-/**
- * An open database: the entity manager of repositories, and the `pg` pool below it for named
- * prepared statements.
- */
+/** An open database: the entity manager, and the `pg` pool below it for prepared statements. */
 export interface Database {
   readonly orm: MikroORM;
   readonly pool: Pool;
   close(): Promise<void>;
 }
 
-/**
- * A URL, or a function that returns it: each new connection then uses the user and password of that
- * moment.
- */
+/** A URL, or a function that returns it: each new connection uses the login of that moment. */
 export type DatabaseUrl = string | (() => string);
 
 export const urlNow = (url: DatabaseUrl): string => (typeof url === 'string' ? url : url());
@@ -33,10 +27,7 @@ interface DatabaseOptions {
   poolMax: number;
   /** How long a request waits for a free connection, and a new connection for its server. */
   connectTimeoutMs?: number;
-  /**
-   * How long one statement may take at the server and, a second more, in this process, so that a
-   * stopped server cannot hold a request.
-   */
+  /** How long a statement may take at the server, and a second more in this process. */
   statementTimeoutMs?: number;
 }
 

@@ -68,10 +68,7 @@ export class BoundArray {
   }
 }
 
-/**
- * Returns the statement with `$1`, `$2`… and the values for them. A statement that has them keeps
- * them.
- */
+/** Returns the statement with `$1`, `$2`… and their values. One that has them keeps them. */
 function bind(platform: Platform, statement: Statement, params: readonly unknown[] | Dictionary<unknown>) {
   const fragment = statement instanceof NativeQueryBuilder ? statement.toRaw() : statement;
   const { sql, params: given } = isRaw(fragment) ? fragment : raw(fragment, params as unknown[]);
@@ -94,10 +91,7 @@ function toBound(value: unknown): unknown {
   return JSON.stringify(value);
 }
 
-/**
- * Returns the error without what may quote values: its detail, and the message of class 22, such as
- * "invalid input syntax for type uuid".
- */
+/** Returns the error without values: the detail, and the message of class 22, may quote them. */
 function withoutValues(error: Error): Error {
   if (!(error instanceof pg.DatabaseError)) return error;
   const { message, severity, code, schema, table, column, constraint, routine, stack } = error;

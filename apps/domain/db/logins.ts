@@ -18,10 +18,7 @@ export interface Login {
   url: string;
 }
 
-/**
- * SQLSTATEs of two databases of one server that change the same role at the same time; a retry
- * succeeds.
- */
+/** SQLSTATEs when two databases of one server change the same role at once; a retry succeeds. */
 const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
 
 /**

@@ -7,10 +7,7 @@ import { ensureLogin, type Login } from './logins.ts';
 import { migrations as allMigrations, currentMigration } from './migrations/index.ts';
 import type { NamedMigration } from './migrations/named-migration.ts';
 
-/**
- * The advisory lock that migrators of one database take. Any constant will do; this one is "orga"
- * in ASCII.
- */
+/** The advisory lock that migrators of one database take: "orga" in ASCII. */
 const migrationLock = 0x6f726761;
 
 /**
@@ -128,10 +125,7 @@ interface Batch {
   alone: boolean;
 }
 
-/**
- * Returns what is pending, in order: groups that commit together, divided by migrations that run
- * alone.
- */
+/** Returns what is pending, in order: groups that commit together and migrations that run alone. */
 function batchesOf(pending: readonly string[], migrations: readonly NamedMigration[]): Batch[] {
   const byName = new Map(migrations.map((migration) => [migration.name, migration]));
   const batches: Batch[] = [];
@@ -161,10 +155,7 @@ async function patiently(apply: () => Promise<unknown>, report: (line: string) =
   }
 }
 
-/**
- * Opens MikroORM's migrator for `use`. Whether it opens a transaction is a setting of the whole
- * migrator.
- */
+/** Opens MikroORM's migrator, which opens a transaction for all migrations or for none. */
 async function withMigrator<T>(
   { ownerUrl, migrations }: Required<Pick<MigrateOptions, 'ownerUrl' | 'migrations'>>,
   { alone }: Pick<Batch, 'alone'>,

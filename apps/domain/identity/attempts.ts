@@ -34,17 +34,11 @@ import { findAdmission } from './wait.ts';
 /** An attempt that may be made. It stays a failure unless `deleteFailures` follows. */
 export interface Attempt {
   subject: Buffer;
-  /**
-   * The address whose network's count applies, for a stranger; null when the subject has a count of
-   * its own.
-   */
+  /** The address of a stranger, whose network counts; null when the subject has its own count. */
   address: string | null;
 }
 
-/**
- * The subject of password attempts: the address that was typed, known or not, in the form in which
- * it is looked up (`foldAddress`).
- */
+/** Password attempts: the address that was typed, known or not, as it is looked up. */
 export const passwordSubject = (folded: string) => hashOf(`password\0${folded}`);
 /** The subject of second factors at sign-in, after a correct password. */
 export const factorSubject = (personId: string) => hashOf(`factor\0${personId}`);
@@ -79,10 +73,7 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
   if (refused !== null) throw refused;
 }
 
-/**
- * Deletes the failures of the same person from the same network, after a success. An attacker's
- * failures elsewhere still count.
- */
+/** Deletes a person's failures from the same network after a success. Those elsewhere count on. */
 export async function deleteFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
   await query(tx)`
     delete from sign_in_attempt a

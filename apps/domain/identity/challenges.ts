@@ -3,10 +3,7 @@ import { FactorChallenge, PasskeyChallenge } from '../db/entities/identity.ts';
 import { challengeMinutes, challengesPerSession } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
-/**
- * The challenges of sessions. They are stored here and not in the browser, so that each is answered
- * only once, and in time.
- */
+/** The challenges of sessions, stored here so that each is answered only once, and in time. */
 
 type PasskeyPurpose = 'passkey_setup' | 'passkey_use';
 
@@ -27,10 +24,7 @@ export async function storeChallenge(
   await tx.insert(PasskeyChallenge, { ...asked, challenge, expiresAt: endOf(now) });
 }
 
-/**
- * Deletes the challenge that an answer names, and returns it. Returns null when it was answered
- * before, has expired, or belongs to another session.
- */
+/** Deletes the challenge that an answer names and returns it; null when it cannot be answered. */
 export async function consumeChallenge(
   tx: EntityManager,
   { sessionId, purpose }: { sessionId: string; purpose: PasskeyPurpose },
@@ -43,10 +37,7 @@ export async function consumeChallenge(
   return (await tx.nativeDelete(PasskeyChallenge, asked)) > 0 && isInTime ? answered : null;
 }
 
-/**
- * Stores the sealed secret of an authenticator app that a session sets up, and replaces an older
- * one.
- */
+/** Stores the sealed secret of an app that a session sets up, and replaces an older one. */
 export async function storeTotpSetup(
   em: EntityManager,
   sessionId: string,
@@ -56,19 +47,13 @@ export async function storeTotpSetup(
   await em.upsert(FactorChallenge, { ...totpSetupOf(sessionId), expiresAt: endOf(now), totpSealed });
 }
 
-/**
- * Returns the secret of an authenticator app that is being set up, or null. It stays for another
- * try after a wrong code.
- */
+/** Returns the secret of an app that is being set up, or null. A wrong code does not delete it. */
 export async function findTotpSetup(em: EntityManager, sessionId: string, now: Date): Promise<Buffer | null> {
   const setup = await em.findOne(FactorChallenge, { ...totpSetupOf(sessionId), expiresAt: { $gt: now } });
   return setup?.totpSealed ?? null;
 }
 
-/**
- * Deletes the secret that was set up. Returns false when it is deleted already, or was replaced
- * meanwhile.
- */
+/** Deletes the secret that was set up. Returns false when it is gone or was replaced meanwhile. */
 export const consumeTotpSetup = async (tx: EntityManager, sessionId: string, totpSealed: Buffer): Promise<boolean> =>
   (await tx.nativeDelete(FactorChallenge, { ...totpSetupOf(sessionId), totpSealed })) > 0;
 

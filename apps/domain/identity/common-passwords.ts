@@ -31,10 +31,7 @@ function getListed(): Promise<ReadonlySet<string>> {
   return listed;
 }
 
-/**
- * Returns whether a password is one that attackers guess first. `context` are texts about its
- * person: name, address, organization.
- */
+/** Returns whether attackers guess a password first. `context`: name, address, organization. */
 export async function isCommonPassword(password: string, context: readonly string[]): Promise<boolean> {
   const own = new Set([...ownWords, ...context.flatMap(splitWords)]);
   const list = await getListed();
@@ -47,10 +44,7 @@ export async function isCommonPassword(password: string, context: readonly strin
   return variants.some((variant) => fewestPieces(variant, longestPiece, isKnown) <= guessablePieces);
 }
 
-/**
- * Returns a text as a whole, its words, and these joined: "Ada Rivers" gives itself, rivers,
- * adarivers.
- */
+/** Returns a text, its words, and these joined: "Ada Rivers" gives itself, rivers, adarivers. */
 function splitWords(text: string): string[] {
   const whole = text.trim().toLowerCase();
   const words = whole.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
@@ -64,10 +58,7 @@ function isRepetition(text: string): boolean {
   return false;
 }
 
-/**
- * Returns the smallest number of pieces that make up a text, where a piece is a known one or a
- * single character.
- */
+/** Returns the fewest pieces that make up a text; a piece is a known one or one character. */
 function fewestPieces(text: string, longestPiece: number, isKnown: (piece: string) => boolean): number {
   const fewest = [0];
   for (let end = 1; end <= text.length; end += 1) {

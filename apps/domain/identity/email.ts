@@ -1,9 +1,6 @@
 import { IdentityRefused } from './refused.ts';
 
-/**
- * A local part and a domain of at least two labels, of which the last is not a number. Any script
- * is allowed.
- */
+/** A local part and a domain of two labels or more, the last not a number, in any script. */
 const emailForm =
   /^[^\s@]{1,64}@(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?\.)+[\p{L}\p{M}][\p{L}\p{M}\p{N}-]+$/u;
 

@@ -29,18 +29,12 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
  * only the link's own row changes.
  */
 
-/**
- * The factor that completes an enrolment: a code of the authenticator app, or the answer of the
- * passkey.
- */
+/** The factor that completes an enrolment: an authenticator code, or the answer of a passkey. */
 export type FirstFactor =
   | { kind: 'totp'; code: string; name?: string }
   | { kind: 'passkey'; response: unknown; name?: string };
 
-/**
- * The result of an enrolment. `token` is the session's, and `browser` identifies this browser
- * later; `recoveryCodes` are shown once.
- */
+/** An enrolment's result. `browser` identifies this browser later; show `recoveryCodes` once. */
 export interface Enrolled {
   token: string;
   browser: string;
@@ -276,10 +270,7 @@ async function consume(
   if (rows.length === 0) throw linkExpired();
 }
 
-/**
- * Makes the invited member active. An old link does not reinstate a member who has been suspended
- * or removed meanwhile.
- */
+/** Makes the invited member active; an old link reinstates no suspended or removed member. */
 async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentRow): Promise<void> {
   const member = { organizationId, personId, status: { $in: ['invited' as const, 'active' as const] } };
   if ((await tx.nativeUpdate(Membership, member, { status: 'active' })) === 0) throw linkExpired();

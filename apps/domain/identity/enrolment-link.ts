@@ -6,8 +6,5 @@
  */
 export const enrolmentLink = (origin: string, token: string): string => `${origin}/enrol#${token}`;
 
-/**
- * Finds the token in a link, or in what follows its `#`, as a person pastes it; null when there is
- * none.
- */
+/** Finds the token in a link or in what follows its `#`, as a person pastes it; else null. */
 export const findLinkToken = (text: string): string | null => /(?:^|#)([A-Za-z0-9_-]{43})$/.exec(text)?.[1] ?? null;

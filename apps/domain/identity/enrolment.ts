@@ -45,10 +45,7 @@ interface CreateEnrolment {
    */
   name?: string;
   title?: string | null;
-  /**
-   * Keys of roles to assign. When they are absent, a new person is a `member`, and others keep
-   * their roles.
-   */
+  /** Keys of roles to assign. Absent: `member` for a new person, unchanged for others. */
   roleKeys?: readonly string[];
   by: Authority;
 }
@@ -66,10 +63,7 @@ interface Invitee {
   /** Null: not a member yet. */
   member: MemberAccess | null;
   signsIn: boolean;
-  /**
-   * Whether the organization is open to them in the console: they have enrolled or joined by one of
-   * its links.
-   */
+  /** Whether they enrolled or joined by one of the organization's links. */
   isOpen: boolean;
   /** Whether they are in another organization too, in any state but left. */
   isElsewhere: boolean;

@@ -74,10 +74,7 @@ export async function insertPasskey(
   if (stored.id !== id) throw new IdentityRefused('factor_known', 'This passkey is already registered.');
 }
 
-/**
- * Refuses a factor beyond the maximum. Runs under the lock of the person's row, so that two calls
- * do not both take the last slot.
- */
+/** Refuses a factor beyond the maximum, under the lock of the person's row. */
 async function assertRoom(tx: EntityManager, personId: string): Promise<void> {
   await tx.findOne(SignIn, { personId }, writeLock);
   if ((await tx.count(SecondFactor, { personId })) < factorsPerPerson) return;

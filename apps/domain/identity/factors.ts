@@ -41,10 +41,7 @@ export async function listFactors(
   return { factors, recoveryCodesLeft: await countRecoveryCodes(em.fork(), personId) };
 }
 
-/**
- * Starts the setup of another authenticator app: returns its secret, and the text of the QR code.
- * Nothing changes before `addTotp`.
- */
+/** Starts the setup of an authenticator app: returns its secret, and the text of the QR code. */
 export async function startTotp(
   em: EntityManager,
   session: Session,
@@ -89,10 +86,7 @@ export async function addTotp(
   });
 }
 
-/**
- * Starts the setup of another passkey: returns options for `navigator.credentials.create`, whose
- * answer `addPasskey` takes.
- */
+/** Starts the setup of a passkey: returns options for `navigator.credentials.create`. */
 export async function startPasskey(
   em: EntityManager,
   session: Session,

@@ -35,10 +35,7 @@ export async function rememberBrowser(
   return token;
 }
 
-/**
- * Returns the hash by which a browser's attempts are counted, or null when the person has not
- * signed in with it.
- */
+/** Returns the hash that counts a browser's attempts; null when the person never used it. */
 export async function findKnownBrowser(
   em: EntityManager,
   personId: string,
@@ -51,10 +48,7 @@ export async function findKnownBrowser(
   return known === 0 ? null : tokenHash;
 }
 
-/**
- * Deletes a person's known browsers except the one with the token `except`, together with the
- * sessions that end when password or factors change.
- */
+/** Deletes a person's known browsers except `except`, when password or factors change. */
 export async function deleteKnownBrowsers(tx: EntityManager, personId: string, except: string | null): Promise<void> {
   const kept = except === null ? null : findTokenHash(except);
   await tx.nativeDelete(KnownBrowser, { personId, ...(kept !== null && { tokenHash: { $ne: kept } }) });

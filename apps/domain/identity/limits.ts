@@ -16,15 +16,9 @@ export const stepUpMinutes = 5;
 
 /** How long a link is valid with which a person enrols or joins one more organization. */
 export const enrolmentHours = 72;
-/**
- * How long an operator's link is valid that replaces a person's password and second factors (ASVS
- * 6.4.3).
- */
+/** How long an operator's link is valid that replaces password and factors (ASVS 6.4.3). */
 export const recoveryHours = 1;
-/**
- * How long a passkey's challenge, or the secret of an authenticator app that is being set up, is
- * valid.
- */
+/** How long a passkey's challenge, or an authenticator app's setup, is valid. */
 export const challengeMinutes = 10;
 /** Valid challenges of a session for one purpose: one in each of so many tabs. */
 export const challengesPerSession = 5;
@@ -44,10 +38,7 @@ export const personWindowHours = 24;
  * How long failures from one network count, for all persons together: an office shares an address.
  */
 export const networkWindowMinutes = 15;
-/**
- * Failures of one person from one network in the window from which each attempt waits for the one
- * before it.
- */
+/** Failures of one person from one network from which each attempt waits for the one before it. */
 export const failuresPerPersonAndNetwork = 10;
 /** The same from all networks. Higher, so that it takes many networks to make the person wait. */
 export const failuresPerPerson = 100;
@@ -66,10 +57,7 @@ export const knownBrowserDays = 30;
 /** How many known browsers a person has at most; then the oldest is deleted. */
 export const browsersPerPerson = 10;
 
-/**
- * How many sign-ins of strangers one process carries out at a time: each takes a connection of the
- * pool, then a core.
- */
+/** Sign-ins of strangers at once in one process: each takes a connection, then a core. */
 export const strangersSignInsAtOnce = 2;
 /** The same for known browsers, which strangers cannot use up. */
 export const knownSignInsAtOnce = 4;

@@ -30,10 +30,7 @@ interface SignInDetails {
   memberships: SignInMembership[];
 }
 
-/**
- * `confirmed`: whether the organization has confirmed the sign-in; an active member can enter it
- * only then.
- */
+/** `confirmed`: whether the organization confirmed the sign-in, without which it is not open. */
 interface SignInMembership {
   organizationId: string;
   organizationName: string;

@@ -12,10 +12,7 @@ import { challengeMinutes } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 import type { RelyingParty } from './types.ts';
 
-/**
- * Passkeys (WebAuthn). The authenticator always verifies its user, by finger, face or PIN. Its make
- * is not requested: no attestation.
- */
+/** Passkeys (WebAuthn). The authenticator verifies its user; its make is not requested. */
 
 /** A passkey as it is stored. */
 export interface StoredPasskey {
@@ -26,16 +23,10 @@ export interface StoredPasskey {
 }
 
 const timeout = challengeMinutes * 60_000;
-/**
- * COSE numbers of EdDSA, ES256 and RS256. Given explicitly, because the library's own choice uses
- * an experimental part of the runtime.
- */
+/** COSE numbers of EdDSA, ES256, RS256; the library's choice needs an experimental runtime part. */
 const algorithms = [-8, -7, -257];
 
-/**
- * Returns what `navigator.credentials.create` takes, as JSON. `known` are ids of the person's
- * passkeys, which their devices then do not offer again.
- */
+/** Returns what `navigator.credentials.create` takes. `known` passkeys are not offered again. */
 export function passkeySetupOptions(
   person: { personId: string; email: string; name: string },
   known: readonly string[],

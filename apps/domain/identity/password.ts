@@ -14,10 +14,7 @@ import {
 } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
-/**
- * Stored passwords: argon2id by Node, in PHC string form, for example
- * `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`.
- */
+/** Stored passwords: argon2id in PHC form, `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`. */
 
 const argon2 = promisify(argon2Callback);
 
@@ -80,10 +77,7 @@ export async function isPassword(password: string, hash: string | null, purpose:
   return timingSafeEqual(derived, parsed.hash) && isPossible && hash !== null;
 }
 
-/**
- * Returns whether a hash has other costs than the current ones and should be replaced while the
- * password is available.
- */
+/** Returns whether a hash has other costs than the current ones and should be replaced. */
 export function isOutdated(hash: string): boolean {
   const { memory, passes, parallelism } = parse(hash);
   return memory !== current.memory || passes !== current.passes || parallelism !== current.parallelism;

@@ -25,10 +25,7 @@ export async function replaceRecoveryCodes(tx: EntityManager, personId: string, 
   return codes;
 }
 
-/**
- * Uses up a code. Returns false when the person has no such code or it was used; the lock lets only
- * one of two concurrent calls use it.
- */
+/** Uses up a code, once also for concurrent calls. Returns false when none is unused. */
 export async function consumeRecoveryCode(
   tx: EntityManager,
   personId: string,

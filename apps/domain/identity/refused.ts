@@ -49,10 +49,7 @@ export class IdentityRefused extends Refused<IdentityRefusal> {
   }
 }
 
-/**
- * When each limit admits an attempt: that of the person, of the person from this network, and of
- * the network.
- */
+/** When each limit admits an attempt: of the person, the person from this network, the network. */
 export type Admissions = Readonly<Record<'subject' | 'pair' | 'network', Date>>;
 
 /** Refused until `retryAt`, because too many attempts have failed. */

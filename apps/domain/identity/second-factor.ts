@@ -138,10 +138,7 @@ export async function redeemRecoveryCode(
   return { ...passed, left: await countRecoveryCodes(em.fork(), session.personId) };
 }
 
-/**
- * The common part of the three. `take` returns whether the factor is accepted, and uses it up in
- * the given transaction.
- */
+/** The common part of the three. `take` uses the factor up and returns whether it is accepted. */
 async function pass(
   em: EntityManager,
   {
@@ -180,10 +177,7 @@ async function pass(
 /** Attempts within a session have a separate count, so that no outsider can use them up. */
 export const stepUpAttempt = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
 
-/**
- * Before the session is complete, a person's attempts count together, except those of each known
- * browser.
- */
+/** A person's attempts before the session is complete count together, except in known browsers. */
 const signInAttempt = ({ personId }: Session, visitor: Visitor, browserHash: Buffer | null): Attempt =>
   browserHash === null
     ? { subject: factorSubject(personId), address: visitor.address }

@@ -202,10 +202,7 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
   });
 }
 
-/**
- * Ends the sessions of a person except `exceptId`, in the caller's transaction. Returns how many
- * there were.
- */
+/** Ends a person's sessions except `exceptId`. Returns how many there were. */
 export const endSessions = (tx: EntityManager, personId: string, exceptId: string | null = null): Promise<number> =>
   tx.nativeDelete(ConsoleSession, { personId, ...(exceptId !== null && { id: { $ne: exceptId } }) });
 

@@ -11,10 +11,7 @@ import { startSession } from './sessions.ts';
 import { findTokenHash } from './token.ts';
 import type { FactorKind, Visitor } from './types.ts';
 
-/**
- * The result of the first step: the session can only verify a second factor. `factors` are the
- * kinds that the person has.
- */
+/** The first step: the session can only verify a second factor, of one of these `factors`. */
 interface PasswordStep {
   token: string;
   personId: string;
@@ -89,10 +86,7 @@ interface LookedUp {
   known: Known | null;
 }
 
-/**
- * Finds the person who signs in with an address, and whether the browser is known. One statement,
- * so that an unknown address takes as long.
- */
+/** Finds the person with an address in one statement, so that an unknown address takes as long. */
 async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);
   const [row] = await query<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>(em)`

@@ -1,9 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/**
- * Tokens of sessions and one-time links: 32 random bytes (256 bits) in base64url; the database
- * holds their SHA-256 only.
- */
+/** Tokens of sessions and links: 32 random bytes in base64url; the database holds their SHA-256. */
 
 const form = /^[A-Za-z0-9_-]{43}$/;
 
@@ -12,18 +9,12 @@ export function generateToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/**
- * Returns the stored form, 32 bytes, or null for a text that is not a token and need not be looked
- * up.
- */
+/** Returns the stored form, 32 bytes, or null for a text that is not a token. */
 export function findTokenHash(token: string): Buffer | null {
   return form.test(token) ? hashOf(token) : null;
 }
 
-/**
- * SHA-256, which is enough for random values of 112 bits or more (ASVS 6.5.2, 11.4). Never for a
- * password.
- */
+/** SHA-256: enough for 112 random bits or more (ASVS 6.5.2, 11.4). Never for a password. */
 export function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -14,18 +14,12 @@ export function generateTotpSecret(): string {
   return generateSecret({ length: 20 });
 }
 
-/**
- * Returns the content of the QR code. `label` is the person's address; `issuer` is the name in the
- * app's list.
- */
+/** Returns the QR code's content. `label`: the person's address; `issuer`: the console's name. */
 export function totpUri(secret: string, label: string, issuer: string): string {
   return generateURI({ issuer, label, secret, period: stepSeconds, digits: 6 });
 }
 
-/**
- * Returns the time step of a code, the current one or the one before, or null. Spaces, which apps
- * show in the middle, are ignored.
- */
+/** Returns the time step of a code, the current one or the one before, or null. Ignores spaces. */
 export function findTotpStep(secret: string, code: string, now: Date): number | null {
   const digits = code.replace(/\s/g, '');
   if (!/^\d{6}$/.test(digits)) return null;
@@ -35,10 +29,7 @@ export function findTotpStep(secret: string, code: string, now: Date): number | 
   return result.valid && 'timeStep' in result ? result.timeStep : null;
 }
 
-/**
- * Names the row of a secret for its seal: the id of a factor, of a session for its challenge, or
- * `enrolmentRow`.
- */
+/** Names a secret's row for its seal: the id of a factor or session, or `enrolmentRow`. */
 export const totpRow = (row: string): string => `totp/${row}`;
 
 /** Names the row of an enrolment. */

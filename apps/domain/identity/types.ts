@@ -23,10 +23,7 @@ export interface RelyingParty {
   origin: string;
 }
 
-/**
- * What second factors need beside the database. `sealingKeys` seal the secrets of authenticator
- * apps.
- */
+/** What second factors need beside the database. `sealingKeys` seal authenticator secrets. */
 export interface FactorSettings {
   sealingKeys: SealingKeys;
   relyingParty: RelyingParty;
@@ -49,10 +46,7 @@ export interface SessionMembership {
   permissions: Permission[];
 }
 
-/**
- * A live session. `secondFactorAt` is null before a second factor; `memberships` are by
- * organization name.
- */
+/** A live session. `secondFactorAt` null: none yet. `memberships` are by organization name. */
 export interface Session {
   id: string;
   personId: string;
@@ -65,10 +59,7 @@ export interface Session {
   expiresAt: Date;
   secondFactorAt: Date | null;
   memberships: SessionMembership[];
-  /**
-   * Ids of organizations whose active member the person is, and which have not confirmed the
-   * sign-in.
-   */
+  /** Organizations whose active member the person is and which have not confirmed the sign-in. */
   unconfirmed: string[];
 }
 

@@ -19,10 +19,7 @@ export interface CreateKey {
   label: string;
   /** Null: valid until revoked. */
   expiresAt: Date | null;
-  /**
-   * True when an operator creates it for `makerId`, who then need not be allowed to manage keys,
-   * but must hold the scopes.
-   */
+  /** Whether an operator creates it for `makerId`, who then needs the scopes but not the right. */
   byOperator?: boolean;
   /** The IP address of the caller, for the activity log. */
   address?: string | null;

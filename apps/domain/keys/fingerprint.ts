@@ -7,10 +7,7 @@ export interface Pepper {
   secret: Buffer;
 }
 
-/**
- * The secrets of one installation's keys, newest first in both lists: the first creates, all of
- * them verify. A pepper or tag secret can be removed when no live key was created with it.
- */
+/** An installation's secrets, newest first: the first creates, all verify. */
 export interface KeySecrets {
   region: Region;
   peppers: readonly [Pepper, ...Pepper[]];
@@ -25,10 +22,7 @@ export function fingerprint(key: string, pepper: Pepper): Buffer {
   return createHmac('sha256', pepper.secret).update(key).digest();
 }
 
-/**
- * Returns the fingerprint of a key under each pepper in use, oldest last; one of them finds its
- * row.
- */
+/** Returns a key's fingerprint under each pepper in use, oldest last; one of them finds its row. */
 export function fingerprints(key: string, peppers: readonly Pepper[]): Buffer[] {
   return peppers.map((pepper) => fingerprint(key, pepper));
 }

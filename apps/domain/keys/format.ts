@@ -14,10 +14,7 @@ const crcLength = 6;
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const keyForm = /^aln_(us|ca)_[0-9A-Za-z]{40}$/;
 
-/**
- * Returns a new key value, which is shown once and never stored. `tagSecret` is the installation's
- * newest.
- */
+/** Returns a new key value: shown once, never stored. `tagSecret`: the installation's newest. */
 export function generateKey(region: Region, tagSecret: Buffer): string {
   const body = regions[region].keyPrefix + randomBase62(randomLength);
   const tagged = body + tag(body, tagSecret);
@@ -30,10 +27,7 @@ export type KeyCheck =
   | { ok: false; reason: 'malformed' }
   | { ok: false; reason: 'wrong_region'; region: Region };
 
-/**
- * Checks prefix, form, CRC and tag of a text that should be a key of `region`. `tagSecrets` are all
- * that may have tagged it.
- */
+/** Checks prefix, form, CRC and tag of a key of `region`. `tagSecrets`: all that are in use. */
 export function checkKey(text: string, region: Region, tagSecrets: readonly Buffer[]): KeyCheck {
   const other = regionCodes.find((code) => code !== region && text.startsWith(regions[code].keyPrefix));
   if (other !== undefined) return { ok: false, reason: 'wrong_region', region: other };

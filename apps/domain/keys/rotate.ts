@@ -20,10 +20,7 @@ export interface RotateKey {
   address?: string | null;
 }
 
-/**
- * The successor, and when its predecessor stops working (`predecessorEndsAt`: now, without an
- * overlap).
- */
+/** The successor, and when its predecessor stops working. */
 export interface RotatedKey extends CreatedKey {
   predecessorEndsAt: Date;
 }

@@ -21,10 +21,7 @@ export async function lockMembership(tx: EntityManager, organizationId: string, 
   await tx.findOne(Membership, { organizationId, personId }, shareLock);
 }
 
-/**
- * Frees the slots of expired keys and returns the lowest free one, or null when 25 keys are live.
- * Call it under `lockKeys`.
- */
+/** Frees slots of expired keys. Returns the lowest free one, or null. Call it under `lockKeys`. */
 export async function findFreeSlot(tx: EntityManager, organizationId: string, now: Date): Promise<number | null> {
   const keys = await tx.find(ApiKey, { organizationId, slot: { $ne: null } });
   for (const key of keys) key.releaseSlot(now);

@@ -3,10 +3,7 @@ import type { Scope } from '../contract/scopes.ts';
 import type { KeyState } from '../db/entities/key.ts';
 import { withDates } from '../db/statement.ts';
 
-/**
- * A key with its use and its rotation. `working` are the scopes that its creator still holds; a
- * live key without any reads nothing.
- */
+/** A key with its use and rotation. `working`: the scopes that its creator still holds. */
 export interface KeyUsage {
   id: string;
   label: string;
@@ -24,10 +21,7 @@ export interface KeyUsage {
    */
   makerLeftAt: Date | null;
   state: KeyState;
-  /**
-   * The last call, refused ones included, except calls over the limit, which read nothing. Null:
-   * none in the activity log.
-   */
+  /** The last call, refused ones included, except calls over the limit; null: none in the log. */
   lastUsedAt: Date | null;
   /** Such calls of the last 24 hours, counted up to `usesCounted`. */
   uses24h: number;
@@ -99,10 +93,7 @@ export async function listLiveKeys(pool: Pool, organizationId: string, now: Date
   return rows.map(usageOf);
 }
 
-/**
- * Lists revoked, expired and inactive keys, newest first, one page at a time. `older` is the
- * `before` of the next page; null at the end.
- */
+/** Lists ended keys, newest first. `older` is the `before` of the next page; null at the end. */
 export async function listEndedKeys(
   pool: Pool,
   organizationId: string,
@@ -115,10 +106,7 @@ export async function listEndedKeys(
   return { keys, older: rows.length > endedPerPage ? (keys.at(-1)?.id ?? null) : null };
 }
 
-/**
- * Returns one key of an organization; null when it has none of this id. Its uses are counted
- * exactly.
- */
+/** Returns one key, with its uses counted exactly; null when the organization has no such key. */
 export async function findKeyUsage(
   pool: Pool,
   organizationId: string,
@@ -130,10 +118,7 @@ export async function findKeyUsage(
   return rows[0] === undefined ? null : usageOf(rows[0]);
 }
 
-/**
- * Where a key was called from, by its last 1,000 uses: the callers that a revocation affects.
- * Newest first.
- */
+/** A caller among a key's last 1,000 uses, newest first: who a revocation affects. */
 export interface KeyCaller {
   /** Null: unknown. */
   address: string | null;

@@ -79,10 +79,7 @@ export async function previewImpact(
   return { keys: stopping(makers, after), activeGrants };
 }
 
-/**
- * Returns which keys of any member lose scopes when a role keeps these permissions alone (none: it
- * is deleted).
- */
+/** Returns which keys lose scopes when a role keeps only these permissions (none: deleted). */
 export async function previewRoleImpact(
   em: EntityManager,
   organizationId: string,

@@ -3,10 +3,7 @@ import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/state
 import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
 import { noSuchGrant } from './seats.ts';
 
-/**
- * A family's access to a professional, as the roster shows it: names and dates, and nothing else of
- * the family.
- */
+/** A family's access to a professional as the roster shows it: names and dates only. */
 export interface ClientRow {
   grantId: string;
   kind: 'attorney' | 'neutral';
@@ -50,10 +47,7 @@ export async function listClients(
   return selectPage(em, { organizationId, text, after, pageSize }, conditions);
 }
 
-/**
- * Lists one page of the active access whose family holds no seat, and can be assigned one. Newest
- * first, as `listClients`.
- */
+/** Lists one page of the active access whose family holds no seat, ordered as `listClients`. */
 export async function listEligibleClients(
   em: EntityManager,
   organizationId: string,

@@ -27,22 +27,13 @@ export interface MemberRow {
   roles: HeldRole[];
   /** Their keys that are neither revoked nor expired. */
   liveKeys: number;
-  /**
-   * Whether the organization has confirmed how they sign in: they have used one of its links, or an
-   * operator confirmed it.
-   */
+  /** Whether they used a link of the organization, or an operator confirmed their sign-in. */
   hasEnrolled: boolean;
-  /**
-   * When they last passed a second factor, to sign in or to confirm a change. Null: never, or not
-   * confirmed.
-   */
+  /** When they last passed a second factor; null: never, or their sign-in is not confirmed. */
   lastSeenAt: Date | null;
 }
 
-/**
- * Selects members. `present`: all who have not left. An empty `text` and a null `roleId` match
- * everything.
- */
+/** Selects members. `present`: not left. Empty `text` and null `roleId` match everything. */
 export interface MemberFilter {
   status: MemberStatus | 'present' | 'all';
   /** Part of a name, title or address. */

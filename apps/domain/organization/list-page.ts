@@ -1,9 +1,6 @@
 import { type SqlPart, sql } from '../db/statement.ts';
 
-/**
- * One page of a list that is paged by key. `next` is the key after which the following page begins;
- * null at the end.
- */
+/** One page of a list. `next`: the key after which the following page begins; null at the end. */
 export interface ListPage<Row> {
   rows: Row[];
   next: string | null;

@@ -3,10 +3,7 @@ import { OrganizationRefused } from '../access/organization-refused.ts';
 import type { Permission } from '../contract/scopes.ts';
 import { literal, query, sql } from '../db/statement.ts';
 
-/**
- * A role in lists and on its page. `holders` counts members who have not left; while there is one,
- * the role cannot be deleted.
- */
+/** A role. `holders` counts members who have not left; with one, it cannot be deleted. */
 export interface RoleRow {
   id: string;
   key: string;
@@ -17,10 +14,7 @@ export interface RoleRow {
   holders: number;
 }
 
-/**
- * The most roles that a list shows. The console creates 100 (`rolesPerOrganization`); an import may
- * have brought more.
- */
+/** The most roles of a list. The console creates 100; an import may have brought more. */
 const rolesListed = 500;
 
 /** Lists the system roles in their fixed order, then the organization's own by name. */
@@ -50,10 +44,7 @@ export async function getRoleDetails(em: EntityManager, organizationId: string, 
 
 const columns = sql`r.id, r.key, r.name, r.description, r.permissions, r.organization_id is null as "isSystem"`;
 
-/**
- * Roles held by members who have not left. An import may bring a former member with roles, which
- * give nothing.
- */
+/** Roles of members who have not left: an import may bring a former member with roles. */
 const held = (organizationId: string) => sql`
   from membership_role mr
   join membership m on m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status <> 'left'

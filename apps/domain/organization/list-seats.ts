@@ -3,10 +3,7 @@ import { OrganizationRefused } from '../access/organization-refused.ts';
 import { literal, query, sql, withDates } from '../db/statement.ts';
 import { type ListPage, pageOf } from './list-page.ts';
 
-/**
- * How many seats an organization has. `free` is never below 0, also when a subscription ended under
- * held seats.
- */
+/** The seats of an organization. `free` is never below 0, also when a subscription ended. */
 export interface SeatCounts {
   total: number;
   used: number;

@@ -109,10 +109,7 @@ interface ChangedMember {
   actor: Actor;
 }
 
-/**
- * Runs one change of a member: lock, permission, member, change, activity row. `change` returns
- * what the activity row holds beside the member.
- */
+/** Runs one change of a member. `change` returns what the activity row holds beside the member. */
 async function changing(
   em: EntityManager,
   { organizationId, personId, by }: MemberRequest,

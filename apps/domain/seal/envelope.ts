@@ -32,10 +32,7 @@ export interface SealingKey {
 /** Newest first: the first seals, all of them unseal. */
 export type SealingKeys = readonly [SealingKey, ...SealingKey[]];
 
-/**
- * A sealed text that cannot be unsealed: not of this format, sealed with a key that is not given
- * (`version`), or not sealed for this row.
- */
+/** A sealed text of another format, under a missing key (`version`), or of another row. */
 export class UnsealError extends Error {
   override name = 'UnsealError';
   readonly reason: 'malformed' | 'key_missing' | 'not_authentic';
@@ -53,10 +50,7 @@ const headBytes = 3;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/**
- * Seals a text for the row that `boundTo` names, under the newest key. `random` replaces the source
- * of the nonce in tests.
- */
+/** Seals a text for the row `boundTo` under the newest key. `random` replaces the nonce: tests. */
 export function seal(
   text: string,
   boundTo: string,
@@ -114,10 +108,7 @@ export function sealedVersion(sealed: Buffer): number {
   return sealed.readUInt16BE(1);
 }
 
-/**
- * Returns what the tag covers beside the text. PostgreSQL writes UUIDs in lower case; another
- * spelling identifies the same row.
- */
+/** Returns what the tag covers beside the text. A row's UUIDs count in any spelling. */
 function boundData(head: Buffer, boundTo: string): Buffer {
   return Buffer.concat([head, Buffer.from(boundTo.toLowerCase())]);
 }

@@ -2,10 +2,7 @@ import type { Pool } from 'pg';
 import type { SealingKeys } from '../seal/envelope.ts';
 import { type SealedTable, sealedKinds } from './kinds.ts';
 
-/**
- * How many rows of a table are sealed with one version of the keys; null: a form that this release
- * cannot read.
- */
+/** Rows of a table sealed with one key version; null: a form that this release cannot read. */
 interface SealedCount {
   table: SealedTable;
   version: number | null;
@@ -17,19 +14,13 @@ export interface Sealing {
   /** The version that seals. */
   newest: number;
   counts: SealedCount[];
-  /**
-   * Other versions that no row needs: old ones that may be removed, or one that is being added and
-   * comes first next.
-   */
+  /** Other versions that no row needs: old ones, or one that is being added. */
   unused: number[];
   /** Versions that rows need and that are not among the keys. */
   missing: number[];
 }
 
-/**
- * Counts sealed rows by version, and compares them with the keys. Expired rows, which are only
- * waiting to be deleted, do not count.
- */
+/** Counts sealed rows by version and compares them with the keys. Expired rows do not count. */
 export async function countSealed(pool: Pool, keys: SealingKeys): Promise<Sealing> {
   const { rows } = await pool.query<SealedCount>(
     'select kind as table, version, count::integer as rows from sealed_versions() order by version nulls last',

@@ -39,10 +39,7 @@ const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
   rowOf: ({ id }) => totpRow(id),
 };
 
-/**
- * Of a session's challenges only that of `totp_setup` has a secret, so the session identifies the
- * row.
- */
+/** A session's one challenge with a secret is `totp_setup`, so the session identifies the row. */
 const appsBeingAdded: SealedKind<{ sessionId: string }> = {
   table: 'factor_challenge',
   column: 'totp_sealed',

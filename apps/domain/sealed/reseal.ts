@@ -2,20 +2,14 @@ import type { Pool } from 'pg';
 import { reseal, type SealingKeys, UnsealError, unseal } from '../seal/envelope.ts';
 import { isSealedSql, type SealedIds, type SealedKind, type SealedTable, sealedKinds } from './kinds.ts';
 
-/**
- * A row that was not resealed, because it cannot be unsealed. `version` is that of the key it
- * needs; null when its format is unknown.
- */
+/** A row that cannot be unsealed. `version`: of the key it needs; null: unknown format. */
 export interface UnopenedRow {
   ids: SealedIds;
   reason: UnsealError['reason'];
   version: number | null;
 }
 
-/**
- * The result for one table. `current` rows were sealed with the newest key before, and unseal with
- * it.
- */
+/** The result for one table. `current` rows had the newest key before, and unseal with it. */
 export interface Resealed {
   table: SealedTable;
   resealed: number;

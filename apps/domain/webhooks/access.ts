@@ -99,10 +99,7 @@ export async function assertMayUse(
   return webhook;
 }
 
-/**
- * Returns the organization of a webhook, for operators, who name webhooks by id only; null when
- * there is none.
- */
+/** Returns the organization of a webhook, for operators, who name it by id only; else null. */
 export async function findWebhookOrganization(em: EntityManager, webhookId: string): Promise<string | null> {
   const webhook = await em.fork().findOne(Webhook, { id: webhookId }, { fields: ['organizationId'] });
   return webhook?.organizationId ?? null;

@@ -2,10 +2,7 @@
  * Reads the signature headers of a captured delivery, strictly: each problem is a sentence.
  */
 
-/**
- * Headers by name in any case; a header that came several times is a list, as Node's
- * `request.headersDistinct` gives it.
- */
+/** Headers by name in any case; one that came several times is a list (`headersDistinct`). */
 export type CapturedHeaders = Record<string, string | readonly string[] | undefined>;
 
 /** The content of a header, or what is wrong with it. */
@@ -23,10 +20,7 @@ interface StandardSignature extends ServiceSignature {
   id: string;
 }
 
-/**
- * Reads `Service-Signature: t=<unix>,v1=<hex>[,v1=<hex>]`. Parts of other schemes are ignored, as
- * in libraries.
- */
+/** Reads `Service-Signature: t=<unix>,v1=<hex>[,v1=<hex>]`; ignores parts of other schemes. */
 export function readServiceSignature(headers: CapturedHeaders): Read<ServiceSignature> {
   const header = readHeader(headers, 'Service-Signature');
   if ('problem' in header) return header;
@@ -42,10 +36,7 @@ export function readServiceSignature(headers: CapturedHeaders): Read<ServiceSign
   return { value: { timestampSeconds, macs: macs.map((mac) => Buffer.from(mac, 'hex')) } };
 }
 
-/**
- * Reads `webhook-id`, `webhook-timestamp` and `webhook-signature: v1,<base64>[ v1,<base64>]`. Parts
- * of other versions are ignored.
- */
+/** Reads the three `webhook-` headers; ignores signatures of other versions. */
 export function readStandardSignature(headers: CapturedHeaders): Read<StandardSignature> {
   const id = readHeader(headers, 'webhook-id');
   if ('problem' in id) return id;

@@ -6,10 +6,7 @@ import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './a
 import { WebhookRefused } from './refused.ts';
 
 export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'parked'] as const;
-/**
- * The state of a delivery. `parked`: it waits for a webhook that is paused or suspended; the table
- * has `waiting`.
- */
+/** The state of a delivery. `parked` (`waiting` in the table): its webhook is parked. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** One event on its way to one webhook. Times are UTC, as every answer shows them. */
@@ -31,10 +28,7 @@ export interface DeliveryRow {
   settledAt: string | null;
 }
 
-/**
- * One attempt, without the receiver's answer. `finishedAt` and `cause` null: in progress. `status`
- * is the HTTP status or null.
- */
+/** One attempt, without the answer. `finishedAt` and `cause` null: in progress. */
 export interface AttemptSummary {
   number: number;
   round: number;
@@ -87,10 +81,7 @@ export const noSuchDelivery = () =>
     'This webhook has no delivery of this event, because it was not subscribed to it.',
   );
 
-/**
- * @throws WebhookRefused when the caller may not see the webhook, or the organization has no such
- * webhook.
- */
+/** @throws WebhookRefused when the caller may not see the webhook, or there is none. */
 export async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
   await assertMayManageWebhooks(em, organizationId, by);
   const rows = await query(em)`

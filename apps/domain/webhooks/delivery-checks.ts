@@ -1,10 +1,7 @@
 import type { Read } from './captured-headers.ts';
 import { isSecret } from './secret.ts';
 
-/**
- * The checks of a captured delivery that need no key, each with a sentence for the receiver's
- * developer. See verify.ts.
- */
+/** The checks of a captured delivery that need no key, each with a sentence for developers. */
 
 /** The checks, in this order. */
 export type CheckName =

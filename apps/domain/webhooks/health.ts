@@ -76,10 +76,7 @@ export async function listHealth(
   return buckets.withCounts(rows);
 }
 
-/**
- * Returns the bars of a chart, oldest first. `source` has the ids between which the events of each
- * bar are: `b (from_id, until_id, place)`.
- */
+/** Returns the bars of a chart, oldest first. `source`: ids, `b (from_id, until_id, place)`. */
 export function bucketsOf(span: HealthSpan, now: Date) {
   const { count, lengthMs } = healthSpans[span];
   const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
@@ -93,10 +90,7 @@ export function bucketsOf(span: HealthSpan, now: Date) {
   };
 }
 
-/**
- * Matches a delivered delivery `d` whose first attempt was accepted. Only the attempts of one that
- * was sent again are read.
- */
+/** Matches a delivered `d` whose first attempt was accepted. Reads attempts of redelivered ones. */
 const isFirstAccepted = sql`(d.attempts <= 1 or d.round > 1 and exists (
   select from delivery_attempt a
   where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id

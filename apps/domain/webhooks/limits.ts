@@ -4,10 +4,7 @@
 export const webhooksPerOrganization = 20;
 /** The most characters of a description. */
 export const descriptionMaxCharacters = 500;
-/**
- * How long a rotated secret can sign beside its successor: the maximum in days, the default in
- * seconds.
- */
+/** How long a rotated secret can sign beside its successor: the most days, the default seconds. */
 export const secretOverlapMaxDays = 7;
 export const secretOverlapDefaultSeconds = 86_400;
 /** The most secrets that sign at a time: each adds a signature to every post. */
@@ -16,22 +13,13 @@ export const signingSecretsAtMost = 5;
 export const redeliverableDays = 30;
 /** A webhook is suspended only when an attempt failed within this time. */
 export const suspendTriedWithinSeconds = 3_600;
-/**
- * Deliveries of one webhook that one statement restarts or cancels; the next one follows a second
- * later.
- */
+/** Deliveries of one webhook that one statement restarts or cancels, every second. */
 export const deliveriesPerMove = 2_000;
-/**
- * The least days that a settled delivery is kept: as long as its event can be sent again, and one
- * more.
- */
+/** The least days that a settled delivery is kept: one more than its event can be sent again. */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
 /**
  * Settled deliveries and events that one statement deletes; the next one follows a second later.
  */
 export const purgeBatchSize = 5_000;
-/**
- * The most test events, probes and signature checks that people can send to one webhook within a
- * minute.
- */
+/** The most test events, probes and signature checks for one webhook within a minute. */
 export const testsPerMinute = 10;

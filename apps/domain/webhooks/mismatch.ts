@@ -10,10 +10,7 @@ export interface Form {
   macOf(secret: string, body: Buffer): Buffer;
 }
 
-/**
- * Changes of a body by proxies, frameworks and editors; `undo` returns the body before the change,
- * or null.
- */
+/** Changes of a body on its way; `undo` returns the body before the change, or null. */
 const changes: { undo: (text: string) => string | null; what: string }[] = [
   { undo: (text) => text.replace(/^\uFEFF/, ''), what: 'a byte order mark was added before it' },
   { undo: (text) => text.replace(/(\r?\n)+$/, ''), what: 'a line break was added to it' },
@@ -22,10 +19,7 @@ const changes: { undo: (text: string) => string | null; what: string }[] = [
   { undo: findInner, what: 'it was encoded as a JSON string again' },
 ];
 
-/**
- * Explains why no given secret gives the signature, as far as the capture shows: a sentence with
- * the remedy.
- */
+/** Explains in a sentence with the remedy why no given secret gives the signature. */
 export function explainMismatch(
   form: Form,
   capture: { headers: CapturedHeaders; body: Buffer; othersMatch: boolean; isSigned: (body: Buffer) => boolean },
@@ -66,10 +60,7 @@ export function explainMismatch(
   );
 }
 
-/**
- * Returns the JSON of a text without white space and needless escapes, as the service writes
- * bodies; null when the text is not JSON.
- */
+/** Returns a text's JSON without white space and needless escapes; null when it is not JSON. */
 function writeCompact(text: string, arrange: (value: unknown) => unknown): string | null {
   try {
     return JSON.stringify(arrange(JSON.parse(text)));

@@ -7,10 +7,7 @@ import { type DeliveryState, noSuchDelivery } from './deliveries.ts';
 import { redeliverableDays } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 
-/**
- * One delivery that is sent again. `retry_now`: its workflow of this round runs and has to be
- * notified; `queued`: the relay starts it.
- */
+/** A delivery sent again. `retry_now`: notify its workflow; `queued`: the relay starts one. */
 export interface Redelivered {
   eventId: string;
   round: number;
@@ -72,10 +69,7 @@ function assertRedeliverable(
   }
 }
 
-/**
- * @throws WebhookRefused when the caller may not, or the webhook is parked, deleted, not there, or
- * managed by another.
- */
+/** @throws WebhookRefused when the caller may not, or the webhook cannot send. */
 export async function assertSendable(tx: EntityManager, request: WebhookRequest): Promise<void> {
   const webhook = await assertMayUse(tx, request);
   if (webhook === null) throw noSuchWebhook();

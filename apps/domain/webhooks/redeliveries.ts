@@ -51,10 +51,7 @@ export interface RedeliveryRow {
   /** Null unless a person has cancelled it; it then ends within a page. */
   cancelRequestedAt: string | null;
   finishedAt: string | null;
-  /**
-   * Deliveries scanned so far; of them queued for the relay, and open ones whose running workflow
-   * was asked to retry now.
-   */
+  /** Deliveries scanned, those of them queued, and open ones whose workflow was asked to retry. */
   seen: number;
   /** Of those, the ones that the selection includes. */
   matched: number;
@@ -235,10 +232,7 @@ export async function listRedeliveries(
     limit ${atMost}`;
 }
 
-/**
- * Returns the organization of a redelivery, for operators, who name it by id alone; null when there
- * is none.
- */
+/** Returns the organization of a redelivery, for operators, who name it by id alone; else null. */
 export async function findRedeliveryOrganization(em: EntityManager, redeliveryId: string): Promise<string | null> {
   const redelivery = await em.fork().findOne(Redelivery, { id: redeliveryId }, { fields: ['organizationId'] });
   return redelivery?.organizationId ?? null;

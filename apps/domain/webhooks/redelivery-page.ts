@@ -121,10 +121,7 @@ export async function listUnnotified(
   return rows;
 }
 
-/**
- * Notes that the workflows of page `pages` were notified; after the last page the redelivery is
- * done, with its activity line.
- */
+/** Records that page `pages` was notified; after the last page the redelivery is done. */
 export async function recordNotified(
   pool: Pool,
   { organizationId, redeliveryId, pages }: { organizationId: string; redeliveryId: string; pages: number },

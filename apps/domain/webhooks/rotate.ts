@@ -16,10 +16,7 @@ interface RotateSecret extends WebhookRequest {
   secret?: string;
 }
 
-/**
- * The new signing secret: show it once, store it nowhere. From `previousValidUntil` (UTC) it signs
- * alone.
- */
+/** The new secret: show it once, store it nowhere. From `previousValidUntil` it signs alone. */
 interface RotatedSecret {
   id: string;
   secret: string;
@@ -64,10 +61,7 @@ function assertOverlap(overlapSeconds: number): void {
   throw new WebhookRefused('overlap_out_of_range', `Both secrets can sign for 0 to ${secretOverlapMaxDays} days.`);
 }
 
-/**
- * Ends the older secrets, erases those that end now, and returns when the last one ends, as ISO
- * 8601.
- */
+/** Ends the older secrets, erases those that end now, and returns when the last one ends. */
 async function endOlderSecrets(
   tx: EntityManager,
   { organizationId, webhookId }: WebhookRequest,

@@ -1,9 +1,6 @@
 import { type SealingKey, type SealingKeys, seal, UnsealError, unseal } from '../seal/envelope.ts';
 
-/**
- * Signing secrets at rest, each bound to its organization and webhook. The format is that of
- * `seal/envelope.ts`.
- */
+/** Signing secrets at rest, bound to organization and webhook. Form: `seal/envelope.ts`. */
 
 export type { SealingKey, SealingKeys };
 
@@ -13,10 +10,7 @@ interface SecretOwner {
   webhookId: string;
 }
 
-/**
- * A sealed secret that cannot be unsealed. The message says why and what to do, and holds no
- * secret.
- */
+/** A sealed secret that cannot be unsealed; the message says why and what to do, without it. */
 export class SecretNotUnsealed extends Error {
   override name = 'SecretNotUnsealed';
   readonly reason: UnsealError['reason'];
@@ -42,10 +36,7 @@ const sentences: Record<UnsealError['reason'], (version: number | null) => strin
     `rotate the webhook's secret.`,
 };
 
-/**
- * Seals a secret for its row under the newest key. `random` replaces the source of the nonce in
- * tests.
- */
+/** Seals a secret for its row. `random` replaces the source of the nonce in tests. */
 export function sealSecret(
   secret: string,
   owner: SecretOwner,

@@ -12,10 +12,7 @@ import {
 } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 
-/**
- * Which deliveries are wanted; null: all. `from` to before `to`, by when the event
- * happened.
- */
+/** Selects deliveries; null: all. `from` to before `to`, by when the event occurred. */
 export interface DeliveryFilter {
   state: DeliveryState | null;
   type: EventType | null;
@@ -30,10 +27,7 @@ export interface FoundDelivery extends DeliveryRow {
   dueInMs: number | null;
   /** Whether an attempt is under way. */
   isAttempting: boolean;
-  /**
-   * Of the last attempt; null before the first, while one is under way, and (`lastStatus`) when no
-   * status came.
-   */
+  /** Of the last attempt; null before the first, during one, and without a status. */
   lastStatus: number | null;
   lastCause: string | null;
 }
@@ -51,10 +45,7 @@ export interface FoundDeliveries<Cursor = string> {
   deliveries: ListedDelivery[];
   /** Null when nothing older matches. */
   older: Cursor | null;
-  /**
-   * Whether it stopped because it had looked at enough, not because the page was full: there may be
-   * more, or none.
-   */
+  /** Whether it stopped because it had checked enough: there may be more, or none. */
   hasStopped: boolean;
 }
 

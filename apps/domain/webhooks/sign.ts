@@ -13,10 +13,7 @@ import { getSecretBytes } from './secret.ts';
 export interface Signable {
   /** The event's id, the same on every retry. */
   id: string;
-  /**
-   * Time of this attempt, whole seconds since 1970: a retry is signed again, or it would be
-   * too old.
-   */
+  /** Time of this attempt, whole seconds since 1970; each retry is signed again. */
   timestampSeconds: number;
   /** The stored body: its bytes, or its text, which is sent as UTF-8. */
   body: Buffer | string;
@@ -45,18 +42,12 @@ export function signatureHeaders({
   };
 }
 
-/**
- * HMAC-SHA-256 of `t.body` under the secret's own characters, 32 bytes: what `Service-Signature`
- * carries.
- */
+/** HMAC-SHA-256 of `t.body` under the secret's own characters, for `Service-Signature`. */
 export function serviceMac(secret: string, { timestampSeconds, body }: Omit<Signable, 'id'>): Buffer {
   return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(body).digest();
 }
 
-/**
- * HMAC-SHA-256 of `id.t.body` under the secret's decoded bytes, 32 bytes: what `webhook-signature`
- * carries.
- */
+/** HMAC-SHA-256 of `id.t.body` under the secret's decoded bytes, for `webhook-signature`. */
 export function standardMac(key: Buffer, { id, timestampSeconds, body }: Signable): Buffer {
   return createHmac('sha256', key).update(`${id}.${timestampSeconds}.`).update(body).digest();
 }

@@ -32,10 +32,7 @@ interface Taken {
   status: number | null;
 }
 
-/**
- * The result on how both were taken; `bad` null when it was not sent, because the good one was not
- * accepted and that settles it.
- */
+/** Returns the result; `bad` null: not sent, because the good event was not accepted. */
 export function judgeSignatures(good: Taken, bad: Taken | null): SignatureResult {
   if (!good.delivered) return isRefusal(good.status) ? 'refuses_good_signatures' : 'no_answer';
   if (bad === null) return 'no_answer';

@@ -2,10 +2,7 @@ import type { DeliveryState } from './deliveries.ts';
 import type { FoundDelivery } from './search-deliveries.ts';
 import type { WebhookSummary } from './summary.ts';
 
-/**
- * The words for the status of webhooks and deliveries. The console and orgctl show these and no
- * others; JSON contains the stored states.
- */
+/** The words for the status of webhooks and deliveries in the console and orgctl. */
 
 export type WebhookStatus = 'Active' | 'Paused' | 'Suspended' | 'Failing' | 'Deleted';
 

@@ -43,10 +43,7 @@ export interface WebhookCounts<Counts> {
 
 export const noCounts: WebhookCounts<object> = { columns: sql``, source: sql`` };
 
-/**
- * Deliveries by state. Open ones are counted completely, settled ones for events of the last 30
- * days, which can be sent again.
- */
+/** Deliveries by state: open ones, and settled ones for events of the last 30 days. */
 interface DeliveryCounts {
   deliveries: Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
 }

@@ -14,10 +14,7 @@ const exampleData: Record<EventType, () => object> = {
   'seat.ended': () => ({ seatId: randomUUID(), grantId: randomUUID(), reason: 'ended_by_organization' }),
 };
 
-/**
- * Returns the id and body of a test event: the envelope of a real one with `"test": true`, and ids
- * that refer to nothing.
- */
+/** Returns the id and body of a test event: a real envelope with `"test": true` and unused ids. */
 export function buildTestEvent(type: EventType, organizationId: string, at: Date): { id: string; body: string } {
   const id = randomUUIDv7();
   const envelope = {
@@ -98,10 +95,7 @@ async function assertFewTests(tx: EntityManager, { organizationId, webhookId }: 
   );
 }
 
-/**
- * The outcome of a test event, as its activity row holds it: it is no delivery, and is in no list
- * of deliveries.
- */
+/** The outcome of a test event, which is no delivery, as its activity row holds it. */
 interface TestOutcome {
   eventType: string;
   eventId: string;

@@ -14,10 +14,7 @@ export type { Check, CheckName } from './delivery-checks.ts';
  * with each.
  */
 
-/**
- * `ok` when every check is. A check that an earlier problem makes impossible is left out, so what
- * failed is what to repair.
- */
+/** `ok` when every check is. Checks that an earlier problem makes impossible are left out. */
 export interface Verification {
   ok: boolean;
   checks: Check[];
@@ -35,10 +32,7 @@ export interface CapturedDelivery {
   now?: Date;
 }
 
-/**
- * Makes every check that can be made, with signatures compared in constant time. Never throws over
- * what was captured.
- */
+/** Makes every check that can be made, in constant time. Never throws over what was captured. */
 export function verifyDelivery(delivery: CapturedDelivery): Verification {
   const { headers, body, toleranceSeconds = 300, now = new Date() } = delivery;
   const secrets = delivery.secrets.filter(isSecret);

@@ -16,10 +16,7 @@ const ClientGrantSchema = defineEntity({
   },
 });
 
-/**
- * Access that a family gave to one professional. `endsAt` may be in the future for an active grant;
- * `endReason` is null until it ended.
- */
+/** Access that a family gave to one professional. `endsAt` may be in the future while active. */
 export class ClientGrant extends ClientGrantSchema.class {
   /** Returns whether access is active at `now`, also before maintenance has ended it. */
   isActiveAt(now: Date): boolean {
@@ -51,10 +48,7 @@ const SeatSchema = defineEntity({
 
 /** A seat assigned to a client family; held while `endedAt` is null. */
 export class Seat extends SeatSchema.class {
-  /**
-   * Ends a held seat of the organization at the time of the database. Returns false when it has
-   * ended.
-   */
+  /** Ends a held seat at the time of the database. Returns false when it has ended. */
   end(): boolean {
     if (this.endedAt !== null) return false;
     this.endedAt = sql<Date>`greatest(given_at, clock_timestamp())`;

@@ -53,10 +53,7 @@ const SecondFactorSchema = defineEntity({
  * null. Load it with `writeLock` before a method that uses it up.
  */
 export class SecondFactor extends SecondFactorSchema.class {
-  /**
-   * Uses up the code of a time step. Returns false when it, or a later one, was used before: a code
-   * is accepted once.
-   */
+  /** Uses up the code of a time step. Returns false when it or a later one was used before. */
   useTotpStep(step: number, at: Date): boolean {
     if (this.kind !== 'totp' || step <= (this.totpLastStep ?? 0)) return false;
     this.totpLastStep = step;

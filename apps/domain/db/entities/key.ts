@@ -1,9 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/**
- * Whether a key works. `inactive`: its creator has left the organization since, and every read
- * answers 403.
- */
+/** Whether a key works. `inactive`: its creator has left, and every read answers 403. */
 export type KeyState = 'live' | 'expired' | 'revoked' | 'inactive';
 
 const ApiKeySchema = defineEntity({
@@ -34,10 +31,7 @@ const ApiKeySchema = defineEntity({
  * and last four characters.
  */
 export class ApiKey extends ApiKeySchema.class {
-  /**
-   * Returns the state as of `now`. As in a read, states that are answered 401 come before those
-   * that are answered 403.
-   */
+  /** Returns the state as of `now`. As in a read, states of a 401 come before those of a 403. */
   stateAt(now: Date): KeyState {
     if (this.revokedAt !== null) return 'revoked';
     if (this.expiresAt !== null && this.expiresAt <= now) return 'expired';

@@ -52,10 +52,7 @@ export class Membership extends MembershipSchema.class {
     return true;
   }
 
-  /**
-   * Reinstates suspended access. Returns false when it is not suspended. A person who never
-   * accepted the invitation is invited again.
-   */
+  /** Reinstates access, as invited if never accepted. Returns false when it is not suspended. */
   reinstate(): boolean {
     if (this.status !== 'suspended') return false;
     this.status = this.accepted ? 'active' : 'invited';
@@ -83,10 +80,7 @@ const RoleSchema = defineEntity({
   },
 });
 
-/**
- * A set of permissions. System roles have no organization and a `position`; an organization's own
- * roles have an organization and no position.
- */
+/** A set of permissions. Only system roles have a `position`, and no organization. */
 export class Role extends RoleSchema.class {
   get isSystem(): Opt<boolean> {
     return this.organizationId === null;

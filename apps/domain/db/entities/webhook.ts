@@ -39,10 +39,7 @@ const WebhookSchema = defineEntity({
   },
 });
 
-/**
- * Until when deliveries follow a webhook that was resumed or deleted: longer than any writer's
- * transaction lasts.
- */
+/** How long deliveries follow a resume or deletion: longer than any writer's transaction. */
 const followUntil = () => sql<Date>`clock_timestamp() + interval '1 hour'`;
 
 /**

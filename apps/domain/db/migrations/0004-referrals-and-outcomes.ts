@@ -1,9 +1,6 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/**
- * Referral codes with their referrals and invoices, and the daily counts that outcomes are computed
- * from.
- */
+/** Referral codes with their referrals and invoices, and the daily counts behind outcomes. */
 export class ReferralsAndOutcomes extends Migration {
   override up(): void {
     this.addSql(/* sql */ `

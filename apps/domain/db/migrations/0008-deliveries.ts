@@ -1,9 +1,6 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/**
- * The events that the database creates, a delivery of each to every subscribed webhook, every
- * attempt, and requests to redeliver many.
- */
+/** Events, a delivery of each to every subscribed webhook, attempts, and requests to redeliver. */
 export class Deliveries extends Migration {
   override up(): void {
     this.addSql(/* sql */ `

@@ -1,9 +1,6 @@
 import type { Migration } from '@mikro-orm/migrations';
 
-/**
- * An index of a table that is filled while partners read. `on` follows the table's name, for
- * example `(organization_id, at desc)`.
- */
+/** An index of a filled table. `on` follows its name, for example `(organization_id, at desc)`. */
 interface FilledIndex {
   table: string;
   name: string;

@@ -44,8 +44,5 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0011-rights', class: Rights },
 ];
 
-/**
- * The newest expand migration, which a database must have for this code to use it. A contract
- * migration that is pending is no fault.
- */
+/** The newest expand migration, which a database must have. Contract migrations may be pending. */
 export const currentMigration = '0011-rights';

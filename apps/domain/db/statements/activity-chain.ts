@@ -15,17 +15,11 @@ export const listActivityAnchorsSql = /* sql */ `
   select a.organization_id as "organizationId", a.month, a.places::float8 as places, a.hash
   from list_activity_anchors($1) a`;
 
-/**
- * Records that anchors were logged. `$1` organizations, `$2` months, `$3` positions, of equal
- * length.
- */
+/** Records that anchors were logged. Arrays: `$1` organizations, `$2` months, `$3` positions. */
 export const recordActivityAnchorsSql = /* sql */ `
   select record_activity_anchors($1::uuid[], $2::text[], $3::bigint[])`;
 
-/**
- * The end of a chain at some time: its number of links and the last hash (hexadecimal). `month`:
- * `YYYY-MM`.
- */
+/** The end of a chain: its number of links and last hash (hexadecimal). `month`: `YYYY-MM`. */
 export interface ActivityAnchor {
   organizationId: string;
   month: string;
@@ -117,10 +111,7 @@ export const listUnlinkedActivitySql = /* sql */ `
   union all
   (select l.line_id from link l where l.links > 1 and l.is_once limit 100)`;
 
-/**
- * Lists months of the log that have rows to link but no chain: `{organizationId, month}`, `$1`
- * organization or null.
- */
+/** Lists months with rows to link but no chain: `{organizationId, month}`. `$1` organization. */
 export const listUnchainedActivitySql = /* sql */ `
   select a.organization_id as "organizationId", to_char(a.month, 'YYYY-MM') as month
   from (select distinct a.organization_id, date_trunc('month', a.at at time zone 'UTC')::date as month from activity a

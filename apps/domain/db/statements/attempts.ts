@@ -30,10 +30,7 @@ export interface AdmittedRow {
   sequence: string | null;
   /** Newest first; null when the webhook has no valid one. */
   secrets: { id: string; sealed: string }[] | null;
-  /**
-   * When the attempt was admitted, by PostgreSQL's clock to the microsecond, which identifies it;
-   * null when `number` is.
-   */
+  /** When it was admitted, by PostgreSQL's clock in microseconds; null when `number` is. */
   startedAt: string | null;
   /** The same as Unix time in ms; part of signatures. */
   startedAtMs: number | null;
@@ -154,10 +151,7 @@ export const admitAttemptSql = /* sql */ `
 export const awaitAdmissionSql = /* sql */ `
   select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 for no key update`;
 
-/**
- * Finds the attempt of an admission whose reply was lost: an `AdmittedRow` whose `number` is set,
- * or no row. `$1`…`$3` the delivery, `$4` the admission's id.
- */
+/** Finds the attempt of an admission (`$4`) whose reply was lost: an `AdmittedRow` or no row. */
 export const findAdmissionSql = /* sql */ `
   select c.number, false as "isBegun", null as queue, w.url, e.type, e.body, d.sequence::text as sequence,
     c.started_at::text as "startedAt", (extract(epoch from c.started_at) * 1000)::double precision as "startedAtMs",
@@ -174,10 +168,7 @@ export const findAdmissionSql = /* sql */ `
   left join event e on e.organization_id = c.organization_id and e.id = c.event_id
   where c.organization_id = $1 and c.webhook_id = $2 and c.event_id = $3 and c.admission_id = $4`;
 
-/**
- * How late an attempt may be recorded and still count in a webhook's failing time: its turns in the
- * slow queue.
- */
+/** How late an attempt may be recorded and still count as failing time: turns in the slow queue. */
 const lateMargin = /* sql */ `interval '5 minutes'`;
 
 /**

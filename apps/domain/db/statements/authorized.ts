@@ -34,10 +34,7 @@ export interface AuthorizedRow extends KeyRow {
   place: number;
   bytes: number | null;
   body: string | null;
-  /**
-   * Milliseconds from the statement's start until this row was computed, including the rows before
-   * it.
-   */
+  /** Milliseconds from the statement's start until this row was computed. */
   elapsedMs: number;
 }
 

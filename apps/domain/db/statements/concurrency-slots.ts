@@ -3,11 +3,7 @@
  * unique key of `concurrency_slot`; the claim applies them too, so that admission refuses little.
  */
 
-/**
- * Whether the webhook is slow: it fails, or its receiver recently took seconds to answer. Every
- * attempt of a slow webhook uses the slow queue, and the slow webhooks of an organization share few
- * slots.
- */
+/** Whether the webhook fails or its receiver recently took seconds; it then uses the slow queue. */
 export const isSlowSql = /* sql */ `(w.failing_since is not null or w.slow_since is not null)`;
 
 /**
@@ -41,10 +37,7 @@ export const hostSlots = 20;
 export const hostSql = /* sql */ `coalesce(substring(lower(w.url),
   '^[a-z]+://(?:[^/?#@]*@)?(\\[[^]]*\\]|[^/:?#]+)'), '')`;
 
-/**
- * Records that a webhook became slow (`$3` true) or prompt: `$1` organization, `$2` webhook.
- * Changes nothing when that is recorded already.
- */
+/** Records that a webhook became slow (`$3` true) or prompt. `$1` organization, `$2` webhook. */
 export const recordSpeedSql = /* sql */ `
   update webhook w set slow_since = case when $3::boolean then clock_timestamp() end
   where w.organization_id = $1 and w.id = $2 and (w.slow_since is null) = $3::boolean`;

@@ -8,10 +8,7 @@ export interface FailingWebhooks {
   paused: number;
 }
 
-/**
- * Counts them, `FailingWebhooks` in one row; each by a partial index, so that webhooks in good
- * state cost nothing.
- */
+/** Counts them in one row, `FailingWebhooks`, each by a partial index. */
 export const countFailingWebhooksSql = /* sql */ `
   select (select count(*) from webhook w where w.state = 'active' and w.failing_since is not null)::integer as failing,
     (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing')::integer as suspended,

@@ -1,5 +1,2 @@
-/**
- * True while deliveries are admitted. A scalar subquery: PostgreSQL reads the row once per
- * statement, and nothing waits for it.
- */
+/** True while deliveries are admitted. As a scalar subquery it is read once per statement. */
 export const isAdmittingSql = /* sql */ `(select a.state = 'running' from delivery_admission a)`;

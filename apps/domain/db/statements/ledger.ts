@@ -91,10 +91,7 @@ export const listUnexplainedSql = /* sql */ `
   from (${independentCounts}) c
   order by c.organization_id, c.webhook_id nulls first limit $1`;
 
-/**
- * Folds the rows of one day, organization or webhook in the sums into one, at most 50,000 rows of
- * each table. No sum changes.
- */
+/** Folds sums of one day, organization or webhook into one row, at most 50,000 of each table. */
 export const foldLedgerSql = /* sql */ `select fold_ledger()`;
 
 /**

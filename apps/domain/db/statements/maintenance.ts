@@ -18,10 +18,7 @@ export const endDueGrantsSql = /* sql */ `
 /** Creates the log's partitions three months ahead; one row, `{made}`. */
 export const keepPartitionsSql = /* sql */ `select keep_activity_partitions() as made`;
 
-/**
- * Drops partitions older than `$1` days from the activity log; one row, `{dropped}`, an array of
- * months.
- */
+/** Drops partitions of the activity log older than `$1` days; one row, `{dropped}`: months. */
 export const dropOldActivitySql = /* sql */ `select drop_old_activity(make_interval(days => $1)) as dropped`;
 
 /**

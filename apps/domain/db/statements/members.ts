@@ -1,7 +1,4 @@
-/**
- * Members of an organization who have not left, by name, then userId, each with its roles by key.
- * `$2` is the organization; one JSON array.
- */
+/** Members who have not left, by name, then userId. `$2` organization; one JSON array. */
 export const membersSql = /* sql */ `
   select coalesce(json_agg(row_to_json(r) order by r.name, r."userId"), '[]') from (
     select m.person_id as "userId", m.name, m.email, m.title, m.status,

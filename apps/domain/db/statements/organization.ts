@@ -1,7 +1,4 @@
-/**
- * The organization's own record. `$2` is the organization; one JSON object as
- * `contract/resources.ts` describes it.
- */
+/** The organization's own record. `$2` organization; one JSON object (`contract/resources.ts`). */
 export const organizationSql = /* sql */ `
   select row_to_json(r) from (
     select o.id, o.name, o.slug, o.kind, o.status, api.utc(o.created_at) as "createdAt"

@@ -34,10 +34,7 @@ export interface Overview {
 /** The highest count of waiting deliveries; it means this many or more. */
 export const waitingCountedTo = 10_000;
 
-/**
- * How many of the newest keys and webhooks are checked for past use, and how many of the oldest and
- * newest rows or deliveries of each: at most 20,000 index entries.
- */
+/** How many newest keys and webhooks are checked, and how many oldest and newest rows of each. */
 const thingsChecked = 50;
 const rowsChecked = 200;
 

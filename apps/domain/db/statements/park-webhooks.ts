@@ -129,16 +129,10 @@ const cancelSql = (which: string, address = 'null') => /* sql */ `
 /** The same for every deleted webhook that has deliveries left, or may get one. */
 export const cancelDeliveriesSql = cancelSql('w.follow_until is not null');
 
-/**
- * The same for one webhook that was just deleted: `$3` its organization, `$4` its id, `$5` the
- * caller's address.
- */
+/** The same for a webhook just deleted: `$3` organization, `$4` id, `$5` the caller's address. */
 export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $3 and w.id = $4', '$5');
 
-/**
- * Counts the open deliveries of a webhook, up to 10,000: `{deliveries}`. `$1` organization, `$2`
- * webhook.
- */
+/** Counts open deliveries, up to 10,000: `{deliveries}`. `$1` organization, `$2` webhook. */
 export const countOpenDeliveriesSql = /* sql */ `
   select count(*)::integer as deliveries from (
     select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and ${isOpenSql} limit 10000) o`;

@@ -48,10 +48,7 @@ interface RedeliveredRow {
 /** The row of `redeliverPageSql`. */
 export interface RedeliveredPageRow {
   redelivered: RedeliveredRow[];
-  /**
-   * How many deliveries it checked, as integer; to the end when `next` is null, otherwise up to
-   * `next`.
-   */
+  /** How many deliveries it checked: to the end when `next` is null, otherwise up to `next`. */
   seen: number;
   /** How many of those the selection includes. */
   matched: number;

@@ -1,7 +1,4 @@
-/**
- * Referral codes of an organization with their counts, by code, then id. `$2` is the organization;
- * one JSON array.
- */
+/** Referral codes with their counts, by code, then id. `$2` organization; one JSON array. */
 export const referralCodesSql = /* sql */ `
   select coalesce(json_agg(json_build_object(
     'id', c.id, 'code', c.code, 'link', c.link, 'label', c.label, 'active', c.active,
@@ -10,10 +7,7 @@ export const referralCodesSql = /* sql */ `
   from api.referral_code c
   where c.organization_id = $2`;
 
-/**
- * The organization's share of referred invoices, summed per month and currency, in that order. `$2`
- * is the organization; one JSON object.
- */
+/** Shares of referred invoices by month, then currency. `$2` organization; one JSON object. */
 export const referralEarningsSql = /* sql */ `
   select json_build_object('months', coalesce(json_agg(json_build_object(
     'month', e.month, 'currency', e.currency, 'invoices', e.invoices, 'shareCents', e.share_cents

@@ -1,7 +1,4 @@
-/**
- * System roles in their fixed order, then the organization's own by name, then id. `$2` is the
- * organization; one JSON array.
- */
+/** System roles in fixed order, then own roles by name, id. `$2` organization; one JSON array. */
 export const rolesSql = /* sql */ `
   select json_agg(json_build_object(
     'id', r.id, 'key', r.key, 'name', r.name, 'description', r.description,

@@ -9,10 +9,7 @@ export interface TestTarget {
   nowMs: number;
 }
 
-/**
- * A webhook that is not deleted, with its valid secrets. `$1` organization, `$2` webhook; no row
- * when there is none.
- */
+/** A webhook that is not deleted, with its valid secrets. `$1` organization, `$2` webhook. */
 export const testTargetSql = /* sql */ `
   select w.url, s.secrets, s."newestSecretId",
     (extract(epoch from clock_timestamp()) * 1000)::double precision as "nowMs"

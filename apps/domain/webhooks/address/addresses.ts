@@ -1,9 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/**
- * Non-public addresses and blocks that the installation's operator allows for webhooks
- * (`WEBHOOK_ALLOW`).
- */
+/** Non-public addresses that the installation's operator allows for webhooks (`WEBHOOK_ALLOW`). */
 export type AllowList = BlockList;
 
 /** `allowed`: the operator named the address, so plain http to it is permitted too. */
@@ -73,10 +70,7 @@ function ipv4Inside(bytes: readonly number[]): string | null {
   return stands ? bytes.slice(12).join('.') : null;
 }
 
-/**
- * ISATAP (RFC 5214) looks like any global address; its interface id `0[2]00:5efe:<IPv4>` is the end
- * of the tunnel.
- */
+/** ISATAP (RFC 5214): the interface id `0[2]00:5efe:<IPv4>` is the end of the tunnel. */
 function isTunnelToPrivate(bytes: readonly number[]): boolean {
   const interfaceId = Buffer.from(bytes.slice(8, 12)).toString('hex');
   if (interfaceId !== '00005efe' && interfaceId !== '02005efe') return false;

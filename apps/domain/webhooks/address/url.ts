@@ -2,10 +2,7 @@ import { isIP, isIPv4 } from 'node:net';
 import { type AllowList, judgeAddress } from './addresses.ts';
 import type { RefusalCause } from './refusals.ts';
 
-/**
- * The target of a post. `address` is the host if that is an address (or `localhost`), null when the
- * name has to be resolved.
- */
+/** The target of a post. `address`: the host if it is one or `localhost`; null: to be resolved. */
 export interface Target {
   ok: true;
   url: URL;
@@ -90,10 +87,7 @@ function isLocalhost(hostname: string): boolean {
   return /(^|\.)localhost\.?$/.test(hostname);
 }
 
-/**
- * Returns whether the host's spelling differs from its meaning, apart from case, IDN and the many
- * spellings of IPv6.
- */
+/** Returns whether the host is spelled unusually, apart from case, IDN and spellings of IPv6. */
 function isDisguised(text: string, url: URL): boolean {
   const host = authorityOf(text).replace(/:\d*$/, '');
   if (host.includes('%') || host.endsWith('.')) return true;
