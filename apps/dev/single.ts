@@ -21,7 +21,7 @@ export function holdState(folder: string): () => Promise<void> {
   return async () => rmSync(file, { force: true });
 }
 
-/** A pid is used again after its process ended; on Linux the command line tells. */
+/** A pid is used again after its process ended; on Linux the command line identifies the process. */
 function isNpmStart(pid: number): boolean {
   if (process.platform !== 'linux') return true;
   try {

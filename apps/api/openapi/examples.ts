@@ -163,7 +163,7 @@ export const answerExamples: Record<string, Record<string, Example>> = {
           id: owner.id,
           key: 'billing',
           name: 'Billing',
-          description: 'Sees the organization and its seats, and gives and ends seats.',
+          description: 'Sees the organization and its seats, and assigns and ends seats.',
           isSystem: true,
           permissions: ['org.read', 'org.billing.manage', 'org.seats.manage'],
         },

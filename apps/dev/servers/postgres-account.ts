@@ -47,7 +47,7 @@ function findAccount(name: string): Account | null {
 
 /**
  * Returns whether the account can enter `folder`. A process of that account tries it, because mode
- * bits alone do not tell (parents, ACLs, mounts).
+ * bits alone do not show that (parents, ACLs, mounts).
  */
 export function canEnter(account: Account, folder: string): boolean {
   const { uid, gid } = account;

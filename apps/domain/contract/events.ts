@@ -31,7 +31,7 @@ export const eventMeaning: Record<EventType, string> = {
   'client.started': 'One of the organization’s professionals was given access to a family under the organization.',
   'client.ended':
     'A family stopped working with the organization: access ended, or the professional moved the work out.',
-  'seat.given': 'The organization gave a client family a seat.',
+  'seat.given': 'The organization assigned a seat to a client family.',
   'seat.ended': 'A seat ended, with the reason.',
 };
 

@@ -122,7 +122,7 @@ function explain({ kind, state, counted, found }: FaultRow): string {
   if (kind === 'events_differ')
     return `The organization’s access and seats changed ${counted} times, and there are ${found} events of it.`;
   if (kind === 'numbers_differ')
-    return `The webhook has given ${counted} sequence numbers, and ${found} of its deliveries have one.`;
+    return `The webhook has assigned ${counted} sequence numbers, and ${found} of its deliveries have one.`;
   switch (state) {
     case 'delivered':
       return 'It is delivered, but no attempt was answered with a 2xx.';
@@ -134,6 +134,6 @@ function explain({ kind, state, counted, found }: FaultRow): string {
         'a person cancelled it.'
       );
     default:
-      return `The event counted ${counted} deliveries when it was made, and there are ${found}.`;
+      return `The event counted ${counted} deliveries when it was created, and there are ${found}.`;
   }
 }

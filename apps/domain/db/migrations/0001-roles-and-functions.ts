@@ -20,13 +20,13 @@ export class RolesAndFunctions extends Migration {
             null;
           end;
         end loop;
-        -- A backfill is the platform writing in silence.
+        -- A backfill writes as the platform, without events.
         begin
           grant org_api_platform to org_api_backfill;
         exception when unique_violation then
           null;
         end;
-        -- So that the owner can import in silence; a superuser may act as anybody already.
+        -- Lets the owner import without events; a superuser may already use every role.
         if not (select rolsuper from pg_roles where rolname = current_user) then
           execute format('grant org_api_backfill to %I', current_user);
         end if;
@@ -34,8 +34,8 @@ export class RolesAndFunctions extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      -- PostgreSQL lets everybody execute a new function; here a login executes what a migration
-      -- names for it, and no more.
+      -- PostgreSQL lets every role execute a new function. Here a login executes only what a
+      -- migration grants it.
       alter default privileges revoke execute on functions from public;
 
       revoke create on schema public from public;

@@ -18,8 +18,8 @@ export class Organizations extends Migration {
         created_at timestamptz not null default now()
       );
 
-      -- Who signs in. One person may be a member of several organizations; what an organization
-      -- calls them is the membership's.
+      -- A person who signs in. One person may be a member of several organizations; their name in
+      -- an organization is a column of the membership.
       create table person (
         id text collate "C" primary key constraint person_id_not_empty check (id <> ''),
         created_at timestamptz not null default now()
@@ -34,9 +34,9 @@ export class Organizations extends Migration {
         status text not null
           constraint membership_status_known check (status in ('invited', 'active', 'suspended', 'left')),
         -- False from an invitation until its member has used the link, also while they are
-        -- suspended: until then the organization learns nothing of what they do elsewhere, and
-        -- suspending and reinstating them makes no member of them. A trigger keeps it, so that
-        -- neither the import nor the platform can skip it.
+        -- suspended: until then the organization sees nothing of their other memberships, and
+        -- suspending and reinstating them does not complete the membership. A trigger sets it, so
+        -- that neither the import nor the platform can skip it.
         accepted boolean not null default true,
         primary key (organization_id, person_id)
       );
@@ -44,8 +44,8 @@ export class Organizations extends Migration {
       -- 10,000 characters.
       create index membership_by_name on membership (organization_id, lower(left(name, 100)), person_id);
 
-      -- System roles have no organization; every organization has them. Own roles may not take a
-      -- system role's key.
+      -- System roles have no organization; every organization has them. Custom roles may not use
+      -- the key of a system role.
       create table role (
         id uuid primary key default new_id(),
         organization_id uuid constraint role_organization references organization,
@@ -108,7 +108,7 @@ export class Organizations extends Migration {
     `);
 
     // owner and admin have every permission. That an admin may not change owners is a rule of the
-    // console and no permission.
+    // console, not a permission.
     this.addSql(/* sql */ `
       insert into role (id, organization_id, key, name, description, permissions, position)
       select s.id::uuid, null, s.key, s.name, s.description, s.permissions, s.position

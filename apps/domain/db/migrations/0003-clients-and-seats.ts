@@ -39,7 +39,7 @@ export class ClientsAndSeats extends Migration {
       create index client_grant_by_family on client_grant (organization_id, family_id);
       create index client_grant_of_professional on client_grant (organization_id, professional_id, since, id);
       create index client_grant_by_professional on client_grant (organization_id, professional_id);
-      -- what the maintenance loop looks for each second: access that is still open and has an end
+      -- The maintenance loop searches each second for access that is still open and has an end.
       create index client_grant_due on client_grant (ends_at) where status = 'active' and ends_at is not null;
 
       create table seat_plan (
@@ -106,7 +106,7 @@ export class ClientsAndSeats extends Migration {
       begin
         for org in select distinct n.organization_id from new_seat n where n.ended_at is null order by 1 loop
           -- Not "for update": the seat's reference already holds a key share on the row, and two
-          -- givers would wait for each other's.
+          -- concurrent assignments would wait for each other.
           perform from seat_plan p where p.organization_id = org for no key update;
           grants := array(select n.grant_id from new_seat n where n.organization_id = org and n.ended_at is null);
           perform from client_grant g where g.organization_id = org and g.id = any (grants) order by g.id for share;
@@ -131,7 +131,7 @@ export class ClientsAndSeats extends Migration {
       create function seat_stays_ended() returns trigger
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin
-        raise exception 'an ended seat cannot be held again; give a new one'
+        raise exception 'an ended seat cannot be held again; assign a new one'
           using errcode = 'check_violation', constraint = 'seat_stays_ended';
       end $$;
       create trigger seat_stays_ended before update on seat
@@ -148,7 +148,7 @@ export class ClientsAndSeats extends Migration {
       create trigger client_grant_stays_ended before update on client_grant
         for each row when (old.status = 'ended' and new.status = 'active') execute function client_grant_stays_ended();
 
-      -- Runs as the writer, because the triggers of seat ask who writes.
+      -- Runs as the writer, because the triggers of seat check the role that writes.
       create function client_grant_end_ends_seat() returns trigger
       language plpgsql set search_path = pg_catalog, public, pg_temp as $$
       begin

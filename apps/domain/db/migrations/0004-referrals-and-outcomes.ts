@@ -36,7 +36,7 @@ export class ReferralsAndOutcomes extends Migration {
       );
       create index referral_invoice_by_month on referral_invoice (organization_id, month, currency);
 
-      -- Counts of one family on one UTC day, made by the platform. No read reaches a row of it:
+      -- Counts of one family on one UTC day, written by the platform. No read returns a row:
       -- api.outcomes returns sums over five families or more.
       create table family_day (
         organization_id uuid not null,

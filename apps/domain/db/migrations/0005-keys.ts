@@ -23,8 +23,8 @@ export class Keys extends Migration {
         created_at timestamptz not null default now(),
         expires_at timestamptz constraint api_key_expires_after_it_was_made check (expires_at > created_at),
         revoked_at timestamptz,
-        -- When its maker's membership, in which it was created, ended: it then answers 403 for
-        -- good. Written by a trigger alone.
+        -- When the maker's membership in which it was created ended. Its calls get 403 from then
+        -- on. Only a trigger writes it.
         maker_left_at timestamptz,
         -- One of the organization's 25 slots. A live key always has one; an expired key keeps its
         -- until the next key is created.
@@ -40,7 +40,7 @@ export class Keys extends Migration {
       create index api_key_by_organization on api_key (organization_id, created_at, id);
     `);
 
-    // Triggers, so that no writer can omit it. A key and its creator's departure lock the
+    // Triggers, so that no writer can bypass the rule. A key and its creator's departure lock the
     // membership's row: the later one sees what the earlier one committed. The rules on updates
     // apply to every login, including the owner's.
     this.addSql(/* sql */ `

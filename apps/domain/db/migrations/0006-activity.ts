@@ -28,9 +28,9 @@ export class Activity extends Migration {
       create unique index activity_refusals_of_minute on activity (key_id, at) where action = 'api.rate_limited';
       create unique index activity_keys_at_console_of_minute on activity (key_id, at) where action = 'api.console';
 
-      -- What the console searches by, newest row first; "status" rides along so that a key's uses
-      -- are counted in the index alone. The partial ones hold few rows and cost a read nothing:
-      -- what people did, and what was refused.
+      -- What the console searches by, newest row first; "status" is included so that a key's uses
+      -- are counted by an index-only scan. The partial indexes have few rows and cost a read
+      -- nothing: actions of people, and refusals.
       create index activity_by_key on activity (organization_id, key_id, at desc, id desc)
         include (status) where key_id is not null;
       create index activity_by_person on activity (organization_id, person_id, at desc, id desc)
@@ -60,9 +60,9 @@ export class Activity extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      -- Makes the partition of each month from this one to three ahead. A month whose lines already
-      -- went to the default partition is left there (attaching would fail); the alert on
-      -- activity_default shows. Returns how many were created.
+      -- Creates the partition of each month from this one to three ahead. A month with lines in the
+      -- default partition gets none, because attaching it would fail; an alert reports that.
+      -- Returns the number of created partitions.
       create function keep_activity_partitions() returns integer
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
@@ -86,8 +86,8 @@ export class Activity extends Migration {
         return made;
       end $$;
 
-      -- Only the owner may shorten it: a compromised worker could otherwise drop the log of what
-      -- it did. The migrator writes it.
+      -- Only the owner may shorten it: a compromised worker could otherwise drop the log of its
+      -- actions. The migrator writes it.
       create table retention_floor (
         id boolean primary key default true constraint retention_floor_one_row check (id),
         activity_days integer not null default 90 constraint retention_floor_positive check (activity_days > 0),
@@ -124,10 +124,10 @@ export class Activity extends Migration {
           execute format('drop table public.%I', partition);
           dropped := dropped || substr(partition, 10);
         end loop;
-        -- Whole months here too, because a chain is one month's.
+        -- Whole months here too, because each chain covers one month.
         delete from activity_default where at < kept_from;
 
-        -- A month's links go with its lines. The last hash stays.
+        -- A month's links are deleted with its lines. The last hash stays.
         update activity_chain set dropped_places = places, dropped_hash = hash
           where (month + interval '1 month') at time zone 'UTC' <= now() - retention and dropped_places <> places;
         for partition in
@@ -162,7 +162,7 @@ export class Activity extends Migration {
       ) partition by list (month);
       create table activity_link_default partition of activity_link default;
 
-      -- The end of each chain. What retention dropped is the part up to "dropped_places".
+      -- The end of each chain. Retention dropped the part up to "dropped_places".
       create table activity_chain (
         organization_id uuid not null,
         month date not null,
@@ -203,9 +203,9 @@ export class Activity extends Migration {
       parallel safe return sha256(coalesce(state, before) || digest);
       create aggregate activity_hash(before bytea, digest bytea) (sfunc = activity_next_hash, stype = bytea);
 
-      -- Appends the next lines to their chains, about so many: those of every transaction that is
-      -- older than the oldest one under way. A line that commits late has a late place, and none is
-      -- passed over. Returns how many links were appended and whether more are ready.
+      -- Appends about this number of lines to their chains: those of every transaction that is
+      -- older than the oldest open one. A line that commits late gets a later place, and none is
+      -- skipped. Returns how many links were appended and whether more are ready.
       create function append_activity_chain(at_most integer) returns table (linked integer, is_all_done boolean)
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
@@ -263,7 +263,7 @@ export class Activity extends Migration {
       end $$;
 
       -- The ends of chains that grew since their last anchor, which was before today (UTC), at most
-      -- so many. The worker logs each and then records it, so that a crash repeats a log line.
+      -- this number. The worker logs each and then records it, so that a crash repeats a log line.
       create function list_activity_anchors(at_most integer)
       returns table (organization_id uuid, month text, places bigint, hash text)
       language sql stable security definer set search_path = pg_catalog, public, pg_temp
@@ -285,9 +285,9 @@ export class Activity extends Migration {
     `);
 
     this.addSql(/* sql */ `
-      -- Returns the next lines for the operator's log system, about so many, in the order of their
-      -- chains: ids, codes and addresses, no name. The caller has the lines to itself for the
-      -- lease. None while another caller has a lease. The first call starts with what comes next.
+      -- Returns about this number of lines for the operator's log system, in the order of their
+      -- chains: ids, codes and addresses, no name. During the lease no other caller gets lines. The
+      -- first call starts with the next line.
       create function claim_activity_stream(at_most integer, lease_seconds integer)
       returns table (up_to bigint, id uuid, at text, organization_id uuid, person_id text, key_id uuid, action text,
         status smallint, code text, address text, count integer, object_ids jsonb)

@@ -18,37 +18,38 @@ export class Webhooks extends Migration {
         state text not null default 'active'
           constraint webhook_state_known check (state in ('active', 'parked', 'deleted')),
         parked_reason text constraint webhook_parked_reason_known check (parked_reason in ('failing', 'paused')),
-        -- Since when nothing but failures came back; null after a 2xx. The five columns below mean
-        -- something only while it is set.
+        -- Since when every attempt has failed; null after a 2xx. The five columns below are used
+        -- only while it is set.
         failing_since timestamptz,
         last_failed_at timestamptz,
         -- How long it has failed, without the time in which an attempt was due and none was
-        -- recorded: an outage of the service, internal errors. What suspension looks at.
+        -- recorded (an outage of the service, internal errors). Suspension uses it.
         failing_seconds double precision not null default 0
           constraint webhook_failing_seconds_not_negative check (failing_seconds >= 0),
-        -- Until when silence is explained by the schedule: the next due time of its open
+        -- Until when the schedule explains that nothing is recorded: the next due time of its open
         -- deliveries, and a margin.
         next_failure_by timestamptz,
         first_failed_event uuid,
         has_failed_twice boolean not null default false,
-        -- Since when its receiver has taken seconds to answer; null while it is quick. A worker
+        -- Since when its receiver has taken seconds to answer; null while it is fast. A worker
         -- writes it when that changes.
         slow_since timestamptz,
-        -- How often it was resumed, and one. A started delivery of an earlier epoch is to be
-        -- started again: its workflow was refused while the webhook was parked. So parking and
+        -- One more than the number of times it was resumed. A started delivery of an earlier epoch
+        -- is started again: its workflow was refused while the webhook was parked. So parking and
         -- resuming change this row alone.
         epoch integer not null default 1 constraint webhook_epoch_positive check (epoch > 0),
-        -- Since it was resumed or deleted, its open deliveries are to follow: at least until then,
-        -- for those that were stored at the same moment, and until none is left. Null: all have.
+        -- After it is resumed or deleted, its open deliveries are updated: at least until this
+        -- time, which covers those stored at the same moment, and until none is left. Null: all
+        -- are.
         follow_until timestamptz,
-        -- While it comes back from parking: how many deliveries may be under way; null when all ten
-        -- slots are open again.
+        -- While it resumes: how many deliveries may be in progress; null when all ten slots are
+        -- open again.
         ramp smallint constraint webhook_ramp_positive check (ramp between 1 and 9),
         next_sequence bigint not null default 1,
         -- One of the organization's 20 slots.
         slot smallint constraint webhook_slot_of_20 check (slot between 1 and 20),
-        -- Result of the last signature check; null until its owner asks, and again once the URL or
-        -- the secret has changed.
+        -- Result of the last signature check; null until its owner requests one, and again once the
+        -- URL or the secret has changed.
         signature_result text constraint webhook_signature_result_known
           check (signature_result in ('verified', 'accepts_bad_signatures', 'refuses_good_signatures', 'no_answer')),
         signature_checked_at timestamptz,
@@ -65,7 +66,7 @@ export class Webhooks extends Migration {
         constraint webhook_parked_has_reason check ((state = 'parked') = (parked_reason is not null))
       );
       create unique index webhook_slot_unique on webhook (organization_id, slot) where slot is not null;
-      -- An operator that is started again finds what it created; two at once create one.
+      -- A restarted operator finds the webhook that it created; two concurrent ones create one.
       create unique index webhook_managed_unique on webhook (managed_uid)
         where managed_uid is not null and state <> 'deleted';
       create index webhook_followed on webhook (organization_id, id) where follow_until is not null;

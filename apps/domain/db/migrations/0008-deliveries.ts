@@ -31,7 +31,7 @@ export class Deliveries extends Migration {
         -- attempt of an older one is not admitted.
         round integer not null default 1 constraint delivery_round_positive check (round > 0),
         attempts integer not null default 0 constraint delivery_attempts_not_negative check (attempts >= 0),
-        -- The webhook's own count of its events, without gaps; given when the relay first claims
+        -- The sequence number in the webhook, without gaps; assigned when the relay first claims
         -- it.
         sequence bigint,
         next_attempt_at timestamptz,
@@ -41,7 +41,7 @@ export class Deliveries extends Migration {
         started boolean not null default false,
         -- The webhook's epoch when a relay claimed this round.
         epoch integer not null default 1,
-        -- Whether it takes one of the webhook's slots without an attempt under way: claimed, and
+        -- Whether it holds one of the webhook's slots without an attempt in progress: claimed, and
         -- not yet admitted.
         claimed boolean not null default false,
         created_at timestamptz not null,
@@ -69,7 +69,7 @@ export class Deliveries extends Migration {
       -- queued deliveries with it, because its empty pages were fewer than those of
       -- delivery_unstarted.
       create index delivery_open on delivery (webhook_id, event_id) where state = 'waiting' and round > 0;
-      -- What did not arrive is rare, and the first that people look for.
+      -- Failed deliveries are rare, and people search for them first.
       create index delivery_given_up on delivery (organization_id, webhook_id, state, event_id)
         where state in ('exhausted', 'cancelled');
       create index delivery_not_rolled_up on delivery (settled_at)
@@ -99,7 +99,7 @@ export class Deliveries extends Migration {
         peer_address inet,
         kept_bytes integer,
         -- By name, in the order in which they were sent; null for an attempt that was lost.
-        -- Signatures are no secret: the receiver got them, and none is good for more than 5
+        -- Signatures are not secret: the receiver got them, and none is valid for more than 5
         -- minutes.
         headers json,
         answer bytea constraint delivery_attempt_answer_size check (length(answer) <= 16384),
@@ -112,20 +112,21 @@ export class Deliveries extends Migration {
         where finished_at is null;
       -- The condition is always true, and keeps every statement that does not name it from this
       -- index: without statistics the planner took it for the attempts of one delivery, instead of
-      -- the primary key, and read all of the webhook's for each (11 s for a ledger of 5,000).
+      -- the primary key, and read all attempts of the webhook for each (11 s for a ledger of
+      -- 5,000).
       create index delivery_attempt_lately on delivery_attempt (organization_id, webhook_id, started_at)
         where number > 0;
 
-      -- The attempts under way: each holds a concurrency slot, from its admission to the statement
-      -- that records how it ended. The keys prove each bound whichever process admits, and counting
-      -- what is under way reads these few rows, however many attempts are kept. No foreign key: it
+      -- The attempts in progress: each holds a concurrency slot, from its admission to the
+      -- statement that records how it ended. The keys prove each bound whichever process admits,
+      -- and counting them reads these few rows, however many attempts are kept. No foreign key: it
       -- would lock the webhook's row for each attempt.
       create table concurrency_slot (
         organization_id uuid not null,
         webhook_id uuid not null,
         slot smallint not null constraint concurrency_slot_of_10 check (slot between 1 and 10),
-        -- One of its organization's slots, numbered apart for prompt and slow webhooks, and one at
-        -- its receiving host.
+        -- One of its organization's slots, numbered separately for prompt and slow webhooks, and
+        -- one at its receiving host.
         is_slow boolean not null,
         organization_slot smallint not null
           constraint concurrency_slot_organization_slot_positive check (organization_slot > 0),
@@ -134,7 +135,7 @@ export class Deliveries extends Migration {
         event_id uuid not null,
         number integer not null,
         started_at timestamptz not null,
-        -- Made by the process that asked for the admission, which finds it by this id when the
+        -- Created by the process that requested the admission, which finds it by this id when the
         -- reply was lost.
         admission_id uuid not null,
         primary key (organization_id, webhook_id, slot),
@@ -162,7 +163,7 @@ export class Deliveries extends Migration {
         per_second smallint constraint redelivery_rate_in_range check (per_second between 1 and 100),
         state text not null default 'requested'
           constraint redelivery_state_known check (state in ('requested', 'running', 'done', 'cancelled', 'ended')),
-        -- Why it ended before it had seen all.
+        -- Why it ended before it had scanned all.
         end_reason text
           constraint redelivery_end_reason_known check (end_reason in ('webhook_parked', 'webhook_deleted')),
         -- Null: an operator.
@@ -184,7 +185,8 @@ export class Deliveries extends Migration {
         retries_requested integer not null default 0,
         -- Until then a workflow holds it; afterwards its workflow is started again.
         leased_until timestamptz,
-        -- The object of a Kubernetes cluster that asked for it, which is asked for once.
+        -- The object of a Kubernetes cluster that requested it. Each object requests one
+        -- redelivery.
         object_uid uuid constraint redelivery_object_unique unique,
         primary key (organization_id, id),
         constraint redelivery_webhook foreign key (organization_id, webhook_id) references webhook,
@@ -202,8 +204,8 @@ export class Deliveries extends Migration {
         constraint redelivery_finished_notified_all check (finished_at is null or unnotified = '{}'),
         constraint redelivery_finished_has_no_lease check (finished_at is null or leased_until is null)
       );
-      -- One at a time for a webhook: two together would keep neither's pace. It is also what the
-      -- relay looks through.
+      -- One at a time for a webhook: two together would exceed the rate of each. The relay also
+      -- scans this index.
       create unique index redelivery_one_open on redelivery (organization_id, webhook_id)
         where state in ('requested', 'running');
       create index redelivery_by_webhook on redelivery (organization_id, webhook_id, id);
@@ -221,8 +223,8 @@ export class Deliveries extends Migration {
       insert into delivery_admission default values;
     `);
 
-    // When Temporal was last asked for every running delivery, and how far the list was read: one
-    // worker asks in an interval, and the next one continues from there.
+    // When the running deliveries were last listed in Temporal, and how far the list was read. One
+    // worker lists per interval, and the next one continues from there.
     this.addSql(/* sql */ `
       create table workflow_sweep (
         -- One row.
@@ -235,8 +237,8 @@ export class Deliveries extends Migration {
     `);
 
     // The event and its deliveries are rows of the writer's own transaction: no writer can omit
-    // them, and none exists without its change. Only org_api_backfill writes without events: WHEN
-    // sees the writer's role, before the function's own rights apply. For the same reason the
+    // them, and no event exists without its change. Only org_api_backfill writes without events:
+    // WHEN sees the writer's role, before the function's own rights apply. For the same reason the
     // function that ends a seat with its grant runs as the writer: as the owner it would create
     // events for a backfill. pg_temp comes last by name; otherwise a writer's temporary table named
     // webhook would suppress its events. For the same reason no other role may attach the trigger

@@ -12,7 +12,7 @@ import { Migration } from '@mikro-orm/migrations';
 export class Ledger extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
-      -- Several rows may be of one day; their sum counts.
+      -- A day may have several rows; their sum counts.
       create table ledger_day (
         id bigint generated always as identity primary key,
         -- UTC, of the event.
@@ -35,7 +35,7 @@ export class Ledger extends Migration {
         organization_id uuid not null,
         -- Null: of the organization.
         webhook_id uuid,
-        -- Changes of access and seats that were to make an event.
+        -- Changes of access and seats that should have created an event.
         changes bigint not null default 0,
         -- Events that are rolled up.
         events bigint not null default 0,
@@ -109,7 +109,7 @@ export class Ledger extends Migration {
       create trigger delivery_leaves_ledger before update on delivery for each row
         when (old.rolled_up and (new.state <> old.state or not new.rolled_up))
           execute function delivery_leaves_ledger();
-      -- Deletions leave a statement at a time: retention deletes thousands of rows in one.
+      -- Deletions are counted per statement: retention deletes thousands of rows in one.
       create function deleted_deliveries_leave_ledger() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -120,8 +120,7 @@ export class Ledger extends Migration {
         insert into ledger_count (organization_id, webhook_id, numbered)
         select o.organization_id, o.webhook_id, -count(*) from gone o
         where o.rolled_up and o.sequence is not null group by o.organization_id, o.webhook_id;
-        -- Their events counted them, and are to be looked at again, whether they were rolled up or
-        -- not.
+        -- Their events counted them, and are checked again, whether they were rolled up or not.
         update event e set rolled_up = false
         where e.rolled_up and (e.organization_id, e.id) in (select o.organization_id, o.event_id from gone o);
         return null;
@@ -153,8 +152,8 @@ export class Ledger extends Migration {
       create trigger event_deleted_leaves_ledger after delete on event referencing old table as gone
         for each statement execute function deleted_events_leave_ledger();
 
-      -- An attempt that has ended is a proof: without it, or with another outcome, its delivery is
-      -- to be proven again.
+      -- An attempt that has ended is a proof: without it, or with another outcome, its delivery
+      -- needs a new proof.
       create function delivery_attempt_leaves_ledger() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
@@ -289,8 +288,8 @@ export class Ledger extends Migration {
         )
         select events + count(*) into events from events_gone;
 
-        -- What this left in the sums becomes one row a day again. It waits for \`fold_ledger\`,
-        -- which never waits for it.
+        -- The remaining sums become one row per day again. It waits for \`fold_ledger\`, which
+        -- never waits for it.
         with folded as (
           delete from ledger_day l where l.day in (select o.day from ledger_day o group by o.day having count(*) > 1)
           returning l.day, l.deliveries, l.delivered, l.exhausted, l.cancelled

@@ -9,7 +9,7 @@ import { Migration } from '@mikro-orm/migrations';
 export class Identity extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
-      -- Made when a person has enrolled; before that, they can have no session.
+      -- Created when a person has enrolled; before that, they can have no session.
       create table sign_in (
         person_id text collate "C" primary key constraint sign_in_person references person,
         email text not null constraint sign_in_email_form check (email like '%_@_%' and length(email) <= 254),
@@ -70,8 +70,8 @@ export class Identity extends Migration {
       create index console_session_by_person on console_session (person_id, created_at, id);
       create index console_session_by_end on console_session (expires_at);
 
-      -- What a session waits for an answer to; each is taken away by its first answer. A newer one
-      -- of a kind replaces the older.
+      -- A challenge of a session, deleted by the first response. A newer one of a kind replaces the
+      -- older.
       create table factor_challenge (
         session_id uuid not null constraint factor_challenge_session references console_session on delete cascade,
         purpose text not null
@@ -85,7 +85,7 @@ export class Identity extends Migration {
       );
       create index factor_challenge_by_end on factor_challenge (expires_at);
 
-      -- A one-time link, and what its person has chosen so far. A newer link of a membership
+      -- A one-time link, and the choices of its person so far. A newer link of a membership
       -- replaces the older.
       create table enrolment (
         organization_id uuid not null,
@@ -110,9 +110,9 @@ export class Identity extends Migration {
       );
       create index enrolment_by_end on enrolment (expires_at);
 
-      -- Which organizations have confirmed a person's sign-in: by a link of theirs that was used,
-      -- or an operator did it. An active membership opens an organization's console only with it.
-      -- No import and no platform login writes here.
+      -- Which organizations have confirmed a person's sign-in: by their own link, once used, or by
+      -- an operator. An active membership opens an organization's console only with it. No import
+      -- and no platform login writes here.
       create table sign_in_confirmation (
         person_id text collate "C" not null
           constraint sign_in_confirmation_sign_in references sign_in on delete cascade,
@@ -131,7 +131,7 @@ export class Identity extends Migration {
       create table sign_in_attempt (
         id uuid primary key default new_id(),
         subject bytea not null constraint sign_in_attempt_subject_length check (length(subject) = 32),
-        -- The IPv4 address, or the /64 of an IPv6 one, which one visitor has whole.
+        -- The IPv4 address, or the /64 of an IPv6 address, which belongs to one visitor.
         network cidr,
         at timestamptz not null
       );
@@ -139,22 +139,22 @@ export class Identity extends Migration {
       create index sign_in_attempt_by_network on sign_in_attempt (network, at) where network is not null;
       create index sign_in_attempt_by_time on sign_in_attempt (at);
 
-      -- What a session's passkeys were asked; each is answered once. Several at a time, since each
-      -- tab asks for itself.
+      -- The passkey challenges of a session; each is answered once. Several are valid at a time,
+      -- one per tab.
       create table passkey_challenge (
         session_id uuid not null constraint passkey_challenge_session references console_session on delete cascade,
         purpose text not null
           constraint passkey_challenge_purpose_known check (purpose in ('passkey_setup', 'passkey_use')),
         challenge text not null,
         expires_at timestamptz not null,
-        -- In the order they were asked.
+        -- In the order of creation.
         place bigint not null generated always as identity,
         primary key (session_id, purpose, challenge)
       );
       create index passkey_challenge_by_end on passkey_challenge (expires_at);
 
-      -- A browser that its person has signed in with, both factors: its failures are counted on
-      -- their own. Only the hash of its token is kept.
+      -- A browser that its person has signed in with, both factors: its failures are counted
+      -- separately. Only the hash of its token is stored.
       create table known_browser (
         token_hash bytea primary key constraint known_browser_token_length check (length(token_hash) = 32),
         person_id text collate "C" not null constraint known_browser_sign_in references sign_in on delete cascade,
@@ -164,7 +164,7 @@ export class Identity extends Migration {
       create index known_browser_by_person on known_browser (person_id, created_at);
       create index known_browser_by_end on known_browser (expires_at);
 
-      -- Forms that were sent: a double click does what it asks once.
+      -- Submitted forms, so that a double click submits a form once.
       create table form_use (
         session_id uuid not null constraint form_use_session references console_session on delete cascade,
         form_id uuid not null,
@@ -188,9 +188,9 @@ export class Identity extends Migration {
       create constraint trigger second_factor_remains after delete on second_factor deferrable initially deferred
         for each row execute function second_factor_remains();
 
-      -- Whatever writes the status, the import and the platform too: links to a member end with
-      -- their suspension and removal, links that they created with their removal, and a person who
-      -- comes back is confirmed again.
+      -- On every write of the status, including those of the import and the platform: links to a
+      -- member end with their suspension and removal, links that they created with their removal,
+      -- and a person who returns must be confirmed again.
       create function end_membership_access() returns trigger language plpgsql security definer
       set search_path = pg_catalog, public, pg_temp as $$
       begin

@@ -20,8 +20,8 @@ export class Rights extends Migration {
         select id, organization_id, key, name, description, permissions, position from public.role;
       create view api.family as
         select organization_id, id, name from public.family;
-      -- The clock decides at once, here and for seats, what the maintenance loop writes a second
-      -- later.
+      -- Here and for seats, the end takes effect by the clock; the maintenance loop writes it a
+      -- second later.
       create view api.client_grant as
         select organization_id, id, kind, professional_id, family_id, since, ends_at,
           case when status = 'ended' or ends_at <= now() then 'ended' else 'active' end as status
@@ -124,8 +124,8 @@ export class Rights extends Migration {
     // The only rows that the read role may add to the log: uses of keys that exist, as reads, now.
     // Organization and person are the key's, so a compromised read process cannot record what a
     // person did, write into another organization's log, or into the past. The key is looked up row
-    // by row ("offset 0"): a plan that was made while the table was small would later read all of
-    // it. Refused calls (429) arrive as counts and add to one row per key and minute.
+    // by row ("offset 0"): a plan that was created while the table was small would later read all
+    // of it. Refused calls (429) arrive as counts and add to one row per key and minute.
     this.addSql(/* sql */ `
       create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[],
         addresses inet[]) returns void
@@ -165,9 +165,9 @@ export class Rights extends Migration {
       grant execute on function api.outcomes, api.record_key_uses, api.record_refusals to org_api_read;
     `);
 
-    // A key sent to the console is refused without asking the database, and counted in one row per
-    // key and minute, with the address of the last request. The console may add to that row and
-    // change no other.
+    // A key sent to the console is refused without a query, and counted in one row per key and
+    // minute, with the address of the last request. The console may add to that row and change no
+    // other.
     this.addSql(/* sql */ `
       create function api.record_keys_at_console(fingerprints bytea[], counts integer[], addresses inet[])
       returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -190,9 +190,9 @@ export class Rights extends Migration {
         org_api_operator;
       grant select on api.schema_version to org_api_worker, org_api_console, org_api_platform, org_api_operator;
 
-      -- A right on some columns is a right on those that a statement of the app names. What
-      -- identifies a row, or says whose it is, is given once. The platform's own application writes
-      -- what the organization has; it neither makes keys nor reads or changes the log.
+      -- A right on some columns covers those that a statement of the app names. Columns that
+      -- identify a row or its owner can only be inserted. The platform's application writes the
+      -- data of organizations; it neither creates keys nor reads or changes the log.
       grant select, insert on organization, person, membership, role, family, client_grant, seat_plan, subscription,
         seat,
         referral_code, referral, referral_invoice, membership_role, family_day to org_api_platform;
@@ -212,7 +212,7 @@ export class Rights extends Migration {
       grant delete on membership_role, family_day to org_api_platform;
       grant insert (organization_id, action, detail) on activity to org_api_platform;
 
-      -- The console makes keys, changes members and roles, gives and ends seats, and shows the log.
+      -- The console creates keys, changes members and roles, assigns and ends seats, shows the log.
       grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan,
         subscription, seat, api_key,
         activity, webhook_deletion, delivery_cancellation to org_api_console;
@@ -253,7 +253,7 @@ export class Rights extends Migration {
       grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until) on redelivery
         to org_api_console;
 
-      -- The Kubernetes operator changes the webhooks of its objects, asks for redeliveries, and
+      -- The Kubernetes operator changes the webhooks of its objects, requests redeliveries, and
       -- shows the ledger. It reads no body of an event and no line of the log.
       grant select (id) on organization to org_api_operator;
       grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
