@@ -8,18 +8,16 @@ import { kinds, type WebhookSubscription } from './resources.ts';
 import { createSubscriptionController } from './webhook-subscription/controller.ts';
 import { createSecrets } from './webhook-subscription/secrets.ts';
 
-interface WebhooksOptions {
-  apis: ReturnType<typeof createApis>;
-  getRegion: GetRegion;
-  /** The options of a kind's runner. */
-  optionsOf: (kind: ResourceKind) => CommonRunnerOptions;
-}
-
 /**
  * Makes the runners of WebhookSubscription and DeliveryReplay with the watch of Secrets that they
  * share. A Secret that changes wakes the subscriptions that name it.
  */
-export function createWebhookRunners(options: WebhooksOptions) {
+export function createWebhookRunners(options: {
+  apis: ReturnType<typeof createApis>;
+  getRegion: GetRegion;
+  /** The options of a kind's runner. */
+  optionsOf: (kind: ResourceKind) => CommonRunnerOptions;
+}) {
   const { apis, getRegion, optionsOf } = options;
   const common = optionsOf(kinds.WebhookSubscription);
   const { kubeConfig, namespace } = common;

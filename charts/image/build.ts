@@ -44,7 +44,7 @@ try {
   else if (values['print-build-id']) process.stdout.write(`${build.buildId}\n`);
   else process.stdout.write(`${JSON.stringify(buildImage(build, values.tag, values.archive))}\n`);
 } catch (error) {
-  process.stderr.write(`The image was not built: ${sentenceOf(error)}\n`);
+  process.stderr.write(`The image was not built: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 }
 
@@ -90,17 +90,11 @@ function pack(options: { build: Build; rootfs: string; work: string; tag: string
 
 function configOf(build: Build): string[] {
   const { env, labels, workingDirectory, user, entrypoint, command } = imageConfig(build);
+  const flags = { workingdir: workingDirectory, user, entrypoint: JSON.stringify(entrypoint), cmd: command.join(' ') };
   return [
     ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
     ...Object.entries(labels).flatMap(([name, value]) => ['--label', `org.opencontainers.image.${name}=${value}`]),
-    '--workingdir',
-    workingDirectory,
-    '--user',
-    user,
-    '--entrypoint',
-    JSON.stringify(entrypoint),
-    '--cmd',
-    command.join(' '),
+    ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
   ];
 }
 
@@ -119,8 +113,4 @@ function run(program: string, args: string[]): string {
 function lastComplaint(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !/^\s+at |^Node\.js v/.test(line));
   return lines.find((line) => /Error/.test(line)) ?? lines.at(-1) ?? 'it failed without a word';
-}
-
-function sentenceOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -49,10 +49,8 @@ function packageOf(library: string): string {
 
 function recordPackage(rootfs: string, name: string): void {
   const bare = name.split(':')[0] ?? name;
-  write(
-    path.join(rootfs, 'var/lib/dpkg/status.d', bare),
-    execFileSync('dpkg-query', ['-s', name], { encoding: 'utf8' }),
-  );
+  const status = execFileSync('dpkg-query', ['-s', name], { encoding: 'utf8' });
+  write(path.join(rootfs, 'var/lib/dpkg/status.d', bare), status);
   const copyright = `/usr/share/doc/${bare}/copyright`;
   if (existsSync(copyright)) write(path.join(rootfs, copyright), readFileSync(copyright, 'utf8'));
 }

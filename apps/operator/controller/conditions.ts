@@ -21,9 +21,9 @@ export const findProblem = (conditions: readonly JudgedCondition[]): JudgedCondi
  * Completes a report to a status: each condition keeps the time of its last change of status, and
  * names the generation that it was judged for.
  */
-export function completeStatus<R extends CustomResource>(
+export function completeStatus(
   resource: CustomResource,
-  report: Report<R>,
+  report: Report<CustomResource>,
   now: Date,
 ): Record<string, unknown> {
   const before = new Map(resource.status?.conditions?.map((one) => [one.type, one]));

@@ -15,7 +15,7 @@ import {
 } from './contract.ts';
 import { type Reason, reasons } from './reasons.ts';
 
-interface ReconcileOptions {
+export interface ReconcileOptions {
   controller: AnyController;
   api: CustomObjectsApi;
   recordEvent: RecordEvent;

@@ -1,23 +1,16 @@
-import type { CustomObjectsApi, KubeConfig } from '@kubernetes/client-node';
-import type { RecordEvent } from '../kube/events.ts';
+import type { KubeConfig } from '@kubernetes/client-node';
 import { watchObjects } from '../kube/watch.ts';
-import type { AnyController } from './contract.ts';
-import { reconcile } from './reconcile.ts';
+import { type ReconcileOptions, reconcile } from './reconcile.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
-interface RunnerOptions {
-  controller: AnyController;
+interface RunnerOptions extends ReconcileOptions {
   kubeConfig: KubeConfig;
-  api: CustomObjectsApi;
   namespace: string;
-  recordEvent: RecordEvent;
   /** Objects that are worked on at once. */
   concurrency: number;
   onListed: () => void;
   onWatchError: (cause: unknown) => void;
   onError: (name: string, cause: unknown, retryInMs: number) => void;
-  onAction: (kind: string) => void;
-  onStatus: () => void;
   onPass: () => void;
 }
 

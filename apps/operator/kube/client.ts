@@ -1,10 +1,8 @@
 import {
   ApiException,
   createConfiguration,
-  type HttpMethod,
   type KubeConfig,
   type Middleware,
-  type RequestContext,
   ServerConfiguration,
   type V1Status,
 } from '@kubernetes/client-node';
@@ -30,9 +28,9 @@ export function createApis(options: {
   const cluster = kubeConfig.getCurrentCluster();
   if (cluster === null) throw new Error('the kubeconfig names no cluster');
   const bounded: Middleware = {
-    async pre(context: RequestContext) {
+    async pre(context) {
       context.setSignal(AbortSignal.timeout(deadlineMs));
-      onRequest({ method: context.getHttpMethod() as HttpMethod, resource: resourceOf(context.getUrl()) });
+      onRequest({ method: context.getHttpMethod(), resource: resourceOf(context.getUrl()) });
       return context;
     },
     post: async (context) => context,

@@ -1,17 +1,14 @@
 import { type EventsV1Api, V1MicroTime } from '@kubernetes/client-node';
 import type { CustomResource, Note } from '../controller/contract.ts';
 
-interface EventsOptions {
+/** Records Events about objects. A lost Event harms nothing, so it never fails its caller. */
+export function createEvents(options: {
   api: EventsV1Api;
   /** Name of this process, for example its pod's. */
   identity: string;
   onError: (cause: unknown) => void;
-}
-
-const longestNote = 1_000;
-
-/** Records Events about objects. A lost Event harms nothing, so it never fails its caller. */
-export function createEvents({ api, identity, onError }: EventsOptions) {
+}) {
+  const { api, identity, onError } = options;
   return async (resource: CustomResource, type: 'Normal' | 'Warning', { reason, message }: Note): Promise<void> => {
     const { name, namespace, uid, resourceVersion } = resource.metadata;
     try {
@@ -23,7 +20,7 @@ export function createEvents({ api, identity, onError }: EventsOptions) {
           type,
           reason,
           action: reason,
-          note: message.slice(0, longestNote),
+          note: message.slice(0, 1_000),
           regarding: { apiVersion: resource.apiVersion, kind: resource.kind, name, namespace, uid, resourceVersion },
           reportingController: 'org-api-operator',
           reportingInstance: identity.slice(0, 128),

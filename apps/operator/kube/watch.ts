@@ -75,7 +75,7 @@ export function watchObjects(options: WatchOptions) {
     };
     const onEvent = (type: string, object: CustomResource) => {
       // Such as 410: the version is too old. The list that follows gives a new one.
-      if (type === 'ERROR') return reject(new WatchEnded(`the API server ended a watch of ${kind.plural}`));
+      if (type === 'ERROR') return reject(new Error(`the API server ended a watch of ${kind.plural}`));
       resourceVersion = object.metadata.resourceVersion;
       if (type !== 'BOOKMARK') take(object.metadata.name, type === 'DELETED' ? undefined : object);
     };
@@ -128,8 +128,6 @@ export function watchObjects(options: WatchOptions) {
     },
   };
 }
-
-class WatchEnded extends Error {}
 
 /** A change of the status alone is the operator's own. */
 function isChanged(before: Metadata | undefined, now: Metadata): boolean {

@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
 import type { Sealing } from '#domain/sealed/count.ts';
 import type { DeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
@@ -21,25 +20,22 @@ export interface RegionServers {
   contractJobs: ContractJobs;
 }
 
-/** Something that could not be read, and why. */
-type Unreadable = Failure;
-
 /** The observed state of a region. A part that could not be read has the reason instead. */
 export interface ObservedRegion {
-  database: (RegionState & { ledgerDifference: number; admission: DeliveryAdmission }) | Unreadable;
+  database: (RegionState & { ledgerDifference: number; admission: DeliveryAdmission }) | Failure;
   /** Null: Temporal has no such namespace. */
-  temporal: ObservedNamespace | Unreadable | null;
+  temporal: ObservedNamespace | Failure | null;
   /** Null: the spec names no deployment, or Temporal knows none of that name. */
-  workers: Workers | Unreadable | null;
+  workers: Workers | Failure | null;
   /** What is sealed with which key. */
-  sealing: Sealing | Unreadable;
+  sealing: Sealing | Failure;
   /** Null: the workers roll themselves out. */
-  rollout: { isOpen: boolean; newest: ObservedRollout | null } | Unreadable | null;
+  rollout: ObservedRollout | Failure | null;
   /** Null: no contract migration is pending, or people run them. */
-  contract: ObservedContract | Unreadable | null;
+  contract: ObservedContract | Failure | null;
 }
 
-export const isUnreadable = (part: object | null): part is Unreadable => part !== null && 'reason' in part;
+export const isUnreadable = (part: object | null): part is Failure => part !== null && 'reason' in part;
 
 /** For the requests to Temporal of one step. */
 export const temporalDeadlineMs = 5_000;
@@ -51,18 +47,12 @@ export async function observeRegion(
 ): Promise<ObservedRegion> {
   const { workers: workersSpec, migrations } = region.spec;
   const [database, sealing, temporal, rollout] = await Promise.all([
-    readPart('DatabaseUnreachable', 'PostgreSQL', async () => {
-      const { pool } = await connections.openDatabase(region);
-      return readMigrated(() => readDatabase(pool));
-    }),
-    readPart('DatabaseUnreachable', 'PostgreSQL', () => readMigrated(() => readSealing(region, connections))),
+    readPart('DatabaseUnreachable', 'PostgreSQL', () => readDatabase(region, connections)),
+    readPart('DatabaseUnreachable', 'PostgreSQL', () => readSealing(region, connections)),
     readPart('TemporalUnreachable', 'Temporal', () => readTemporal(region, connections)),
     workersSpec?.rollout?.mode !== 'Operator'
       ? null
-      : readPart('TemporalUnreachable', 'Temporal', async () => ({
-          isOpen: await rollouts.isOpen(region),
-          newest: await rollouts.find(region),
-        })),
+      : readPart('TemporalUnreachable', 'Temporal', () => rollouts.read(region)),
   ]);
   const parts = isUnreadable(temporal) ? { temporal, workers: temporal } : temporal;
   const pending = isUnreadable(database) || migrations?.mode !== 'Gate' ? [] : database.pendingContract;
@@ -87,32 +77,26 @@ async function readTemporal(
   });
 }
 
-async function readPart<T>(reason: Reason, server: string, read: () => Promise<T>): Promise<T | Unreadable> {
+/** What PostgreSQL answers before the first migration: no such table, function, schema or right. */
+const notMigrated: readonly unknown[] = ['42P01', '42883', '3F000', '42501'];
+
+async function readPart<T>(reason: Reason, server: string, read: () => Promise<T>): Promise<T | Failure> {
   try {
     return await read();
   } catch (cause) {
     if (cause instanceof ReconcileFailed) return { reason: cause.reason, message: cause.message };
     const { code } = cause as { code?: string | number };
+    if (notMigrated.includes(code))
+      return { reason: 'NotMigrated', message: 'The database lacks the schema or the rights of this version.' };
     return { reason, message: `${server} did not answer${code === undefined ? '' : ` (${code})`}.` };
   }
 }
 
-/** What PostgreSQL answers before the first migration: no such table, function, schema or right. */
-const notMigrated = new Set(['42P01', '42883', '3F000', '42501']);
-
-async function readDatabase(pool: Pool): Promise<ObservedRegion['database']> {
+async function readDatabase(region: Region, connections: Connections) {
+  const { pool } = await connections.openDatabase(region);
   const { rows } = await pool.query<{ state: RegionState }>(readRegionStateSql);
   if (rows[0] === undefined) throw new Error('the region state answered no row');
   const { difference } = await readLedger(pool);
   const admission = await readDeliveryAdmission(pool);
   return { ...rows[0].state, ledgerDifference: difference, admission };
-}
-
-async function readMigrated<T>(read: () => Promise<T>): Promise<T | Unreadable> {
-  try {
-    return await read();
-  } catch (cause) {
-    if (!notMigrated.has((cause as { code?: string }).code ?? '')) throw cause;
-    return { reason: 'NotMigrated', message: 'The database lacks the schema or the rights of this version.' };
-  }
 }

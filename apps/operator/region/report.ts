@@ -17,7 +17,7 @@ import { judgeWorkers } from './workers-condition.ts';
 export function reportRegion(region: Region, observed: ObservedRegion | null, failure: Failure | null): Report<Region> {
   if (observed === null) {
     const { reason = 'NotObserved', message = 'Not looked at yet.' } = failure ?? {};
-    const conditions = conditionTypes.map((type) => condition(type, null, reason, message));
+    const conditions = types.map((type) => condition(type, null, reason, message));
     return { schema: { expected: currentMigration }, conditions };
   }
   const { database } = observed;
@@ -44,7 +44,7 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
 }
 
 /** The conditions that every Region has. */
-const conditionTypes = [
+const types = [
   'Ready',
   'SchemaCurrent',
   'TemporalReady',

@@ -18,12 +18,11 @@ import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
 import { readWorkers } from './workers.ts';
 
-/** The newest rollout of a deployment. */
 export interface ObservedRollout {
-  /** What was asked for, as `requestOf` writes it. */
-  request: string;
-  isRunning: boolean;
-  progress: RolloutProgress;
+  /** Whether this process carries out the rollouts of the region. */
+  isOpen: boolean;
+  /** Null: none was started, or Temporal's retention removed it. `requestOf` writes the request. */
+  newest: { request: string; isRunning: boolean; progress: RolloutProgress } | null;
 }
 
 const callDeadlineMs = 5_000;
@@ -51,16 +50,31 @@ export function createRollouts(options: {
   const { connections, bundle, announce, onError } = options;
   let open: { key: string; stop(): Promise<void> } | null = null;
 
-  async function openClient(region: Region): Promise<{ client: Client; deploymentName: string }> {
-    const { namespace, deployment } = region.spec.temporal;
-    if (deployment === undefined) throw new ReconcileFailed('NoDeployment', 'temporal.deployment is missing.');
-    const connection = await connections.openTemporal(region);
-    return { client: new Client({ connection, namespace }), deploymentName: deployment };
+  async function openClient(region: Region) {
+    const { namespace, deployment: deploymentName } = region.spec.temporal;
+    if (deploymentName === undefined) throw new ReconcileFailed('NoDeployment', 'temporal.deployment is missing.');
+    const client = new Client({ connection: await connections.openTemporal(region), namespace });
+    return { client, deploymentName, handle: client.workflow.getHandle(rolloutWorkflowId(deploymentName)) };
+  }
+
+  async function findNewest(region: Region): Promise<ObservedRollout['newest']> {
+    const { client, handle } = await openClient(region);
+    try {
+      const { status, memo = {} } = await client.withDeadline(Date.now() + callDeadlineMs, () => handle.describe());
+      const { [requestMemo]: request, [progressMemo]: progress } = memo as Record<string, unknown>;
+      if (typeof request !== 'string' || progress === undefined) return null;
+      return { request, isRunning: status.name === 'RUNNING', progress: progress as RolloutProgress };
+    } catch (cause) {
+      if (cause instanceof WorkflowNotFoundError) return null;
+      throw cause;
+    }
   }
 
   return {
-    /** Whether this process carries out the rollouts of the region. */
-    isOpen: async (region: Region): Promise<boolean> => open?.key === (await connections.serverOf(region)).key,
+    async read(region: Region): Promise<ObservedRollout> {
+      const { key } = await connections.serverOf(region);
+      return { isOpen: open?.key === key, newest: await findNewest(region) };
+    },
 
     /** Starts the worker that carries out rollouts. */
     async open(region: Region): Promise<void> {
@@ -73,21 +87,6 @@ export function createRollouts(options: {
       void opened.running.catch(onError).finally(() => {
         if (open === opened) open = null;
       });
-    },
-
-    /** Returns the newest rollout; null: none was started, or Temporal's retention removed it. */
-    async find(region: Region): Promise<ObservedRollout | null> {
-      const { client, deploymentName } = await openClient(region);
-      const handle = client.workflow.getHandle(rolloutWorkflowId(deploymentName));
-      try {
-        const { status, memo = {} } = await client.withDeadline(Date.now() + callDeadlineMs, () => handle.describe());
-        const { [requestMemo]: request, [progressMemo]: progress } = memo as Record<string, unknown>;
-        if (typeof request !== 'string' || progress === undefined) return null;
-        return { request, isRunning: status.name === 'RUNNING', progress: progress as RolloutProgress };
-      } catch (cause) {
-        if (cause instanceof WorkflowNotFoundError) return null;
-        throw cause;
-      }
     },
 
     /** Starts a rollout. One that runs is left alone. */
@@ -114,8 +113,7 @@ export function createRollouts(options: {
 
     /** Cancels the rollout that runs, and waits until the build before has all traffic. */
     async cancel(region: Region): Promise<void> {
-      const { client, deploymentName } = await openClient(region);
-      const handle = client.workflow.getHandle(rolloutWorkflowId(deploymentName));
+      const { client, handle } = await openClient(region);
       await client.withDeadline(Date.now() + callDeadlineMs, () => handle.cancel());
       await client.withDeadline(Date.now() + cancelDeadlineMs, () => handle.result());
     },

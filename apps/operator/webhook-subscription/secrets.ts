@@ -24,15 +24,6 @@ interface SecretsOptions {
   onError: (cause: unknown) => void;
 }
 
-/** A Secret as a subscription compares it. */
-interface PublishedSecret {
-  /** The subscription that published it; null: none. */
-  ownerUid: string | null;
-  /** Whether it is deleted with its subscription. */
-  hasOwnerReference: boolean;
-  value: string | null;
-}
-
 /**
  * Keeps the labelled Secrets of a namespace in memory, so that comparing one takes no request, and
  * publishes signing secrets by server-side apply.
@@ -62,12 +53,14 @@ export function createSecrets(options: SecretsOptions) {
     stop: watched.stop,
 
     /** Returns a labelled Secret; null when there is none of this name. */
-    find(name: string, key = publishedKey): PublishedSecret | null {
+    find(name: string, key = publishedKey) {
       const secret = get(name);
       if (secret === undefined) return null;
       const value = secret.data?.[key];
       return {
+        /** The subscription that published it; null: none. */
         ownerUid: secret.metadata?.annotations?.[ownerAnnotation] ?? null,
+        /** Whether it is deleted with its subscription. */
         hasOwnerReference: (secret.metadata?.ownerReferences ?? []).length > 0,
         value: value === undefined ? null : Buffer.from(value, 'base64').toString('utf8'),
       };
