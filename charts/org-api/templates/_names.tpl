@@ -34,6 +34,21 @@ app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
 {{/*
+Name, namespace, labels and annotations of a component's object. Takes {root, component}, and
+`annotations` if it may have some.
+*/}}
+{{- define "org-api.metadata" -}}
+name: {{ include "org-api.fullname" .root }}-{{ .component }}
+namespace: {{ .root.Release.Namespace }}
+labels:
+  {{- include "org-api.labels" . | nindent 2 }}
+{{- with .annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/*
 Labels of a pod, without the chart's version: a new chart alone restarts no pod.
 Takes {root, component, own}.
 */}}
@@ -60,7 +75,13 @@ Takes {root, component, own}.
 api worker{{ if .Values.console.enabled }} console{{ end }}
 {{- end -}}
 
-{{/* Those of them that people and partners call. */}}
+{{/* All that has pods, as words. */}}
+{{- define "org-api.podComponents" -}}
+{{ include "org-api.components" . }}{{ if .Values.migrations.enabled }} migrations{{ end }}
+{{- if .Values.probe.enabled }} probe{{ end }}
+{{- end -}}
+
+{{/* The Deployments that people and partners call. */}}
 {{- define "org-api.httpComponents" -}}
 api{{ if .Values.console.enabled }} console{{ end }}
 {{- end -}}

@@ -6,40 +6,33 @@ app's default applies. Takes {root, component}.
 */}}
 {{- define "org-api.settings" -}}
 {{- $values := .root.Values -}}
+{{- $app := get $values .component -}}
 ALLOW_PLAINTEXT: {{ join "," $values.allowPlaintext | quote }}
 {{- if eq .component "api" }}
-{{- $app := $values.api }}
 REGION: {{ $values.region | quote }}
 BASE_URL_US: {{ $values.baseUrls.us | quote }}
 BASE_URL_CA: {{ $values.baseUrls.ca | quote }}
-TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
-DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
-DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
-KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
-MAX_CONNECTIONS: {{ $app.maxConnections | int | quote }}
-ANSWER_DEADLINE_SECONDS: {{ $app.answerDeadlineSeconds | int | quote }}
-ANSWER_MIN_BYTES_PER_SECOND: {{ $app.answerMinBytesPerSecond | int | quote }}
+{{- include "org-api.serverSettings" $app }}
 ANSWER_MEMORY_MIB: {{ $app.answerMemoryMiB | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
 {{- else if eq .component "worker" }}
-{{- $app := $values.worker }}
 REGION: {{ $values.region | quote }}
 {{- include "org-api.temporalSettings" .root }}
-WORKER_DEPLOYMENT: {{ default (include "org-api.fullname" .root) $values.worker.deploymentName | quote }}
+WORKER_DEPLOYMENT: {{ default (include "org-api.fullname" .root) $app.deploymentName | quote }}
 {{- if $values.operator.rollout.enabled }}
 WORKER_BUILD_ID: {{ include "org-api.buildId" .root | quote }}
 WORKER_ROLLOUT: operator
 {{- end }}
-WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
-DELIVERY_SCHEDULE: {{ $values.worker.deliverySchedule | quote }}
-SUSPEND_AFTER: {{ $values.worker.suspendAfter | quote }}
-RECONCILE_AFTER: {{ $values.worker.reconcileAfter | quote }}
-WORKER_RAMP_STEP: {{ $values.worker.rampStep | quote }}
-DELIVERY_SLOTS: {{ $values.worker.deliverySlots | int | quote }}
-DELIVERY_SLOW_SLOTS: {{ $values.worker.deliverySlowSlots | int | quote }}
-ACTIVITY_RETENTION: {{ $values.worker.activityRetention | quote }}
-DELIVERY_RETENTION: {{ $values.worker.deliveryRetention | quote }}
+WEBHOOK_ALLOW: {{ join "," $app.webhookAllow | quote }}
+DELIVERY_SCHEDULE: {{ $app.deliverySchedule | quote }}
+SUSPEND_AFTER: {{ $app.suspendAfter | quote }}
+RECONCILE_AFTER: {{ $app.reconcileAfter | quote }}
+WORKER_RAMP_STEP: {{ $app.rampStep | quote }}
+DELIVERY_SLOTS: {{ $app.deliverySlots | int | quote }}
+DELIVERY_SLOW_SLOTS: {{ $app.deliverySlowSlots | int | quote }}
+ACTIVITY_RETENTION: {{ $app.activityRetention | quote }}
+DELIVERY_RETENTION: {{ $app.deliveryRetention | quote }}
 ACTIVITY_STREAM: {{ $values.otlp.activityLog | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
@@ -49,21 +42,14 @@ PROBE_WEBHOOK_ID: {{ $values.probe.webhookId | quote }}
 PROBE_WEBHOOK_ALLOW: {{ $values.probe.clusterIP | quote }}
 {{- end }}
 {{- else if eq .component "console" }}
-{{- $app := $values.console }}
 REGION: {{ $values.region | quote }}
-CONSOLE_URL: {{ $values.console.url | quote }}
+CONSOLE_URL: {{ $app.url | quote }}
 MAX_STREAMS: {{ $app.maxStreams | int | quote }}
 API_URL: {{ get $values.baseUrls $values.region | quote }}
 PORT: "8080"
 WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}
 {{- include "org-api.temporalSettings" .root }}
-TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
-DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
-DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
-KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
-MAX_CONNECTIONS: {{ $app.maxConnections | int | quote }}
-ANSWER_DEADLINE_SECONDS: {{ $app.answerDeadlineSeconds | int | quote }}
-ANSWER_MIN_BYTES_PER_SECOND: {{ $app.answerMinBytesPerSecond | int | quote }}
+{{- include "org-api.serverSettings" $app }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 {{- else if eq .component "migrations" }}
 ACTIVITY_RETENTION_FLOOR: {{ $values.migrations.activityRetentionFloor | quote }}
@@ -72,6 +58,18 @@ REGION: {{ $values.region | quote }}
 PROBE_API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}
 {{- include "org-api.temporalSettings" .root }}
 {{- end }}
+{{- end -}}
+
+{{/* What every app reads that serves HTTP. Takes the app's section of the values. */}}
+{{- define "org-api.serverSettings" }}
+{{- $app := . }}
+TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
+DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
+DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
+KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
+MAX_CONNECTIONS: {{ $app.maxConnections | int | quote }}
+ANSWER_DEADLINE_SECONDS: {{ $app.answerDeadlineSeconds | int | quote }}
+ANSWER_MIN_BYTES_PER_SECOND: {{ $app.answerMinBytesPerSecond | int | quote }}
 {{- end -}}
 
 {{/* What every app reads that speaks to Temporal. Takes the root. */}}
