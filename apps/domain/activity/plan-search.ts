@@ -102,9 +102,9 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
   const asked = askedOf(filter);
   const range = [
     sql`a.organization_id = ${organizationId}::uuid`,
-    ...(filter.from === null ? [] : [sql`a.at >= ${filter.from.toISOString()}::timestamptz`]),
-    ...(filter.to === null ? [] : [sql`a.at < ${filter.to.toISOString()}::timestamptz`]),
-    ...(from === null ? [] : [beyond(from)]),
+    filter.from && sql`a.at >= ${filter.from.toISOString()}::timestamptz`,
+    filter.to && sql`a.at < ${filter.to.toISOString()}::timestamptz`,
+    from && beyond(from),
   ];
   const plan = ({ answers, holds, condition }: Lead): Search => {
     const open = [...asked].filter(([name]) => !answers.includes(name));

@@ -37,9 +37,10 @@ export function withDates<Row extends object>(row: Row, ...columns: (keyof Row)[
   return { ...row, ...Object.fromEntries(dates) };
 }
 
-/** Joins conditions with `and`; there is at least one. */
-export function allOf(conditions: readonly SqlPart[]): SqlPart {
-  return raw(conditions.map(() => '?').join(' and '), [...conditions]);
+/** Joins the conditions that are set with `and`; there is at least one. */
+export function allOf(conditions: readonly (SqlPart | null | '')[]): SqlPart {
+  const present = conditions.filter((condition) => condition !== null && condition !== '');
+  return raw(present.map(() => '?').join(' and '), present);
 }
 
 /** Binds values as one PostgreSQL array, for example `any(${arrayOf(ids)}::uuid[])`. */

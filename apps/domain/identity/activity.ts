@@ -3,6 +3,14 @@ import { isConfirmed } from '../access/console-access.ts';
 import { query, sql } from '../db/statement.ts';
 import type { Visitor } from './types.ts';
 
+/** Records a failed step of a person's sign-in, in a transaction of its own. */
+export const recordFailure = (em: EntityManager, personId: string, visitor: Visitor, step: string): Promise<void> =>
+  em
+    .fork()
+    .transactional((tx) =>
+      recordPersonActivity(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } }),
+    );
+
 /**
  * Records an action on a person's sign-in in the log of every organization that has confirmed it,
  * because each of them trusts it. Other organizations record nothing: any address can be invited.

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConsoleSession, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import { recordPersonActivity } from './activity.ts';
+import { recordFailure, recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures } from './attempts.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword } from './password.ts';
@@ -32,14 +32,7 @@ export async function changePassword(
   const oldHash = (await em.fork().findOne(SignIn, { personId }))?.passwordHash;
   if (oldHash === undefined) throw sessionExpired();
   if (!(await isPassword(oldPassword, oldHash, 'change'))) {
-    await em.fork().transactional((tx) =>
-      recordPersonActivity(tx, {
-        personId,
-        action: 'sign_in.failure',
-        visitor,
-        detail: { step: 'old_password' },
-      }),
-    );
+    await recordFailure(em, personId, visitor, 'old_password');
     throw new IdentityRefused('wrong_credentials', 'The current password is incorrect.');
   }
   if (oldPassword === newPassword)

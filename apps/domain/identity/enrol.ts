@@ -14,7 +14,7 @@ import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
 import { deleteKnownBrowsers, rememberBrowser } from './known-browsers.ts';
 import { isLinkValid } from './link-validity.ts';
-import { getNewPasskey, passkeySetupOptions, type StoredPasskey } from './passkey.ts';
+import { getNewPasskey, passkeySetupOptions } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
@@ -57,8 +57,7 @@ export async function setEnrolmentPassword(
 ): Promise<void> {
   const enrolment = await getOpenEnrolment(em, token, now());
   await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
-  const hash = await hashPassword(password, 'enrolment');
-  await choose(em, enrolment, { passwordHash: hash });
+  await choose(em, enrolment, { passwordHash: await hashPassword(password, 'enrolment') });
 }
 
 /**
@@ -127,24 +126,13 @@ export async function completeEnrolment(
       await insertFactor(tx);
       const by = { personId, address: visitor.address };
       if (enrolment.kind !== 'recover') await confirmSignIn(tx, { organizationId, personId, by }, now());
-      const codes = await replaceRecoveryCodes(tx, personId, now());
+      const recoveryCodes = await replaceRecoveryCodes(tx, personId, now());
       const { sessionId } = await startSession(tx, { personId, visitor }, now());
       const session = await recordSecondFactor(tx, sessionId, now());
-      await recordPersonActivity(tx, {
-        personId,
-        action: enrolment.kind === 'recover' ? 'sign_in.recover' : 'sign_in.enrol',
-        visitor,
-        detail: { factor: factor.kind },
-      });
+      const action = enrolment.kind === 'recover' ? 'sign_in.recover' : 'sign_in.enrol';
+      await recordPersonActivity(tx, { personId, action, visitor, detail: { factor: factor.kind } });
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
-      return {
-        token: session.token,
-        browser,
-        personId,
-        email: enrolment.email,
-        organizationId,
-        recoveryCodes: codes,
-      };
+      return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
     });
   } catch (error) {
     const constraint = brokenConstraint(error);
@@ -226,7 +214,7 @@ async function judge(
   }
   const challenge = await consumeEnrolmentChallenge(em, enrolment);
   if (challenge === null) throw setupExpired();
-  const passkey: StoredPasskey = await getNewPasskey(factor.response, challenge, relyingParty);
+  const passkey = await getNewPasskey(factor.response, challenge, relyingParty);
   return (tx) => insertPasskey(tx, { ...common, passkey }, now());
 }
 

@@ -158,12 +158,8 @@ export async function removeFactor(
     await tx.remove(found).flush();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
-    await recordPersonActivity(tx, {
-      personId,
-      action: 'factor.remove',
-      visitor,
-      detail: { factorId: found.id, kind: found.kind },
-    });
+    const detail = { factorId: found.id, kind: found.kind };
+    await recordPersonActivity(tx, { personId, action: 'factor.remove', visitor, detail });
   });
 }
 

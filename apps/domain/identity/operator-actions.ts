@@ -97,13 +97,8 @@ export async function endSessionsOf(em: EntityManager, email: string): Promise<{
     const personId = await lockSignIn(tx, email);
     const ended = await endSessions(tx, personId);
     await deleteKnownBrowsers(tx, personId, null);
-    await recordPersonActivity(tx, {
-      personId,
-      action: 'session.end_all',
-      visitor: null,
-      by: 'operator',
-      detail: { ended },
-    });
+    const line = { personId, action: 'session.end_all', visitor: null, by: 'operator', detail: { ended } } as const;
+    await recordPersonActivity(tx, line);
     return { personId, ended };
   });
 }

@@ -141,34 +141,27 @@ export async function redeemRecoveryCode(
 /** The common part of the three. `take` uses the factor up and returns whether it is accepted. */
 async function pass(
   em: EntityManager,
-  {
-    session,
-    visitor,
-    step,
-    take,
-  }: { session: Session; visitor: Visitor; step: Step; take: (tx: EntityManager) => Promise<boolean> },
+  input: { session: Session; visitor: Visitor; step: Step; take: (tx: EntityManager) => Promise<boolean> },
   now: () => Date,
 ): Promise<SecondFactorStep> {
-  const browserHash =
-    session.state === 'full'
-      ? null
-      : await findKnownBrowser(em.fork(), session.personId, visitor.browser ?? null, now());
-  const attempt = session.state === 'full' ? stepUpAttempt(session) : signInAttempt(session, visitor, browserHash);
-  await admitAttempt(em, attempt, now());
+  const { session, visitor, step, take } = input;
   const { personId } = session;
+  const isStepUp = session.state === 'full';
+  const known = visitor.browser ?? null;
+  const browserHash = isStepUp ? null : await findKnownBrowser(em.fork(), personId, known, now());
+  const attempt = isStepUp ? stepUpAttempt(session) : signInAttempt(session, visitor, browserHash);
+  await admitAttempt(em, attempt, now());
   const passed = await em.fork().transactional(async (tx) => {
-    const isAccepted = await take(tx);
-    if (!isAccepted) {
+    if (!(await take(tx))) {
       await recordPersonActivity(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } });
       return null;
     }
     const renewed = await recordSecondFactor(tx, session.id, now());
     await deleteFailures(tx, attempt);
-    if (session.state !== 'full') await deletePasswordFailures(tx, session.id, browserHash);
-    const action = session.state === 'full' ? 'sign_in.step_up' : 'sign_in.complete';
+    if (!isStepUp) await deletePasswordFailures(tx, session.id, browserHash);
+    const action = isStepUp ? 'sign_in.step_up' : 'sign_in.complete';
     await recordPersonActivity(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
-    const known = { personId, known: visitor.browser ?? null };
-    return { ...renewed, browser: session.state === 'full' ? null : await rememberBrowser(tx, known, now()) };
+    return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
   });
   if (passed !== null) return passed;
   throw step === 'passkey' ? wrongPasskey() : wrongCode();

@@ -3,7 +3,7 @@ import { consoleAccess } from '../access/console-access.ts';
 import { SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
-import { recordPersonActivity } from './activity.ts';
+import { recordFailure, recordPersonActivity } from './activity.ts';
 import { admitAttempt, browserSubject, passwordSubject } from './attempts.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
@@ -49,14 +49,7 @@ export async function signIn(
   // Outside any transaction: it takes a core for 25 ms, and no connection.
   const isRight = await isPassword(password, known?.passwordHash ?? null, 'sign_in');
   if (known === null || !isRight || !known.mayEnter) {
-    await em.fork().transactional((tx) =>
-      recordPersonActivity(tx, {
-        personId: known?.personId ?? '',
-        action: 'sign_in.failure',
-        visitor,
-        detail: { step: 'password' },
-      }),
-    );
+    await recordFailure(em, known?.personId ?? '', visitor, 'password');
     throw wrongCredentials();
   }
   const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password, 'sign_in') : null;

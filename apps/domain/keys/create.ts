@@ -95,21 +95,12 @@ export async function insertKey(
   const hint = keyHint(key);
   const scopes = [...new Set(input.scopes)];
   const { organizationId, makerId, label, expiresAt, slot, predecessorId, createdAt } = input;
-  const print = fingerprint(key, pepper);
+  const row = { id, organizationId, makerId, label, hint, scopes, createdAt, expiresAt, slot, predecessorId };
   tx.create(ApiKey, {
-    id,
-    organizationId,
-    makerId,
-    label,
-    fingerprint: print,
+    ...row,
+    fingerprint: fingerprint(key, pepper),
     pepperVersion: pepper.version,
-    hint,
-    scopes,
-    createdAt,
-    expiresAt,
     revokedAt: null,
-    slot,
-    predecessorId,
   });
   await tx.flush();
   const by = input.byOperator ? 'operator' : { personId: makerId, address: input.address ?? null };

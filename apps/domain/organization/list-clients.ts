@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/statement.ts';
-import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
+import { allOf, literal, query, sql, withDates } from '../db/statement.ts';
+import { contains, type ListPage, pageOf } from './list-page.ts';
 import { noSuchGrant } from './seats.ts';
 
 /** A family's access to a professional as the roster shows it: names and dates only. */
@@ -40,11 +40,10 @@ export async function listClients(
   pageSize: number,
 ): Promise<ListPage<ClientRow>> {
   const { state, text, professionalId } = filter;
-  const conditions = [
-    ...(state === 'all' ? [] : [state === 'active' ? isActive : isOver]),
-    ...(professionalId === null ? [] : [sql`g.professional_id = ${professionalId}`]),
-  ];
-  return selectPage(em, { organizationId, text, after, pageSize }, conditions);
+  return selectPage(em, { organizationId, text, after, pageSize }, [
+    state === 'all' ? null : state === 'active' ? isActive : isOver,
+    professionalId && sql`g.professional_id = ${professionalId}`,
+  ]);
 }
 
 /** Lists one page of the active access whose family holds no seat, ordered as `listClients`. */
@@ -63,14 +62,16 @@ export async function listEligibleClients(
 async function selectPage(
   em: EntityManager,
   page: { organizationId: string; text: string; after: string | null; pageSize: number },
-  more: readonly SqlPart[],
+  more: Parameters<typeof allOf>[0],
 ): Promise<ListPage<ClientRow>> {
   const { organizationId, text, after, pageSize } = page;
   const conditions = [
     sql`g.organization_id = ${organizationId}`,
     ...more,
-    ...(bareWord(text) === '' ? [] : [sql`(${contains('f.name', text)} or ${contains('m.name', text)})`]),
-    ...(after === null ? [] : [beyond(organizationId, after)]),
+    text.trim() && sql`(${contains('f.name', text)} or ${contains('m.name', text)})`,
+    after &&
+      sql`(g.since, g.id) < (select c.since, c.id from client_grant c where c.organization_id = ${organizationId}
+        and c.id = ${after})`,
   ];
   const rows = await query<ClientRow>(em)`
     select ${columns} ${source}
@@ -109,10 +110,6 @@ export async function getClient(em: EntityManager, organizationId: string, grant
 
 const isActive = sql`g.status = 'active' and (g.ends_at is null or g.ends_at > now())`;
 const isOver = sql`(g.status = 'ended' or g.ends_at <= now())`;
-
-const beyond = (organizationId: string, after: string) =>
-  sql`(g.since, g.id) < (select c.since, c.id from client_grant c where c.organization_id = ${organizationId}
-    and c.id = ${after})`;
 
 const columns = sql`
   g.id as "grantId", g.kind, f.name as family, g.professional_id as "professionalId", m.name as professional, g.since,

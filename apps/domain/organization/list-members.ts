@@ -4,7 +4,7 @@ import { isConfirmed } from '../access/console-access.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
-import { bareWord, contains, type ListPage, pageOf } from './list-page.ts';
+import { contains, type ListPage, pageOf } from './list-page.ts';
 
 export type MemberStatus = MemberAccess['status'];
 
@@ -41,10 +41,9 @@ export interface MemberFilter {
   roleId: string | null;
 }
 
-/** In the order of the index membership_by_name. */
-const place = (table: string) => sql`(lower(left(${sql.ref(`${table}.name`)}, 100)), ${sql.ref(`${table}.person_id`)})`;
-const order = (table: string) =>
-  sql`order by lower(left(${sql.ref(`${table}.name`)}, 100)), ${sql.ref(`${table}.person_id`)}`;
+/** The order of lists, as in the index membership_by_name. */
+const order = (table: 'm' | 'c') =>
+  sql`lower(left(${sql.ref(`${table}.name`)}, 100)), ${sql.ref(`${table}.person_id`)}`;
 
 /**
  * Lists one page of an organization's members, by name without regard to case, then by id.
@@ -62,29 +61,21 @@ export async function listMembers(
   const { status, text, roleId } = filter;
   const conditions = [
     sql`m.organization_id = ${organizationId}`,
-    ...(status === 'all' ? [] : [status === 'present' ? sql`m.status <> 'left'` : sql`m.status = ${status}`]),
-    ...(bareWord(text) === ''
-      ? []
-      : [sql`(${contains('m.name', text)} or ${contains('m.email', text)} or ${contains('m.title', text)})`]),
-    ...(roleId === null
-      ? []
-      : [
-          sql`exists (select from membership_role h where h.organization_id = m.organization_id
-            and h.person_id = m.person_id and h.role_id = ${roleId})`,
-        ]),
-    ...(after === null
-      ? []
-      : [
-          sql`${place('m')} > (select lower(left(c.name, 100)), c.person_id from membership c
-            where c.organization_id = ${organizationId} and c.person_id = ${after})`,
-        ]),
+    status === 'all' ? null : status === 'present' ? sql`m.status <> 'left'` : sql`m.status = ${status}`,
+    text.trim() && sql`(${contains('m.name', text)} or ${contains('m.email', text)} or ${contains('m.title', text)})`,
+    roleId &&
+      sql`exists (select from membership_role h where h.organization_id = m.organization_id
+        and h.person_id = m.person_id and h.role_id = ${roleId})`,
+    after &&
+      sql`(${order('m')}) > (select ${order('c')} from membership c
+        where c.organization_id = ${organizationId} and c.person_id = ${after})`,
   ];
   const rows = await query<MemberRow>(em)`
     with m as (
       select m.organization_id, m.person_id, m.name, m.email, m.title, m.status, m.accepted from membership m
-      where ${allOf(conditions)} ${order('m')} limit ${literal(pageSize + 1)}
+      where ${allOf(conditions)} order by ${order('m')} limit ${literal(pageSize + 1)}
     )
-    select ${columns(now)} from m ${order('m')}`;
+    select ${columns(now)} from m order by ${order('m')}`;
   return pageOf(
     rows.map((row) => withDates(row, 'lastSeenAt')),
     pageSize,

@@ -13,12 +13,9 @@ export function pageOf<Row>(found: readonly Row[], pageSize: number, keyOf: (row
   return { rows, next: found.length > pageSize && last !== undefined ? keyOf(last) : null };
 }
 
-/** Returns the search text as it is compared. */
-export const bareWord = (text: string): string => text.trim();
-
 /**
  * Matches a column that contains a text, without regard to case; `%` and `_` have no special
  * meaning. The columns' "C" collation folds ASCII alone, so the database's own collation compares.
  */
 export const contains = (column: string, text: string): SqlPart =>
-  sql`strpos(lower(${sql.ref(column)} collate "default"), lower(${bareWord(text)}::text collate "default")) > 0`;
+  sql`strpos(lower(${sql.ref(column)} collate "default"), lower(${text.trim()}::text collate "default")) > 0`;

@@ -8,11 +8,15 @@ import { WebhookRefused } from './refused.ts';
 /** The caller of a change of webhooks. */
 export type WebhookAuthority = Authority | ClusterObject;
 
-/** A webhook, and the caller. */
-export interface WebhookRequest {
+/** The webhooks of an organization, and the caller. */
+export interface WebhooksRequest {
   organizationId: string;
-  webhookId: string;
   by: WebhookAuthority;
+}
+
+/** A webhook, and the caller. */
+export interface WebhookRequest extends WebhooksRequest {
+  webhookId: string;
 }
 
 /**
@@ -22,8 +26,7 @@ export interface WebhookRequest {
  */
 export async function assertMayManageWebhooks(
   em: EntityManager,
-  organizationId: string,
-  by: WebhookAuthority,
+  { organizationId, by }: WebhooksRequest,
 ): Promise<void> {
   if (by === 'operator' || 'objectUid' in by) return;
   const held = await findPermissions(em, organizationId, by.personId);
@@ -65,7 +68,7 @@ function assertManager(webhook: Pick<Webhook, 'managedBy' | 'managedUid'>, by: W
  */
 export async function lockWebhook(tx: EntityManager, request: WebhookRequest): Promise<Webhook> {
   const { organizationId, webhookId, by } = request;
-  await assertMayManageWebhooks(tx, organizationId, by);
+  await assertMayManageWebhooks(tx, request);
   const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId }, writeLock);
   if (webhook === null) throw noSuchWebhook();
   assertManager(webhook, by);
@@ -89,11 +92,9 @@ export async function lockLivingWebhook(tx: EntityManager, request: WebhookReque
  *
  * @throws WebhookRefused when the caller may not, or the webhook is managed by another.
  */
-export async function assertMayUse(
-  tx: EntityManager,
-  { organizationId, webhookId, by }: WebhookRequest,
-): Promise<Webhook | null> {
-  await assertMayManageWebhooks(tx, organizationId, by);
+export async function assertMayUse(tx: EntityManager, request: WebhookRequest): Promise<Webhook | null> {
+  const { organizationId, webhookId, by } = request;
+  await assertMayManageWebhooks(tx, request);
   const webhook = await tx.findOne(Webhook, { organizationId, id: webhookId });
   if (webhook !== null) assertManager(webhook, by);
   return webhook;

@@ -3,7 +3,12 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { Organization } from '../db/entities/organization.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
 import { lockName } from '../db/locks.ts';
-import { assertMayManageWebhooks, recordWebhookActivity, type WebhookAuthority } from './access.ts';
+import {
+  assertMayManageWebhooks,
+  recordWebhookActivity,
+  type WebhookAuthority,
+  type WebhooksRequest,
+} from './access.ts';
 import type { AllowList } from './address/addresses.ts';
 import { assertDescription, assertSecret, assertUrl, hostOf, readEventTypes } from './fields.ts';
 import { webhooksPerOrganization } from './limits.ts';
@@ -11,10 +16,8 @@ import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
 
-export interface CreateWebhook {
-  organizationId: string;
-  /** A cluster object manages the webhook from then on. */
-  by: WebhookAuthority;
+/** A webhook to create. A cluster object (`by`) manages it from then on. */
+export interface CreateWebhook extends WebhooksRequest {
   url: string;
   eventTypes: readonly string[];
   description: string;
@@ -30,15 +33,9 @@ export interface WebhookSettings {
   sealingKeys: SealingKeys;
 }
 
-/** A new webhook. `secret` is its signing secret: show it once, store it nowhere. */
-interface CreatedWebhook {
-  id: string;
-  secret: string;
-}
-
 /**
  * Subscribes a URL to event types, in one transaction with its activity row. It receives the events
- * from its commit on.
+ * from its commit on. Show the returned `secret` once, and store it nowhere.
  *
  * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type, the
  * description or the secret is refused, there is no such organization, or it has 20 webhooks
@@ -48,10 +45,10 @@ export async function createWebhook(
   em: EntityManager,
   input: CreateWebhook,
   { allow, sealingKeys }: WebhookSettings,
-): Promise<CreatedWebhook> {
+): Promise<{ id: string; secret: string }> {
   const { organizationId, by, url, description, secret = generateSecret() } = input;
   return em.fork().transactional(async (tx) => {
-    await assertMayManageWebhooks(tx, organizationId, by);
+    await assertMayManageWebhooks(tx, input);
     assertUrl(url, allow);
     assertDescription(description);
     assertSecret(secret);

@@ -82,9 +82,9 @@ export const noSuchDelivery = () =>
   );
 
 /** @throws WebhookRefused when the caller may not see the webhook, or there is none. */
-export async function assertShown(em: EntityManager, { organizationId, webhookId, by }: WebhookRequest): Promise<void> {
-  await assertMayManageWebhooks(em, organizationId, by);
+export async function assertShown(em: EntityManager, request: WebhookRequest): Promise<void> {
+  await assertMayManageWebhooks(em, request);
   const rows = await query(em)`
-    select from webhook w where w.organization_id = ${organizationId} and w.id = ${webhookId}`;
+    select from webhook w where w.organization_id = ${request.organizationId} and w.id = ${request.webhookId}`;
   if (rows.length === 0) throw noSuchWebhook();
 }

@@ -1,7 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { Authority } from '../access/authority.ts';
 import { query, type SqlPart, sql } from '../db/statement.ts';
-import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
+import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest, type WebhooksRequest } from './access.ts';
 import { noCounts, type WebhookCounts, type WebhookHead } from './summary.ts';
 
 /** The period of a secret, never its value. `validUntil` null: the newest. */
@@ -19,12 +18,12 @@ export interface SecretPeriod {
  */
 export async function listWebhooks<Counts = object>(
   em: EntityManager,
-  { organizationId, by }: { organizationId: string; by: Authority },
+  request: WebhooksRequest,
   counts?: WebhookCounts<Counts>,
 ): Promise<(WebhookHead & Counts)[]> {
   const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
-  return selectWebhooks<Counts>(fork, organizationId, sql`w.state <> 'deleted'`, counts);
+  await assertMayManageWebhooks(fork, request);
+  return selectWebhooks<Counts>(fork, request.organizationId, sql`w.state <> 'deleted'`, counts);
 }
 
 /**
@@ -34,11 +33,12 @@ export async function listWebhooks<Counts = object>(
  */
 export async function getWebhook<Counts = object>(
   em: EntityManager,
-  { organizationId, webhookId, by }: WebhookRequest,
+  request: WebhookRequest,
   counts?: WebhookCounts<Counts>,
 ): Promise<WebhookHead & Counts> {
   const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
+  await assertMayManageWebhooks(fork, request);
+  const { organizationId, webhookId } = request;
   const [webhook] = await selectWebhooks<Counts>(fork, organizationId, sql`w.id = ${webhookId}`, counts);
   if (webhook === undefined) throw noSuchWebhook();
   return webhook;

@@ -48,15 +48,9 @@ export async function findManagedWebhook(em: EntityManager, objectUid: string): 
   return webhook ?? null;
 }
 
-/** The newest signing secret of a webhook. Publish it only where its receiver reads it. */
-interface NewestSecret {
-  id: string;
-  secret: string;
-}
-
 /**
  * Returns the newest signing secret of a webhook, so that an operator that was killed after storing
- * a secret can still publish it.
+ * a secret can still publish it where its receiver reads it.
  *
  * @throws WebhookRefused when the webhook is deleted, not there, or managed by another.
  * @throws SecretNotUnsealed when none of the keys unseals it.
@@ -65,7 +59,7 @@ export async function getNewestSecret(
   em: EntityManager,
   request: WebhookRequest,
   sealingKeys: SealingKeys,
-): Promise<NewestSecret> {
+): Promise<{ id: string; secret: string }> {
   const { organizationId, webhookId } = request;
   const fork = em.fork();
   const webhook = await assertMayUse(fork, request);

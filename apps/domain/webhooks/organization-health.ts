@@ -1,14 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { Authority } from '../access/authority.ts';
 import type { EventType } from '../contract/events.ts';
 import { literal, query, sql } from '../db/statement.ts';
-import { assertMayManageWebhooks } from './access.ts';
+import { assertMayManageWebhooks, type WebhooksRequest } from './access.ts';
 import { bucketsOf, type HealthBucket, type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
-
-interface OrganizationRequest {
-  organizationId: string;
-  by: Authority;
-}
 
 /**
  * Returns the outcomes of all webhooks' events by the hour (24), oldest first. Of each webhook and
@@ -18,11 +12,11 @@ interface OrganizationRequest {
  */
 export async function listOrganizationHealth(
   em: EntityManager,
-  { organizationId, by }: OrganizationRequest,
+  request: WebhooksRequest,
   now: Date,
 ): Promise<HealthBucket[]> {
   const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
+  await assertMayManageWebhooks(fork, request);
   const buckets = bucketsOf('24h', now);
   const rows = await query<HealthCounts>(fork)`
     select ${sums} from ${buckets.source}
@@ -37,7 +31,7 @@ export async function listOrganizationHealth(
           limit ${literal(healthLooksAt)}
         ) d
       ) c
-      where w.organization_id = ${organizationId} and w.state <> 'deleted'
+      where w.organization_id = ${request.organizationId} and w.state <> 'deleted'
     ) c on true
     group by b.place
     order by b.place`;
@@ -77,11 +71,11 @@ const attemptsLookedAt = 100;
  */
 export async function listRecentFailures(
   em: EntityManager,
-  { organizationId, by }: OrganizationRequest,
+  request: WebhooksRequest,
   atMost: number,
 ): Promise<RecentFailure[]> {
   const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
+  await assertMayManageWebhooks(fork, request);
   return query<RecentFailure>(fork)`
     select d.webhook_id as "webhookId", w.url, w.description, d.event_id as "eventId", e.type, d.state, d.attempts,
       api.utc(a.started_at) as at, a.status, a.cause, a.explanation
@@ -95,7 +89,7 @@ export async function listRecentFailures(
     join delivery d on d.organization_id = a.organization_id and d.webhook_id = a.webhook_id
       and d.event_id = a.event_id and d.attempts = a.number
     join event e on e.organization_id = d.organization_id and e.id = d.event_id
-    where w.organization_id = ${organizationId} and w.state <> 'deleted' and d.state <> 'delivered'
+    where w.organization_id = ${request.organizationId} and w.state <> 'deleted' and d.state <> 'delivered'
       and a.finished_at is not null and (a.status is null or a.status not between 200 and 299)
     order by a.started_at desc, a.event_id
     limit ${atMost}`;

@@ -10,8 +10,8 @@ import {
   assertMayManageWebhooks,
   assertMayUse,
   recordWebhookActivity,
-  type WebhookAuthority,
   type WebhookRequest,
+  type WebhooksRequest,
 } from './access.ts';
 import { assertShown, isOpen } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
@@ -60,10 +60,8 @@ export interface RedeliveryRow {
 }
 
 /** A redelivery, and the caller. */
-export interface RedeliveryRequest {
-  organizationId: string;
+export interface RedeliveryRequest extends WebhooksRequest {
   redeliveryId: string;
-  by: WebhookAuthority;
 }
 
 const columns = sql`
@@ -176,7 +174,7 @@ const idLeewayMs = 2_000;
 export async function cancelRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryRow> {
   const { organizationId, redeliveryId, by } = request;
   return em.fork().transactional(async (tx) => {
-    await assertMayManageWebhooks(tx, organizationId, by);
+    await assertMayManageWebhooks(tx, request);
     const redelivery = await tx.findOne(Redelivery, { organizationId, id: redeliveryId }, writeLock);
     if (redelivery === null) throw noSuchRedelivery();
     const webhook = { organizationId, webhookId: redelivery.webhookId, by };
@@ -197,10 +195,9 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
  * @throws WebhookRefused when the caller may not.
  */
 export async function findRedelivery(em: EntityManager, request: RedeliveryRequest): Promise<RedeliveryRow | null> {
-  const { organizationId, redeliveryId, by } = request;
   const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
-  return selectRedelivery(fork, organizationId, redeliveryId);
+  await assertMayManageWebhooks(fork, request);
+  return selectRedelivery(fork, request.organizationId, request.redeliveryId);
 }
 
 /** Returns the redelivery that a cluster object asked for; null when it has asked for none. */

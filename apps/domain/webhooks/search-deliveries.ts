@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventType } from '../contract/events.ts';
 import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
-import { assertMayManageWebhooks, type WebhookRequest } from './access.ts';
+import { assertMayManageWebhooks, type WebhookRequest, type WebhooksRequest } from './access.ts';
 import {
   assertShown,
   type DeliveryRow,
@@ -98,13 +98,14 @@ export async function searchDeliveries(
  */
 export async function searchOrganizationDeliveries(
   em: EntityManager,
-  { organizationId, by }: Omit<WebhookRequest, 'webhookId'>,
+  request: WebhooksRequest,
   filter: DeliveryFilter,
   { webhookId, ...page }: ListPage<DeliveryKey> & { webhookId: string | null },
 ): Promise<FoundDeliveries<DeliveryKey>> {
   const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
-  return readPage(fork, searchSql({ organizationId, webhookId }, filter, page), page.atMost);
+  await assertMayManageWebhooks(fork, request);
+  const of = { organizationId: request.organizationId, webhookId };
+  return readPage(fork, searchSql(of, filter, page), page.atMost);
 }
 
 interface SearchStatement {
@@ -129,12 +130,12 @@ export function searchSql(
   // …` is no condition of an index.
   const wanted = allOf([
     isIndexed ? inState : sql`true`,
-    ...present(before, (key) => sql`(d.event_id, d.webhook_id) < (${key.eventId}::uuid, ${key.webhookId}::uuid)`),
-    ...present(webhookId, (id) => sql`d.webhook_id = ${id}`),
-    ...present(eventId, (id) => sql`d.event_id = ${id}::uuid`),
-    ...present(from, (moment) => sql`d.event_id >= ${firstEventIdAt(moment)}::uuid`),
+    before && sql`(d.event_id, d.webhook_id) < (${before.eventId}::uuid, ${before.webhookId}::uuid)`,
+    webhookId && sql`d.webhook_id = ${webhookId}`,
+    eventId && sql`d.event_id = ${eventId}::uuid`,
+    from && sql`d.event_id >= ${firstEventIdAt(from)}::uuid`,
     // An id may be a second off its event's time either way.
-    ...present(to, (moment) => sql`d.event_id < ${firstEventIdAt(new Date(moment.getTime() + 2_000))}::uuid`),
+    to && sql`d.event_id < ${firstEventIdAt(new Date(to.getTime() + 2_000))}::uuid`,
   ]);
   const ofOrganization = sql`select ${columns} from delivery d where d.organization_id = ${organizationId} and ${wanted}
     ${newestFirst}`;
@@ -145,14 +146,11 @@ export function searchSql(
     ) d where w.organization_id = ${organizationId} ${newestFirst}`;
   const isExact = allOf([
     sql`true`,
-    ...present(from, (moment) => sql`d.created_at >= ${moment.toISOString()}::timestamptz`),
-    ...present(to, (moment) => sql`d.created_at < ${moment.toISOString()}::timestamptz`),
+    from && sql`d.created_at >= ${from.toISOString()}::timestamptz`,
+    to && sql`d.created_at < ${to.toISOString()}::timestamptz`,
     // A subquery stays a look-up for each row; as `exists` it became a join with all events.
-    ...present(
-      type,
-      (name) => sql`(
-        select e.type from event e where e.organization_id = d.organization_id and e.id = d.event_id) = ${name}`,
-    ),
+    type &&
+      sql`(select e.type from event e where e.organization_id = d.organization_id and e.id = d.event_id) = ${type}`,
   ]);
   const statement = sql`
     with seen as materialized (${webhookId === null && isIndexed ? ofEachWebhook : ofOrganization}), found as (
@@ -234,7 +232,3 @@ export const nowColumns = sql`
   case when ${nextAttemptAt} is not null then greatest(0, extract(epoch
     from d.next_attempt_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
   a.number is not null and a.finished_at is null as "isAttempting", a.status as "lastStatus", a.cause as "lastCause"`;
-
-/** Returns the condition of a value; nothing for null. */
-const present = <Value>(value: Value | null, condition: (value: Value) => SqlPart): SqlPart[] =>
-  value === null ? [] : [condition(value)];

@@ -26,10 +26,8 @@ export interface Signable {
  * @throws TypeError when a secret, or what is signed, is malformed: an unsigned or ambiguous
  * delivery must not leave. It never names a value.
  */
-export function signatureHeaders({
-  secrets,
-  ...signable
-}: Signable & { secrets: readonly string[] }): Record<string, string> {
+export function signatureHeaders(input: Signable & { secrets: readonly string[] }): Record<string, string> {
+  const { secrets, ...signable } = input;
   requireSignable(signable, secrets);
   const { id, timestampSeconds } = signable;
   const service = secrets.map((secret) => `,v1=${serviceMac(secret, signable).toString('hex')}`);

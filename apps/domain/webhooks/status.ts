@@ -7,14 +7,10 @@ import type { WebhookSummary } from './summary.ts';
 export type WebhookStatus = 'Active' | 'Paused' | 'Suspended' | 'Failing' | 'Deleted';
 
 /** Returns the status of a webhook. A person paused it, or the service suspended it. */
-export function webhookStatusOf({
-  state,
-  parkedReason,
-  failingSince,
-}: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince'>): WebhookStatus {
-  if (state === 'deleted') return 'Deleted';
-  if (state === 'parked') return parkedReason === 'paused' ? 'Paused' : 'Suspended';
-  return failingSince === null ? 'Active' : 'Failing';
+export function webhookStatusOf(w: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince'>): WebhookStatus {
+  if (w.state === 'deleted') return 'Deleted';
+  if (w.state === 'parked') return w.parkedReason === 'paused' ? 'Paused' : 'Suspended';
+  return w.failingSince === null ? 'Active' : 'Failing';
 }
 
 /** The status of a delivery by its stored state alone, for filters and counts. */
@@ -29,11 +25,7 @@ export const statusOfState = {
 export type DeliveryStatus = (typeof statusOfState)[DeliveryState] | 'Delivering' | 'Retrying';
 
 /** Returns the status of a delivery. One that waits and was attempted before is Retrying. */
-export function deliveryStatusOf({
-  state,
-  attempts,
-  isAttempting,
-}: Pick<FoundDelivery, 'state' | 'attempts' | 'isAttempting'>): DeliveryStatus {
-  if (isAttempting) return 'Delivering';
-  return state === 'waiting' && attempts > 0 ? 'Retrying' : statusOfState[state];
+export function deliveryStatusOf(d: Pick<FoundDelivery, 'state' | 'attempts' | 'isAttempting'>): DeliveryStatus {
+  if (d.isAttempting) return 'Delivering';
+  return d.state === 'waiting' && d.attempts > 0 ? 'Retrying' : statusOfState[d.state];
 }

@@ -121,11 +121,12 @@ const testsLookedAt = 500;
  */
 export async function listTestOutcomes(
   em: EntityManager,
-  { organizationId, webhookId, by }: WebhookRequest,
+  request: WebhookRequest,
   atMost: number,
 ): Promise<(TestOutcome & { at: string; askedBy: string | null })[]> {
   const fork = em.fork();
-  await assertMayManageWebhooks(fork, organizationId, by);
+  await assertMayManageWebhooks(fork, request);
+  const { organizationId, webhookId } = request;
   return query<TestOutcome & { at: string; askedBy: string | null }>(fork)`
     select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "askedBy",
       a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",

@@ -2,7 +2,6 @@ import { defineEntity, p, sql } from '@mikro-orm/core';
 
 const ClientGrantSchema = defineEntity({
   name: 'ClientGrant',
-  tableName: 'client_grant',
   properties: {
     organizationId: p.uuid().primary(),
     id: p.uuid().primary(),
@@ -34,7 +33,6 @@ ClientGrantSchema.setClass(ClientGrant);
 
 const SeatSchema = defineEntity({
   name: 'Seat',
-  tableName: 'seat',
   properties: {
     organizationId: p.uuid().primary(),
     id: p.uuid().primary(),

@@ -2,7 +2,6 @@ import { defineEntity, p } from '@mikro-orm/core';
 
 const SignInSchema = defineEntity({
   name: 'SignIn',
-  tableName: 'sign_in',
   properties: {
     personId: p.text().primary(),
     email: p.text(),
@@ -31,7 +30,6 @@ SignInSchema.setClass(SignIn);
 
 const SecondFactorSchema = defineEntity({
   name: 'SecondFactor',
-  tableName: 'second_factor',
   properties: {
     id: p.uuid().primary(),
     personId: p.text(),
@@ -78,7 +76,6 @@ SecondFactorSchema.setClass(SecondFactor);
 /** A recovery code, by its SHA-256. It works once. */
 export const RecoveryCode = defineEntity({
   name: 'RecoveryCode',
-  tableName: 'recovery_code',
   properties: {
     personId: p.text().primary(),
     codeHash: p.blob().$type<Buffer>().primary(),
@@ -89,7 +86,6 @@ export const RecoveryCode = defineEntity({
 
 const ConsoleSessionSchema = defineEntity({
   name: 'ConsoleSession',
-  tableName: 'console_session',
   properties: {
     id: p.uuid().primary(),
     tokenHash: p.blob().$type<Buffer>(),
@@ -123,7 +119,6 @@ ConsoleSessionSchema.setClass(ConsoleSession);
 /** A challenge that a session has to answer. */
 export const FactorChallenge = defineEntity({
   name: 'FactorChallenge',
-  tableName: 'factor_challenge',
   properties: {
     sessionId: p.uuid().primary(),
     purpose: p.text().$type<'totp_setup' | 'passkey_setup' | 'passkey_use'>().primary(),
@@ -136,7 +131,6 @@ export const FactorChallenge = defineEntity({
 /** A challenge for a passkey, one of several at a time. */
 export const PasskeyChallenge = defineEntity({
   name: 'PasskeyChallenge',
-  tableName: 'passkey_challenge',
   properties: {
     sessionId: p.uuid().primary(),
     purpose: p.text().$type<'passkey_setup' | 'passkey_use'>().primary(),
@@ -149,7 +143,6 @@ export const PasskeyChallenge = defineEntity({
 /** A browser that its person has signed in with, by the SHA-256 of its token. */
 export const KnownBrowser = defineEntity({
   name: 'KnownBrowser',
-  tableName: 'known_browser',
   properties: {
     tokenHash: p.blob().$type<Buffer>().primary(),
     personId: p.text(),
@@ -161,7 +154,6 @@ export const KnownBrowser = defineEntity({
 /** A one-time link, by the SHA-256 of its token, and what its person has entered so far. */
 export const Enrolment = defineEntity({
   name: 'Enrolment',
-  tableName: 'enrolment',
   properties: {
     organizationId: p.uuid().primary(),
     personId: p.text().primary(),

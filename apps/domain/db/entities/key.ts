@@ -5,7 +5,6 @@ export type KeyState = 'live' | 'expired' | 'revoked' | 'inactive';
 
 const ApiKeySchema = defineEntity({
   name: 'ApiKey',
-  tableName: 'api_key',
   properties: {
     id: p.uuid().primary(),
     organizationId: p.uuid(),

@@ -7,7 +7,6 @@ import type { Permission } from '../../contract/scopes.ts';
  */
 export const Organization = defineEntity({
   name: 'Organization',
-  tableName: 'organization',
   properties: {
     id: p.uuid().primary(),
     name: p.text(),
@@ -21,13 +20,11 @@ export const Organization = defineEntity({
 /** A person who signs in; `id` is the platform's `userId`. */
 export const Person = defineEntity({
   name: 'Person',
-  tableName: 'person',
   properties: { id: p.text().primary(), createdAt: p.datetime() },
 });
 
 const MembershipSchema = defineEntity({
   name: 'Membership',
-  tableName: 'membership',
   properties: {
     organizationId: p.uuid().primary(),
     personId: p.text().primary(),
@@ -68,7 +65,6 @@ MembershipSchema.setClass(Membership);
 
 const RoleSchema = defineEntity({
   name: 'Role',
-  tableName: 'role',
   properties: {
     id: p.uuid().primary(),
     organizationId: p.uuid().strictNullable(),
@@ -105,7 +101,6 @@ RoleSchema.setClass(Role);
 
 const MembershipRoleSchema = defineEntity({
   name: 'MembershipRole',
-  tableName: 'membership_role',
   properties: { organizationId: p.uuid().primary(), personId: p.text().primary(), roleId: p.uuid().primary() },
 });
 

@@ -8,7 +8,6 @@ export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | '
 
 const RedeliverySchema = defineEntity({
   name: 'Redelivery',
-  tableName: 'redelivery',
   properties: {
     organizationId: p.uuid().primary(),
     id: p.uuid().primary(),

@@ -10,7 +10,6 @@ export type SignatureResult = 'verified' | 'accepts_bad_signatures' | 'refuses_g
 
 const WebhookSchema = defineEntity({
   name: 'Webhook',
-  tableName: 'webhook',
   properties: {
     organizationId: p.uuid().primary(),
     id: p.uuid().primary(),
@@ -119,7 +118,6 @@ WebhookSchema.setClass(Webhook);
 
 const WebhookSecretSchema = defineEntity({
   name: 'WebhookSecret',
-  tableName: 'webhook_secret',
   properties: {
     organizationId: p.uuid().primary(),
     webhookId: p.uuid().primary(),
