@@ -36,10 +36,7 @@ export async function openWorkflowClient(temporal: TemporalServer) {
      */
     retryNow: (delivery: DeliveryKey, round: number) => retryNow(client, delivery, round),
 
-    /**
-     * Ends the workflow of a delivery that the caller has settled in the database. Returns false
-     * when it had ended.
-     */
+    /** Ends the workflow of a delivery that is settled. Returns false when it had ended. */
     cancelDelivery: (delivery: DeliveryKey, round: number) => signal(client, workflowIdOf(delivery, round), 'cancel'),
 
     /**

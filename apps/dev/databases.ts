@@ -45,10 +45,7 @@ export async function withDatabase<Result>(
 /** The roles of the apps that `npm start` runs. */
 type AppRole = Exclude<LoginRole, 'operator'>;
 
-/**
- * Returns each app's URL of a region's database. Logins belong to the server, so their names
- * contain the database's name.
- */
+/** Returns each app's URL. Logins belong to the server, so the database is part of their names. */
 export function loginUrls(
   ownerUrl: string,
   region: Region,

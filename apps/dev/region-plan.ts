@@ -13,10 +13,7 @@ export const temporalNamespaceOf = (region: Region) => `org-api-${region}`;
 
 export type RegionPorts = Awaited<ReturnType<typeof choosePorts>>;
 
-/**
- * Chooses six ports of the ten from `first` on, or others when these are taken. The system may
- * offer a free port twice.
- */
+/** Chooses six ports of the ten from `first` on, or others when these are taken. */
 export async function choosePorts(region: Region, first: number, report: Report) {
   const chosen = new Set<number>();
   const choose = async (offset: number, server: string): Promise<number> => {

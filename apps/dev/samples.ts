@@ -10,10 +10,7 @@ import { generateSample, sampleDefaults } from '../import/generate/sample.ts';
 import type { DevConfig } from './config.ts';
 import type { RegionMemory, StackOrganization } from './state.ts';
 
-/**
- * A document to import at the start: a file of `--data`, or generated samples. `hash` identifies
- * what was imported before.
- */
+/** A document to import: a file of `--data`, or samples. Its `hash` is remembered once imported. */
 export interface ImportSource {
   region: Region;
   name: string;

@@ -5,10 +5,7 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
 
-/**
- * One organization of `.org-api/stack.json`. `sampleKey` has all seven scopes; it is null without
- * an active owner.
- */
+/** An organization of `stack.json`. `sampleKey` has all scopes; null without an active owner. */
 export interface StackOrganization {
   id: string;
   name: string;

@@ -34,10 +34,7 @@ export async function runApp<C extends AppConfig>(app: {
   }
 }
 
-/**
- * The first process of a container ignores signals that it does not handle. What has not started
- * yet needs no drain.
- */
+/** The first process of a container ignores signals that it does not handle, also at the start. */
 function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger, end: (code: number) => void): void {
   let asked = false;
   let running: { stop(): Promise<void> } | null = null;

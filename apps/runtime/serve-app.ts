@@ -23,10 +23,7 @@ export interface Serving {
 
 export const notServing = (): Serving => ({ isDraining: false, server: null });
 
-/**
- * Serves an app within its bounds, and its metrics on a separate port. `stop` drains the server,
- * then calls `close`.
- */
+/** Serves an app, and its metrics on a separate port. `stop` drains both, then calls `close`. */
 export async function serveApp(
   serving: Serving,
   options: Pick<ServerOptions, 'handler' | 'headers'> & {

@@ -84,9 +84,7 @@ export function createActivities(options: {
   };
 }
 
-/**
- * Returns a function that signs attempts. `keys` is called for each, because its file may change.
- */
+/** Returns a function that signs attempts. It calls `keys` for each: their file may change. */
 export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] {
   return ({ organizationId, webhookId, eventId }, { sealed, body, timestampSeconds }) => ({
     ...signatureHeaders({

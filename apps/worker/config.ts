@@ -165,9 +165,7 @@ function versionOf(s: z.output<typeof Settings>): WorkerVersion | null {
   ]);
 }
 
-/**
- * No webhook is suspended before its last attempt, so shorter times than the schedule are refused.
- */
+/** No webhook is suspended before its last attempt: shorter times than the schedule are refused. */
 function suspendAfterSecondsOf(s: z.output<typeof Settings>): number {
   const scheduleSeconds = Math.ceil(longestScheduleMs(s.DELIVERY_SCHEDULE) / 1_000);
   const seconds = s.SUSPEND_AFTER ?? scheduleSeconds + suspendMarginSeconds;
@@ -188,9 +186,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   });
   const server = temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
   return Object.freeze({
-    /**
-     * Each look-up of a secret returns its file's newest value; `watchSettings` keeps it current.
-     */
+    /** Each look-up of a secret returns its file's newest value (`watchSettings`). */
     followed,
     get databaseUrl() {
       return followed.values.WORKER_DATABASE_URL;

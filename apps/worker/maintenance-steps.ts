@@ -28,9 +28,7 @@ const anchorsPerRun = 500;
 /** Ten seconds are short beside the days that a webhook has failed by then. */
 const suspendEveryRuns = 10;
 
-/**
- * The steps of maintenance by their names in logs and metrics. What people wait for comes first.
- */
+/** The steps by their names in logs and metrics. What people wait for comes first. */
 export const maintenanceSteps = [
   'end_grants',
   'suspend_webhooks',

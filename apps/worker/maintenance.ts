@@ -5,14 +5,9 @@ import { type MaintenanceStep, type Step, type StepOptions, stepsOfMaintenance }
 
 /** The advisory lock of maintenance: one process per database. It is "orgm" in ASCII. */
 const maintenanceLock = 0x6f72676d;
-/**
- * How many runs a failed step skips, so that one that always times out leaves time to the others.
- */
+/** How many runs a failed step skips, so that one that times out leaves time to the others. */
 const pausedRuns = 10;
-/**
- * The server's limit keeps the connection usable; the client's is for a server that does not
- * answer.
- */
+/** The server's limit keeps the connection usable; the client's is for a hanging server. */
 const statementTimeoutMs = 25_000;
 const queryTimeoutMs = 30_000;
 

@@ -28,9 +28,7 @@ export interface DeliverEventInput extends DeliveryRound {
   slow: boolean;
   /** The event's type. */
   type: string;
-  /**
-   * When this round became due (a first round: the event's time), Unix time by PostgreSQL's clock.
-   */
+  /** When this round became due (the first: the event's time), Unix time by PostgreSQL's clock. */
   begunAtMs: number;
   /** The progress of the run that continued as this one; absent in a round's first run. */
   progress?: DeliveryProgress;

@@ -56,16 +56,11 @@ const { recordLostAttempt } = proxyActivities<DeliveryActivities>({
   taskQueue: deliverSlowQueue,
   priority: priorityOfRetry,
 });
-/**
- * Where an attempt is made. All but a round's first use the slow queue, so that they do not delay
- * first attempts.
- */
+/** Where an attempt is made. Only a round's first is local; others must not delay those. */
 const queues = { local, slow };
 const { delivery } = proxySinks<DeliverySinks>();
 
-/**
- * Posts one event until it is accepted, the delivery is settled elsewhere, or the schedule ends.
- */
+/** Posts one event until it is accepted, settled elsewhere, or the schedule ends. */
 export async function deliverEvent(input: DeliverEventInput): Promise<DeliveryEnd> {
   const { delaysMs, slow: isFailing, type, begunAtMs } = input;
   const round = roundOf(input);
@@ -134,10 +129,7 @@ async function attempt(
   }
 }
 
-/**
- * Only a failed attempt counts in the schedule. It reached the receiver, so it ends a series of
- * internal errors.
- */
+/** Only a failed attempt counts in the schedule; it ends a series of internal errors. */
 function progressAfter(
   result: ToBeContinued,
   { failed, internalErrors, lostLast }: DeliveryProgress,
@@ -159,10 +151,7 @@ function isLong({ eventsPerRun = Number.POSITIVE_INFINITY }: DeliverEventInput):
   return continueAsNewSuggested || historyLength >= eventsPerRun;
 }
 
-/**
- * Continues as a new run under the same id. Temporal repeats the task if a signal arrives
- * meanwhile.
- */
+/** Continues as a new run under the same id. No signal is lost: Temporal then repeats the task. */
 function continueAsNew(input: DeliverEventInput, progress: DeliveryProgress): Promise<never> {
   return makeContinueAsNewFunc<typeof deliverEvent>()({ ...input, progress });
 }

@@ -35,9 +35,7 @@ export interface PageInput extends RedeliveryKey {
 export type RedeliveryEnd = 'done' | 'cancelled' | 'ended';
 
 export interface RedeliveryActivities {
-  /**
-   * Carries out a page, notifies its running workflows and returns the progress. May be repeated.
-   */
+  /** Carries out a page and notifies its running workflows. May be repeated. */
   redeliverPage(input: PageInput): Promise<RedeliveryProgress>;
 }
 

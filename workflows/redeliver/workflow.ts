@@ -38,10 +38,7 @@ export async function redeliver(input: RedeliverInput): Promise<RedeliveryEnd> {
   }
 }
 
-/**
- * Returns the time of the page's deliveries at this pace. A page that an earlier run had carried
- * out counts as full.
- */
+/** Returns a page's time at this pace. One that an earlier run had carried out counts as full. */
 function pauseAfter(
   before: RedeliveryProgress,
   after: RedeliveryProgress,

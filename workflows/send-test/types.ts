@@ -6,9 +6,7 @@ export interface SendTestInput {
   organizationId: string;
   webhookId: string;
   eventType: EventType;
-  /**
-   * Whether to check that the receiver verifies signatures, with a second, wrongly signed event.
-   */
+  /** Whether to check that the receiver verifies signatures, by a second, wrongly signed event. */
   checkSignatures?: true;
 }
 

@@ -87,10 +87,7 @@ export async function prepareCluster(options: {
   return cluster;
 }
 
-/**
- * Returns the superuser's password and creates it on the first start. Of two starts at once only
- * one can make the link.
- */
+/** Returns the superuser's password. Of two starts that create it, only one can make the link. */
 function keepPassword(file: string): string {
   if (!existsSync(file)) {
     const draft = `${file}.${process.pid}-${randomBytes(3).toString('hex')}`;
@@ -205,9 +202,7 @@ function removeUnfinished(folder: string): void {
   }
 }
 
-/**
- * Runs initdb. Without the locale C.UTF-8 (older macOS) PostgreSQL's own sorts and folds the same.
- */
+/** Runs initdb. Without C.UTF-8 (older macOS) PostgreSQL's own locale sorts and folds the same. */
 async function runInitdb({ folder, account, binaries }: Cluster, args: string[]): Promise<void> {
   const run = (locale: string[]) =>
     runProgram(binaries.initdb, [...args, '--encoding=UTF8', ...locale], {

@@ -154,10 +154,7 @@ function settings(durable: boolean): string[] {
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/**
- * For data that is deleted soon. Shared memory is in its folder: POSIX segments of a killed server
- * would stay in /dev/shm.
- */
+/** For data that is deleted soon. POSIX shared memory of a killed server would stay in /dev/shm. */
 const throwAwaySettings = {
   fsync: 'off',
   synchronous_commit: 'off',

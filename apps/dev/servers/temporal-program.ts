@@ -44,7 +44,7 @@ export async function getTemporalProgram(report: Report): Promise<string> {
 }
 
 /**
- * Ensures that this process or another one puts the program into the cache. Returns whether it is.
+ * Puts the program into the cache, or waits for another process that does. Returns whether it is.
  */
 async function inTurn(cached: string, report: Report): Promise<boolean> {
   const isThere = () => existsSync(cached) && versionOf(cached) !== null;

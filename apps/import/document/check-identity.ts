@@ -72,9 +72,7 @@ const elsewhere = identities.flatMap(({ from, path, stored }) =>
       ],
 );
 
-/**
- * Names that must be unique, in the file and among rows of the database that it does not mention.
- */
+/** Names that must be unique, in the file and among other rows of the database. */
 const taken = [
   `select ${organizationPath('slug')}, 'is the slug of another organization in the file'
    from (select position, slug, row_number() over (partition by slug order by position) as nth
@@ -107,10 +105,7 @@ const taken = [
    from staged_role r join role t on t.organization_id is null and t.key = r.key`,
 ];
 
-/**
- * Unknown role keys: of no role in the file, none in the database that the file leaves unchanged,
- * and no system role.
- */
+/** Unknown role keys: of no role in the file, none that it leaves unchanged, no system role. */
 const unknownRoles = `
   select format('$.organizations[%s].members[%s].roleKeys[%s]', r.organization, r.position, k.nth - 1),
     'is the key of no role of the organization'

@@ -61,9 +61,7 @@ function isDay(value: string): boolean {
   return !Number.isNaN(moment.getTime()) && value >= '0001' && moment.toISOString().startsWith(value);
 }
 
-/**
- * A list whose items are passed on one by one (document-reader.ts). Left out, it changes nothing.
- */
+/** A list whose items are passed on one by one (document-reader.ts). */
 export const streamedList = z.array(z.unknown(), said('a list')).optional();
 /** The same for an object. */
 export const streamedObject = z.looseObject({}, said('an object')).optional();

@@ -12,9 +12,7 @@ import { openStaging } from './staging.ts';
 import { listImportedOrganizations, recordActivity } from './summary.ts';
 
 export interface ImportOptions {
-  /**
-   * URL of the owner's or platform's login; for `backfill` one that may act as `org_api_backfill`.
-   */
+  /** The owner's or platform's login; for `backfill` one that may act as `org_api_backfill`. */
   databaseUrl: string;
   source: Bytes;
   /** Shown in progress, refusals and the activity log. */

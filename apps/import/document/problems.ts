@@ -1,6 +1,4 @@
-/**
- * One problem of a document, without a value of it, at a path such as `$.organizations[0].name`.
- */
+/** A problem of a document, without a value of it, at a path such as `$.organizations[0].name`. */
 export interface Problem {
   path: string;
   problem: string;

@@ -7,9 +7,7 @@ export interface SampleOptions {
   region: Region;
   organizations: number;
   familiesPerOrganization: number;
-  /**
-   * Exactly this number for each family; by default one, and for some an earlier one that ended.
-   */
+  /** The number for each family; by default one, and for some an earlier one that ended. */
   grantsPerFamily?: number | undefined;
   /** Days with counts for each family, within the last 110. Each first family has 100. */
   daysPerFamily?: number | undefined;

@@ -2,10 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { SettingsRefused } from './read.ts';
 
-/**
- * How a Temporal server is reached: in plain text, or by TLS, if need be with a client certificate
- * or an API key.
- */
+/** How a Temporal server is reached. */
 export interface TemporalServer {
   /** `host:port`. */
   address: string;

@@ -6,9 +6,7 @@ import type { FailureCause } from './outcome.ts';
 /** A connection, or the cause of its failure. */
 export type Connection = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
 
-/**
- * How long one of several addresses may take. Node's 250 ms is too short for a receiver far away.
- */
+/** How long one of several addresses may take. Node's 250 ms is too short for some receivers. */
 const addressTimeoutMs = 2_000;
 
 /** Connects to one of the checked addresses, in their order. The name is not resolved again. */

@@ -2,9 +2,7 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Connection } from './kept-connections.ts';
 import { createStatusLineReader } from './status-line.ts';
 
-/**
- * The answer. `status` is null without a status line; `error` is null after a close or an abort.
- */
+/** `status` is null without a status line; `error` is null after a close or an abort. */
 export interface Exchange {
   status: number | null;
   /** The header as sent; null when there is none, or when the headers did not end. */

@@ -89,9 +89,7 @@ export function createDeliveryWorkflows(options: {
       await unlessGone(isStuck ? handle.terminate('it makes no progress and is not needed') : handle.signal('cancel'));
     },
 
-    /**
-     * Lists rounds whose workflow runs and began before `before`, newest first, with Unix times.
-     */
+    /** Lists rounds whose workflow runs and began before this time, newest first. */
     async *listRunning(before: Date): AsyncGenerator<RunningRound & { startedAtMs: number }> {
       for await (const { workflowId, startTime } of client.workflow.list({ query: runningQuery(before), pageSize })) {
         const round = parseWorkflowId(workflowId);

@@ -51,9 +51,7 @@ export function createPoll(options: {
     return Math.min(Math.max(leastMs, restShare * tookMs), waitsMs.most);
   }
 
-  /**
-   * Ends early when woken, but not before the shortest wait: simultaneous wake-ups share a poll.
-   */
+  /** Ends early when woken, after the shortest wait: simultaneous wake-ups share a poll. */
   async function pause(ms: number, endsEarly = true): Promise<void> {
     await sleep(Math.min(ms, waitsMs.found));
     if (stopped || (endsEarly && isWoken) || ms <= waitsMs.found) return;

@@ -16,9 +16,7 @@ interface ReplaySampleOptions {
   onReplayed?: () => void;
 }
 
-/**
- * Replays a sample of the namespace's histories, newest first, without carrying out an activity.
- */
+/** Replays a sample of the namespace's histories, newest first. No activity is carried out. */
 export async function replaySample(options: ReplaySampleOptions): Promise<ReplayResult> {
   const { workflowBundle, onReplayed = () => {} } = options;
   const result: ReplayResult = { replayed: 0, failed: 0, firstFailure: null };

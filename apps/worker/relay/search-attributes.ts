@@ -11,10 +11,7 @@ import {
 import type { ClaimedDelivery } from './claimed-delivery.ts';
 
 const askTimeoutMs = 5_000;
-/**
- * How long workflows start without attributes after a refusal: a server's nodes learn of new ones
- * within a minute.
- */
+/** How long starts have none after a refusal: a server's nodes learn of new ones in a minute. */
 const withoutForMs = 60_000;
 const grpcInvalidArgument = 3;
 
