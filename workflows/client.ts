@@ -66,9 +66,14 @@ export function retryNow(client: Client, delivery: DeliveryKey, round: number): 
   return signal(client, workflowIdOf(delivery, round), 'retryNow');
 }
 
-async function signal(client: Client, workflowId: string, name: 'retryNow' | 'cancel'): Promise<boolean> {
+function signal(client: Client, workflowId: string, name: 'retryNow' | 'cancel'): Promise<boolean> {
+  return unlessEnded(client.workflow.getHandle(workflowId).signal(name));
+}
+
+/** Awaits a request to a workflow. Returns false when the workflow has ended. */
+export async function unlessEnded(request: Promise<unknown>): Promise<boolean> {
   try {
-    await client.workflow.getHandle(workflowId).signal(name);
+    await request;
     return true;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return false;

@@ -100,7 +100,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
   const { organizations, webhooks, receiver } = prepared;
   const { redisUrl } = servers;
   const folder = path.join(state.folder, region);
-  const start = async (name: RegionApp, env: Record<string, string>, readyUrl: string, line: string) => {
+  const start = async (name: RegionApp, readyUrl: string, line: string, env: Record<string, string>) => {
     const startedAt = performance.now();
     const app = await timed(`${region} ${name}`, () =>
       startApp({ name, folder: path.join(folder, name), env, isReady: () => answersOk(readyUrl) }),
@@ -109,86 +109,77 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     report(`${region}: ${line} (${secondsSince(startedAt)})`);
   };
   const common = { REGION: region, HOST: '127.0.0.1' };
-  // The sample receiver stays reachable even when the caller sets other addresses.
-  const allowed = [stackAllow, process.env.WEBHOOK_ALLOW].filter(Boolean).join(',');
   const keySettings = { KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets };
   const deliverySettings = {
     TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
     WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
-    WEBHOOK_ALLOW: allowed,
+    // The sample receiver stays reachable even when the caller sets other addresses.
+    WEBHOOK_ALLOW: [stackAllow, process.env.WEBHOOK_ALLOW].filter(Boolean).join(','),
   };
   const api = `http://127.0.0.1:${ports.api}`;
   // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
   const consoleUrl = `http://localhost:${ports.console}`;
-  const receiverEnvironment = {
-    ...passedSettings(ReceiverSettings),
-    REGION: region,
-    RECEIVER_PORT: String(ports.receiver),
-    RECEIVER_SECRETS: JSON.stringify(
-      Object.fromEntries(webhooks.map(({ organizationId, secret }) => [organizationId, [secret]])),
-    ),
-  };
-  const workerEnvironment = {
-    ...passedSettings(WorkerSettings),
-    ...common,
-    ...deliverySettings,
-    WORKER_DATABASE_URL: urls.worker,
-    WORKFLOW_BUNDLE: workflowBundle,
-    METRICS_PORT: String(ports.workerMetrics),
-  };
-  const apiEnvironment = {
-    ...passedSettings(ApiSettings),
-    ...common,
-    ...keySettings,
-    ...baseUrls,
-    PORT: String(ports.api),
-    METRICS_PORT: String(ports.metrics),
-    API_DATABASE_URL: urls.api,
-    ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
-  };
-  const consoleEnvironment = {
-    ...passedSettings(ConsoleSettings),
-    ...common,
-    ...keySettings,
-    ...deliverySettings,
-    CONSOLE_DATABASE_URL: urls.console,
-    CONSOLE_URL: consoleUrl,
-    API_URL: api,
-    PORT: String(ports.console),
-    METRICS_PORT: String(ports.consoleMetrics),
-  };
-  const workerUrl = `http://127.0.0.1:${ports.workerMetrics}`;
-  const consoleReady = `http://127.0.0.1:${ports.console}/readyz`;
+  const startReceiver = () =>
+    start('receiver', receiver, `the sample receiver lists events at ${receiver}`, {
+      ...passedSettings(ReceiverSettings),
+      REGION: region,
+      RECEIVER_PORT: String(ports.receiver),
+      RECEIVER_SECRETS: JSON.stringify(
+        Object.fromEntries(webhooks.map(({ organizationId, secret }) => [organizationId, [secret]])),
+      ),
+    });
+  const startApi = () =>
+    start('api', `${api}/readyz`, `the API answers at ${api}`, {
+      ...passedSettings(ApiSettings),
+      ...common,
+      ...keySettings,
+      ...baseUrls,
+      PORT: String(ports.api),
+      METRICS_PORT: String(ports.metrics),
+      API_DATABASE_URL: urls.api,
+      ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
+    });
   const startConsole = async () => {
     const { address } = await servers.temporal;
-    const environment = { ...consoleEnvironment, TEMPORAL_ADDRESS: address };
-    await start('console', environment, consoleReady, `the console is at ${consoleUrl}`);
+    await start('console', `http://127.0.0.1:${ports.console}/readyz`, `the console is at ${consoleUrl}`, {
+      ...passedSettings(ConsoleSettings),
+      ...common,
+      ...keySettings,
+      ...deliverySettings,
+      TEMPORAL_ADDRESS: address,
+      CONSOLE_DATABASE_URL: urls.console,
+      CONSOLE_URL: consoleUrl,
+      API_URL: api,
+      PORT: String(ports.console),
+      METRICS_PORT: String(ports.consoleMetrics),
+    });
   };
   const startWorker = async () => {
     const { address, ready } = await servers.temporal;
     await allOrFirstFailure([ready, servers.bundle]);
-    const environment = { ...workerEnvironment, TEMPORAL_ADDRESS: address };
-    await start('worker', environment, `${workerUrl}/readyz`, 'the worker is running');
+    await start('worker', `http://127.0.0.1:${ports.workerMetrics}/readyz`, 'the worker is running', {
+      ...passedSettings(WorkerSettings),
+      ...common,
+      ...deliverySettings,
+      TEMPORAL_ADDRESS: address,
+      WORKER_DATABASE_URL: urls.worker,
+      WORKFLOW_BUNDLE: workflowBundle,
+      METRICS_PORT: String(ports.workerMetrics),
+    });
   };
-  await allOrFirstFailure([
-    startWorker(),
-    startConsole(),
-    start('api', apiEnvironment, `${api}/readyz`, `the API answers at ${api}`),
-    start('receiver', receiverEnvironment, receiver, `the sample receiver lists events at ${receiver}`),
-  ]);
-  const firstSample = prepared.wasEmpty ? prepared.sources.find(({ isSample }) => isSample) : undefined;
-  const firstOrganization = firstSample === undefined ? undefined : organizations[0];
-  if (firstOrganization !== undefined) {
-    await causeFirstEvent(ownerUrl, firstOrganization.id);
-    report(`${region}: a first client of ${firstOrganization.name} was started; its event is on the receiver's page`);
+  await allOrFirstFailure([startWorker(), startConsole(), startApi(), startReceiver()]);
+  const hasNewSamples = prepared.wasEmpty && prepared.sources.some(({ isSample }) => isSample);
+  const [first] = organizations;
+  if (hasNewSamples && first !== undefined) {
+    await causeFirstEvent(ownerUrl, first.id);
+    report(`${region}: a first client of ${first.name} was started; its event is on the receiver's page`);
   }
-  const metrics = `http://127.0.0.1:${ports.metrics}`;
   const temporal = await servers.temporal;
   const stack = {
     region,
     api,
     console: consoleUrl,
-    metrics,
+    metrics: `http://127.0.0.1:${ports.metrics}`,
     databaseUrl: ownerUrl,
     receiver,
     ...(redisUrl === null ? {} : { redisUrl }),

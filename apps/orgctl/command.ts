@@ -88,6 +88,14 @@ export class Options {
     return this.find(name) === null ? null : this.getId(name);
   }
 
+  /** Returns one of the values, or null when it was left out. */
+  findOneOf<Value extends string>(name: string, values: readonly Value[]): Value | null {
+    const asked = this.find(name);
+    const value = values.find((one) => one === asked) ?? null;
+    if (asked !== null && value === null) throw new WrongUse(`--${name} must be one of ${values.join(', ')}.`);
+    return value;
+  }
+
   /** Returns parts separated by commas, none of them empty; null when it was left out. */
   findList(name: string): string[] | null {
     const value = this.find(name);

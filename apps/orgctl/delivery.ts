@@ -1,6 +1,6 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
-import { type DeliveryRow, type DeliveryState, deliveryStates } from '#domain/webhooks/deliveries.ts';
+import { type DeliveryRow, deliveryStates } from '#domain/webhooks/deliveries.ts';
 import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
 import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
@@ -9,7 +9,7 @@ import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';
 import { type Answer, type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
-import { notifyWorkflow } from './notify-workflow.ts';
+import { notifyBy, notifyWorkflow } from './notify-workflow.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
@@ -31,7 +31,7 @@ const list: Command = {
     before: { value: 'ID', about: 'continue after this event' },
   },
   async run(options, context) {
-    const state = findState(options);
+    const state = options.findOneOf('state', deliveryStates);
     const atMost = options.getLimit(defaultLimit);
     const before = options.findId('before');
     const request = await getWebhookRequest(options, context);
@@ -114,30 +114,17 @@ const cancel: Command = {
     const eventId = options.getId('event');
     const input = { ...(await getWebhookRequest(options, context)), eventId };
     const { round, started } = await cancelDelivery(context.database.orm.em, input);
-    if (started) await endWorkflow(input, round, context);
+    if (started) await notifyWorkflow(context, endsByItself, (signals) => signals.cancelDelivery(input, round));
     const text = `${eventId}: cancelled. It is not retried, and you cannot redeliver it.`;
     return { json: { eventId, state: 'cancelled' }, text };
   },
 };
-
-/** Notifies the workflow of a cancelled delivery; otherwise it ends at its next attempt. */
-async function endWorkflow(delivery: WebhookRequest & { eventId: string }, round: number, context: Context) {
-  const signals = await context.openSignals(endsByItself);
-  await notifyWorkflow(context, signals, endsByItself, (open) => open.cancelDelivery(delivery, round));
-  await signals?.close();
-}
 
 /** Returns the delivery's row without its current status and its webhook. */
 const rowOf = (delivery: FoundDelivery): Omit<DeliveryRow, 'webhookId'> => {
   const { eventId, type, state, round, attempts, sequence, createdAt, nextAttemptAt, settledAt } = delivery;
   return { eventId, type, state, round, attempts, sequence, createdAt, nextAttemptAt, settledAt };
 };
-
-function findState(options: Options): DeliveryState | null {
-  const state = options.find('state');
-  if (state === null || (deliveryStates as readonly string[]).includes(state)) return state as DeliveryState | null;
-  throw new WrongUse(`--state must be one of ${deliveryStates.join(', ')}.`);
-}
 
 function readSelection(options: Options): { eventId: string } | Selection {
   const [event, from, to, failedSince] = ['event', 'from', 'to', 'failed-since'].map(
@@ -156,9 +143,7 @@ async function redeliverEvent(input: WebhookRequest & { eventId: string }, conte
   try {
     const sent = await redeliverOne(context.database.orm.em, input, { canRetryNow: signals !== null });
     if (sent.how === 'queued') return { json: sent, text: `${sent.eventId}: redelivery queued, round ${sent.round}.` };
-    const notified = await notifyWorkflow(context, signals, retriedByItself, (open) =>
-      open.retryNow(input, sent.round),
-    );
+    const notified = await notifyBy(signals, context, retriedByItself, (open) => open.retryNow(input, sent.round));
     if (notified === false) context.report(notRunning);
     return { json: sent, text: `${sent.eventId}: the next attempt ${notified === null ? 'is due' : 'starts'} now.` };
   } finally {
@@ -173,11 +158,8 @@ const admission: Command = {
   summary: 'show or set whether the region sends deliveries; while paused or draining, events are held',
   options: { set: { value: 'S', about: `set it to one of ${admissionStates.join(', ')}` } },
   async run(options, { database: { pool } }) {
-    const asked = options.find('set');
-    const state = admissionStates.find((one) => one === asked);
-    if (asked !== null && state === undefined)
-      throw new WrongUse(`--set must be one of ${admissionStates.join(', ')}.`);
-    if (state !== undefined) await setDeliveryAdmission(pool, state);
+    const state = options.findOneOf('set', admissionStates);
+    if (state !== null) await setDeliveryAdmission(pool, state);
     const read = await readDeliveryAdmission(pool);
     const { changedAt, underWay, isDrained } = read;
     return {

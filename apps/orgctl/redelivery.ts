@@ -144,11 +144,8 @@ const cancel: Command = {
   options: idOption,
   async run(options, context) {
     const redelivery = await cancelRedelivery(context.database.orm.em, await getRequest(options, context));
-    if (redelivery.finishedAt === null) {
-      const signals = await context.openSignals(stopsByItself);
-      await notifyWorkflow(context, signals, stopsByItself, (open) => open.cancelRedelivery(redelivery.id));
-      await signals?.close();
-    }
+    if (redelivery.finishedAt === null)
+      await notifyWorkflow(context, stopsByItself, (signals) => signals.cancelRedelivery(redelivery.id));
     return { json: redelivery, text: redeliveryText(redelivery) };
   },
 };

@@ -33,8 +33,8 @@ const LOG_LIMIT_BYTES = 5_000_000;
 
 /**
  * Starts a server in a separate session, which may outlive this process, and appends its output to
- * `logFile`. Without `account` it runs as the current user, and without `env`, its whole
- * environment, in the current one.
+ * `logFile`. `env` is its whole environment. Without it and `account` those of this process are
+ * used.
  */
 export async function spawnDetached(options: {
   command: string;

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { isGrpcServiceError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
@@ -36,7 +37,7 @@ export async function connectToTemporal(options: ConnectOptions): Promise<Native
     }
     if (typeof result !== 'string') return result;
     onProblem(`${result}; tried again in ${waitMs / 1000} s`);
-    await Promise.race([new Promise((resolve) => setTimeout(resolve, waitMs).unref()), aborted]);
+    await wait(waitMs, undefined, { signal, ref: false }).catch(() => {});
   }
   return null;
 }
@@ -69,13 +70,8 @@ async function connectOnce({ server }: ConnectOptions): Promise<NativeConnection
 /** Returns a connection, or what is wrong. A connection that arrives too late is closed. */
 async function connect(server: TemporalServer): Promise<NativeConnection | string> {
   const connecting = NativeConnection.connect(connectionOptions(server)).catch(() => null);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), tryTimeoutMs);
-  });
-  const result = await Promise.race([connecting, late]);
-  clearTimeout(timer);
-  if (result !== null && result !== 'late') return result;
+  const result = await Promise.race([connecting, wait(tryTimeoutMs, null, { ref: false })]);
+  if (result !== null) return result;
   void connecting.then((connection) => connection?.close()).catch(() => {});
   if (await refuses(server)) return describeRefusal(server);
   return `${describeAway(server)}: start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS`;

@@ -1,5 +1,6 @@
-import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { RunningRound } from '#domain/db/statements/orphaned-workflows.ts';
+import { unlessEnded } from '#workflows/client.ts';
 import { priorityOfRound } from '#workflows/deliver-event/priority.ts';
 import {
   type DeliverEventInput,
@@ -71,12 +72,12 @@ export function createDeliveryWorkflows(options: {
       getStatus(workflowIdOf(delivery, delivery.round), nowMs),
 
     /** Terminates the workflow of a round that was replaced because it makes no progress. */
-    terminate: (delivery: DeliveryRound): Promise<void> =>
-      unlessGone(handleOf(delivery).terminate('it makes no progress; its delivery is in another round')),
+    terminate: (delivery: DeliveryRound): Promise<unknown> =>
+      unlessEnded(handleOf(delivery).terminate('it makes no progress; its delivery is in another round')),
 
     /** Ends the wait of a round if it began before this Unix time in ms; see `retryNowSignal`. */
-    retryNow: (delivery: DeliveryRound, waitingSinceBeforeMs: number): Promise<void> =>
-      unlessGone(handleOf(delivery).signal('retryNow', waitingSinceBeforeMs)),
+    retryNow: (delivery: DeliveryRound, waitingSinceBeforeMs: number): Promise<unknown> =>
+      unlessEnded(handleOf(delivery).signal('retryNow', waitingSinceBeforeMs)),
 
     /**
      * Ends the workflow of an orphaned round; an attempt in progress ends first. One that makes no
@@ -86,7 +87,7 @@ export function createDeliveryWorkflows(options: {
       const handle = handleOf({ organizationId: '', webhookId, eventId, round });
       const status = await getStatus(handle.workflowId, nowMs);
       const isStuck = status === 'failing' || status === 'stranded';
-      await unlessGone(isStuck ? handle.terminate('it makes no progress and is not needed') : handle.signal('cancel'));
+      await unlessEnded(isStuck ? handle.terminate('it makes no progress and is not needed') : handle.signal('cancel'));
     },
 
     /** Lists rounds whose workflow runs and began before this time, newest first. */
@@ -97,12 +98,4 @@ export function createDeliveryWorkflows(options: {
       }
     },
   };
-}
-
-async function unlessGone(request: Promise<unknown>): Promise<void> {
-  try {
-    await request;
-  } catch (error) {
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-  }
 }

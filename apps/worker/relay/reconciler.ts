@@ -19,9 +19,9 @@ interface ReconcilerOptions {
   /** Returns the state of the round's workflow; rejects when Temporal does not answer. */
   getStatus: (delivery: DeliveryRound, nowMs: number) => Promise<WorkflowStatus>;
   /** Ends the wait of a round if it began before this Unix time in ms. */
-  retryNow: (delivery: DeliveryRound, waitingSinceBeforeMs: number) => Promise<void>;
+  retryNow: (delivery: DeliveryRound, waitingSinceBeforeMs: number) => Promise<unknown>;
   /** Terminates a workflow that makes no progress. */
-  terminate: (delivery: DeliveryRound) => Promise<void>;
+  terminate: (delivery: DeliveryRound) => Promise<unknown>;
   overdueMs: number;
   /** Ends it between two pages. */
   signal: AbortSignal;

@@ -9,7 +9,7 @@ import {
 import type { ClaimedDelivery, ClaimTimes } from './claimed-delivery.ts';
 import { createPoll } from './poll.ts';
 import { createStartQueue, type HeldDelivery } from './start-queue.ts';
-import { createTurns, type Turn, type WaitingWebhook } from './turns.ts';
+import { createTurns, type WaitingWebhook } from './turns.ts';
 
 /** One row of a claim. */
 interface ClaimRow extends ClaimedDelivery {
@@ -80,7 +80,9 @@ export function createRelay(options: RelayOptions) {
     try {
       if (temporalIsAway && (queue.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
       const turn = turns.next(isWoken);
-      const listed = await listWaiting(turn);
+      const values = [turn.after.organizationId, turn.after.webhookId, turn.atMost, turn.isSweep];
+      const query = { name: 'listUnclaimed', text: listUnclaimedSql, values };
+      const { rows: listed } = await pool.query<WaitingWebhook>(query);
       isFailing = temporalIsAway;
       const covered = turns.choose(turn, listed);
       const claimed = covered.length > 0 ? await claim(covered) : [];
@@ -91,11 +93,6 @@ export function createRelay(options: RelayOptions) {
       fail(cause);
       throw cause;
     }
-  }
-
-  async function listWaiting({ after, atMost, isSweep }: Turn): Promise<WaitingWebhook[]> {
-    const values = [after.organizationId, after.webhookId, atMost, isSweep];
-    return (await pool.query<WaitingWebhook>({ name: 'listUnclaimed', text: listUnclaimedSql, values })).rows;
   }
 
   /** Claims deliveries of these webhooks. Returns them, or null when the queues have no room. */

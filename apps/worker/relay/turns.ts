@@ -6,7 +6,7 @@ export interface WaitingWebhook {
 }
 
 /** One look for work: it lists at most `atMost` webhooks after a place. */
-export interface Turn {
+interface Turn {
   after: { organizationId: string; webhookId: string };
   atMost: number;
   /** Whether claimed deliveries are listed too, because their leases may have expired. */
@@ -34,7 +34,7 @@ const beginning = { organizationId: nil, webhookId: nil };
  * ended, and by a sweep every `sweepEveryMs`: other workers free slots too.
  */
 export function createTurns({ sweepEveryMs }: { sweepEveryMs: number }) {
-  const heldUp = new Set<string>();
+  let heldUp = new Set<string>();
   let place: Turn['after'] = beginning;
   let isSweep = false;
   let sweptAt = Number.NEGATIVE_INFINITY;
@@ -49,7 +49,9 @@ export function createTurns({ sweepEveryMs }: { sweepEveryMs: number }) {
 
     /** Chooses the webhooks that a claim covers. */
     choose(turn: Turn, listed: readonly WaitingWebhook[]): WaitingWebhook[] {
-      if (turn.after === beginning && listed.length < turn.atMost) keepOnly(heldUp, listed);
+      // All that wait are listed, so others need not be remembered.
+      if (turn.after === beginning && listed.length < turn.atMost)
+        heldUp = heldUp.intersection(new Set(listed.map(({ webhookId }) => webhookId)));
       return listed
         .filter(({ webhookId, isActive }) => isActive && (turn.includesHeldUp || !heldUp.has(webhookId)))
         .slice(0, coveredAtOnce);
@@ -70,10 +72,4 @@ export function createTurns({ sweepEveryMs }: { sweepEveryMs: number }) {
       if (isEnd && turn.isSweep) sweptAt = performance.now();
     },
   };
-}
-
-/** Removes the ids of all other webhooks. */
-function keepOnly(ids: Set<string>, webhooks: readonly WaitingWebhook[]): void {
-  const kept = new Set(webhooks.map(({ webhookId }) => webhookId));
-  for (const id of ids) if (!kept.has(id)) ids.delete(id);
 }
