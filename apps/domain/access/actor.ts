@@ -9,10 +9,7 @@ import { OrganizationRefused } from './organization-refused.ts';
 /** A permission that a change of members, roles or seats requires; each change names its own. */
 type ManagingPermission = 'org.members.manage' | 'org.roles.manage' | 'org.seats.manage';
 
-/**
- * The caller of a change, and what they can grant. An operator has direct access to the database,
- * and therefore all permissions and the rights of an owner.
- */
+/** The caller of a change, and what they can grant. An operator can grant what an owner can. */
 export interface Actor {
   personId: string | null;
   permissions: ReadonlySet<Permission>;

@@ -25,10 +25,7 @@ export interface TextMatch {
   exact: string;
 }
 
-/**
- * `answered`: reads that succeeded; `refused`: reads that were denied; `action`: actions of people
- * and of the system, which have no HTTP status.
- */
+/** `answered`: reads that succeeded; `refused`: denied reads; `action`: anything but a read. */
 export type Outcome = 'answered' | 'refused' | 'action';
 
 export const everything: ActivityFilter = {
@@ -81,10 +78,7 @@ export interface Search {
 /** The conditions of a filter, besides the time. */
 type Asked = 'key' | 'person' | 'action' | 'status' | 'object' | 'address' | 'text';
 
-/**
- * A condition that an index begins with: what it answers, and the other columns of that index,
- * which are compared there.
- */
+/** A condition that an index begins with, what it answers, and the index's other columns. */
 interface Lead {
   answers: Asked[];
   holds: Asked[];

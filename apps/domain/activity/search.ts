@@ -175,10 +175,7 @@ interface Looked {
   seenTo: Place | null;
 }
 
-/**
- * The inner statement has only the compared columns, so that an index with these is enough.
- * Fetching rows here too would take the planner longer than everything else.
- */
+/** The inner statement has only the compared columns, so that an index with these is enough. */
 async function look(em: EntityManager, search: Search, wanted: number): Promise<Looked> {
   const { leading, rest, atMost, direction, needsLine } = search;
   const places = await query<Place>(em)`

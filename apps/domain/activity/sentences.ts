@@ -13,10 +13,7 @@ export interface Name {
   object?: ObjectRef;
 }
 
-/**
- * A sentence in parts. A page isolates the names that people typed, which may be in any script or
- * direction, and links those that refer to an object.
- */
+/** A sentence in parts: pages isolate the names that people typed, and link those of objects. */
 export type Sentence = readonly (string | Name)[];
 
 type Detail = Record<string, unknown>;

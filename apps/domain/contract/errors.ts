@@ -1,7 +1,4 @@
-/**
- * Every error code of the API, with its HTTP status. The list is closed. `internal` and
- * `unavailable` are errors of the service; their answers carry a `requestId` too.
- */
+/** Every error code with its HTTP status. Only `internal` and `unavailable` are the service's. */
 export const errorStatus = {
   invalid_request: 400,
   unauthenticated: 401,

@@ -86,10 +86,7 @@ function takeLoginFrom(pool: Pool, url: () => string): void {
   });
 }
 
-/**
- * Returns the options that every MikroORM instance shares: driver, entities, UTC, and no logging.
- * Errors reach the caller, and values never reach a log.
- */
+/** Returns the options of every MikroORM instance. Values never reach a log; errors are thrown. */
 export function ormOptions(url: string): Options {
   return {
     driver: Driver,

@@ -67,10 +67,7 @@ async function retried(step: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/**
- * Returns the SCRAM-SHA-256 verifier of a password (RFC 5803). It is sent instead of the password,
- * so that a server that logs its statements never has it.
- */
+/** Returns a password's SCRAM-SHA-256 verifier (RFC 5803): a server may log its statements. */
 function scramVerifier(password: string): string {
   const iterations = 4096;
   const salt = randomBytes(16);

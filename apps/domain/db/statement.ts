@@ -12,10 +12,7 @@ export { sql };
  */
 export type SqlPart = Raw;
 
-/**
- * Runs one statement and returns its rows. Within a transaction of the entity manager it is part of
- * that transaction; otherwise it uses a connection of the pool.
- */
+/** Runs one statement, within the entity manager's transaction if it has one. Returns the rows. */
 export function runStatement<Row = unknown>(em: EntityManager, statement: SqlPart): Promise<Row[]> {
   return em.execute(statement) as Promise<unknown[]> as Promise<Row[]>;
 }

@@ -80,10 +80,7 @@ export async function deleteFailures(tx: EntityManager, attempt: Attempt): Promi
     where a.subject = ${attempt.subject} and a.network is not distinct from ${networkSql(attempt)}`;
 }
 
-/**
- * Deletes the attempts of a session's password when its second step completes: from the network
- * where it was entered, or from the known browser.
- */
+/** Deletes a session's attempts for its password when its second step completes. */
 export async function deletePasswordFailures(
   tx: EntityManager,
   sessionId: string,

@@ -7,10 +7,7 @@ import { IdentityRefused } from './refused.ts';
 
 type PasskeyPurpose = 'passkey_setup' | 'passkey_use';
 
-/**
- * Stores the challenge of a session's passkeys. The last five for a purpose stay valid, because
- * each tab asks for its own, and a second one must not void the first.
- */
+/** Stores a passkey challenge. The last five for a purpose stay valid: each tab has its own. */
 export async function storeChallenge(
   tx: EntityManager,
   { sessionId, purpose }: { sessionId: string; purpose: PasskeyPurpose },

@@ -178,10 +178,7 @@ export async function acceptEnrolment(
   return { organizationId };
 }
 
-/**
- * @throws IdentityRefused `link_expired`; `sign_in_first` for a person who can already sign in, and
- * who joins instead.
- */
+/** @throws IdentityRefused `link_expired`; `sign_in_first` for a person who joins instead. */
 async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<EnrolmentRow> {
   const found = await findEnrolmentRow(em.fork(), token, at);
   if (found === null) throw linkExpired();

@@ -127,10 +127,7 @@ export async function createEnrolment(
   });
 }
 
-/**
- * Returns the person and organization of a link, or null when it was used, replaced, has expired,
- * never existed, or could no longer be created.
- */
+/** Returns the person and organization of a valid link, otherwise null. */
 export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<EnrolmentDetails | null> {
   const found = await findEnrolmentRow(em, token, now);
   if (found === null) return null;
@@ -154,10 +151,7 @@ export interface EnrolmentRow {
   expiresAt: Date;
 }
 
-/**
- * Returns the same for the next steps of the enrolment. A person who has enrolled meanwhile, by
- * another organization's link, joins with this one.
- */
+/** Returns the same for the next steps. A person who has enrolled meanwhile joins with it. */
 export async function findEnrolmentRow(em: EntityManager, token: string, now: Date): Promise<EnrolmentRow | null> {
   const hash = findTokenHash(token);
   if (hash === null) return null;

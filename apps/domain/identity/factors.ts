@@ -22,10 +22,7 @@ import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
 import { findTotpStep, generateTotpSecret, sealTotp, totpUri, unsealTotp } from './totp.ts';
 import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
-/**
- * A person's second factors. Adding, removing and renewing them requires a fresh second factor each
- * time (ASVS 7.5.1), and each is recorded in the activity log.
- */
+/** A person's second factors. Each change requires a fresh one (ASVS 7.5.1) and is recorded. */
 
 /** Lists the person's factors, oldest first, with the number of unused recovery codes. */
 export async function listFactors(

@@ -10,10 +10,7 @@ import { findTokenHash, generateToken, hashOf } from './token.ts';
  * one browser for them.
  */
 
-/**
- * Remembers the browser of a person who has just used both factors, in the same transaction, for 30
- * days; `known` is its previous token. Returns its new token.
- */
+/** Remembers a browser after both factors. `known`: its previous token. Returns its token. */
 export async function rememberBrowser(
   tx: EntityManager,
   { personId, known }: { personId: string; known: string | null },

@@ -18,10 +18,7 @@ import { endSessions } from './sessions.ts';
  * activity log of every organization whose member the person is.
  */
 
-/**
- * The person who signs in with an address. `memberships`: all that they have not left, by
- * organization name. `sessions`: the number of those that have not ended.
- */
+/** The person who signs in with an address, their `memberships`, and live `sessions`. */
 interface SignInDetails {
   personId: string;
   email: string;

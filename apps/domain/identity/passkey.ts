@@ -57,10 +57,7 @@ export function passkeyUseOptions(known: readonly StoredPasskey[], party: Relyin
   });
 }
 
-/**
- * The new passkey that answers a challenge. `response` is what the browser sent, not trusted in any
- * way. @throws IdentityRefused `wrong_passkey`
- */
+/** Returns the new passkey in an untrusted answer. @throws IdentityRefused `wrong_passkey` */
 export async function getNewPasskey(response: unknown, challenge: string, party: RelyingParty): Promise<StoredPasskey> {
   const result = await judged(() =>
     verifyRegistrationResponse({

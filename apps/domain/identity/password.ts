@@ -33,10 +33,7 @@ const unknownPerson = phcOf(Buffer.alloc(saltBytes, 1), Buffer.alloc(hashBytes, 
  */
 type HashPurpose = 'sign_in' | 'change' | 'enrolment';
 
-/**
- * Concurrent hashes of this process, for all purposes: one core stays free for pages, and one of
- * the four threads on which Node also reads files and resolves names.
- */
+/** Concurrent hashes: one core stays free for pages, and one of Node's four threads. */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
 const hashing = pLimit(hashesAtOnce);
 const purposes: Record<HashPurpose, BoundedQueue> = {

@@ -28,10 +28,7 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
  * activity log.
  */
 
-/**
- * A second factor was accepted. `token`: the session's new one. `browser`: the token that
- * identifies this browser later, after a sign-in; null for a step-up.
- */
+/** The session's new `token`, and the one of this `browser` after a sign-in, otherwise null. */
 export interface SecondFactorStep {
   token: string;
   browser: string | null;

@@ -13,10 +13,7 @@ export interface Visitor {
   browser?: string | null;
 }
 
-/**
- * The console as passkeys see it: `id` is its host name, `origin` its scheme, host and port, `name`
- * what the browser shows.
- */
+/** The console as passkeys see it. `id`: its host name. `name`: what the browser shows. */
 export interface RelyingParty {
   id: string;
   name: string;

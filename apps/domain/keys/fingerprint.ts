@@ -14,10 +14,7 @@ export interface KeySecrets {
   tagSecrets: readonly [Buffer, ...Buffer[]];
 }
 
-/**
- * Returns the stored form of a key: HMAC-SHA-256 of its text, 32 bytes. Without the pepper, a
- * stolen table reveals nothing about a key.
- */
+/** Returns the stored form of a key: HMAC-SHA-256, 32 bytes. It is useless without the pepper. */
 export function fingerprint(key: string, pepper: Pepper): Buffer {
   return createHmac('sha256', pepper.secret).update(key).digest();
 }

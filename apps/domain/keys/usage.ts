@@ -46,10 +46,7 @@ const usageOf = (row: KeyUsage): KeyUsage =>
 /** Matches calls with an answer, except calls over the limit. */
 const isUse = 'a.status is not null and a.status <> 429';
 
-/**
- * `$1` organization, `$2` now, `$3` how far uses are counted. The index activity_by_key alone
- * answers both questions to the activity log.
- */
+/** `$1` organization, `$2` now, `$3` how far uses are counted, by the index activity_by_key. */
 const usageSql = /* sql */ `
   select k.id, k.label, k.hint, k.maker_id as "makerId", coalesce(m.name, k.maker_id) as "makerName",
     coalesce(m.status, 'left') as "makerStatus", k.scopes,

@@ -19,19 +19,13 @@ export interface MemberKey {
   working: Scope[];
 }
 
-/**
- * A key that a change affects: the `scopes` that it would lose, and the `operations` that would
- * then be refused. `losesAllScopes` when none would be left.
- */
+/** A key with the `scopes` that it would lose, and the `operations` then refused. */
 export interface AffectedKey extends Omit<MemberKey, 'working'> {
   operations: string[];
   losesAllScopes: boolean;
 }
 
-/**
- * What a change of a member affects. `activeGrants` counts the families whose access is with the
- * member; it continues, and can be ended or moved.
- */
+/** What a change of a member affects. The access of `activeGrants` families continues. */
 export interface Impact {
   keys: AffectedKey[];
   activeGrants: number;

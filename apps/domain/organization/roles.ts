@@ -8,10 +8,7 @@ import { permissions as allPermissions, type Permission, systemRoleKeys } from '
 import { MembershipRole, Role } from '../db/entities/organization.ts';
 import { query } from '../db/statement.ts';
 
-/**
- * An organization's own roles: named sets of permissions. Each change requires `org.roles.manage`.
- * System roles are the same everywhere and cannot be changed.
- */
+/** An organization's own roles. Each change requires `org.roles.manage`. */
 
 /** The maximum number of custom roles of an organization: lists of them have no pages. */
 export const rolesPerOrganization = 100;

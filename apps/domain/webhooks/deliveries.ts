@@ -65,10 +65,7 @@ export const deliveryColumns = sql`
   api.utc(d.created_at) as "createdAt", api.utc(${nextAttemptAt}) as "nextAttemptAt",
     api.utc(d.settled_at) as "settledAt"`;
 
-/**
- * Returns the condition that a delivery `d` is in a state, true for null. The table's own state is
- * a literal, so that partial indexes apply.
- */
+/** Returns a condition on the state of `d`, true for null. Literals allow partial indexes. */
 export function isInState(state: DeliveryState | null): SqlPart {
   if (state === null) return sql`true`;
   if (state === 'parked') return isParked;

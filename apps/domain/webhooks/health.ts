@@ -24,10 +24,7 @@ export interface HealthBucket extends HealthCounts {
   from: string;
 }
 
-/**
- * The most deliveries of one bar that are counted: the chart of a webhook with a million a day
- * takes no longer than that of one with 500 a bar.
- */
+/** The most deliveries of a bar that are counted, so that any volume takes the same time. */
 export const healthLooksAt = 500;
 
 const minuteMs = 60_000;

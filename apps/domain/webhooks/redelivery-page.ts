@@ -107,10 +107,7 @@ function boundsOf(row: RedeliveryPageRow, now: Date): [after: string, before: st
   return [row.reached ?? firstEventIdAt(new Date(begins)), firstEventIdAt(new Date(ends + 2_000))];
 }
 
-/**
- * The running workflows that a page left to be notified, with the round that each is of. Those that
- * were settled or have tried meanwhile are left out.
- */
+/** Returns the workflows that a page left to notify, without those settled meanwhile. */
 export async function listUnnotified(
   pool: Pool,
   { organizationId, webhookId, unnotified }: { organizationId: string; webhookId: string; unnotified: string[] },

@@ -19,10 +19,7 @@ export const signatureResultSentences: Record<SignatureResult, string> = {
 /** Statuses of the 4xx that say that it comes at a bad time, and nothing of what came. */
 const badTimes: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/**
- * Whether a status refuses what was sent. A receiver that is busy, broken or elsewhere would answer
- * the same to what is signed correctly.
- */
+/** Returns whether a status refuses what was sent; that of a busy or broken receiver does not. */
 export const isRefusal = (status: number | null): boolean =>
   status !== null && status >= 400 && status < 500 && !badTimes.has(status);
 

@@ -19,10 +19,7 @@ export interface WebhookHead {
   failingSince: string | null;
   /** After a resume: how many deliveries may be under way; null for all ten. */
   ramp: number | null;
-  /**
-   * Whether its receiver verifies signatures, as last checked; both null when that was not checked
-   * since the last change of URL or secret.
-   */
+  /** As last checked; both null when not checked since a change of URL or secret. */
   signatureResult: SignatureResult | null;
   signatureCheckedAt: string | null;
   createdAt: string;

@@ -46,10 +46,7 @@ const SecondFactorSchema = defineEntity({
   },
 });
 
-/**
- * An authenticator app (`totp…`) or a passkey (the other fields); fields of the other kind are
- * null. Load it with `writeLock` before a method that uses it up.
- */
+/** An authenticator app (`totp…`) or a passkey (the others). Load it with `writeLock` to use it. */
 export class SecondFactor extends SecondFactorSchema.class {
   /** Uses up the code of a time step. Returns false when it or a later one was used before. */
   useTotpStep(step: number, at: Date): boolean {

@@ -37,10 +37,7 @@ const MembershipSchema = defineEntity({
   },
 });
 
-/**
- * A person in an organization: their name there, and whether they may act (only `active` may).
- * Triggers on the status end keys, links and confirmations.
- */
+/** A person in an organization; only `active` may act. Triggers end keys and links. */
 export class Membership extends MembershipSchema.class {
   /** Suspends access until it is reinstated. Returns false when it is suspended already. */
   suspend(): boolean {

@@ -1,9 +1,6 @@
 import { defineEntity, p, sql } from '@mikro-orm/core';
 
-/**
- * `requested`: no worker has begun. `done`: all were sent again. `cancelled`: by a person. `ended`:
- * early, because of `endReason`.
- */
+/** `done`: all were sent again. `cancelled`: by a person. `ended`: early, by `endReason`. */
 export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
 
 const RedeliverySchema = defineEntity({
@@ -36,10 +33,7 @@ const RedeliverySchema = defineEntity({
   },
 });
 
-/**
- * A redelivery of many deliveries: the request, its progress and its end. `requestedBy` null: an
- * operator. The workflow `redelivery/<id>` writes the progress.
- */
+/** A redelivery of many. `requestedBy` null: an operator. Its workflow writes the progress. */
 export class Redelivery extends RedeliverySchema.class {
   /** Requests that it stop. Returns false when it has ended, or a stop was requested before. */
   requestCancel(): boolean {

@@ -63,10 +63,7 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /**
-   * Resumes it, with one delivery at a time at first. Returns false when it is active. Its failures
-   * are cleared, and the new epoch restarts every started delivery.
-   */
+  /** Resumes it in a new epoch, one delivery at a time at first. Returns false if it is active. */
   resume(): boolean {
     if (this.state === 'active') return false;
     this.state = 'active';

@@ -1,7 +1,4 @@
-/**
- * Appends about `$1` rows of the activity log to their hash chains; one row of `AppendedRow`. Only
- * the maintenance loop runs it, after the rows have committed.
- */
+/** Appends about `$1` committed rows of the log to their hash chains; one row, `AppendedRow`. */
 export const appendActivityChainSql = /* sql */ `
   select a.linked, a.is_all_done as "isAllDone" from append_activity_chain($1) a`;
 
@@ -93,10 +90,7 @@ export interface CheckedRow {
  */
 export type ChainFault = 'link_missing' | 'removed' | 'changed' | 'inserted' | 'backdated' | 'end' | 'anchor';
 
-/**
- * Lists rows of one chain's month that have no link although they must, and rows with a second
- * link, at most 100. `$1` organization, `$2` month.
- */
+/** Lists 100 rows of a month without a link, or with two. `$1` organization, `$2` month. */
 export const listUnlinkedActivitySql = /* sql */ `
   with link as (
     select l.line_id, l.line_at, count(*) as links, bool_or(l.digest is null) as is_once from activity_link l

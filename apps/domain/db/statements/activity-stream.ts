@@ -1,7 +1,4 @@
-/**
- * Claims about `$1` rows of the activity log to stream, for `$2` seconds; rows of `StreamedLine`.
- * Returns no row when there is nothing new or another worker has the claim.
- */
+/** Claims about `$1` rows to stream, for `$2` seconds; `StreamedLine`s, none when another has. */
 export const claimActivityStreamSql = /* sql */ `
   select c.up_to as "upTo", c.id, c.at, c.organization_id as "organizationId", c.person_id as "personId",
     c.key_id as "keyId", c.action, c.status, c.code, c.address, c.count, c.object_ids as "objectIds"

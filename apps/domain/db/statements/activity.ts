@@ -22,10 +22,7 @@ export interface KeyUse {
 export const recordKeyUsesSql = /* sql */ `
   select api.record_key_uses($1::uuid[], $2::uuid[], $3::text[], $4::smallint[], $5::text[], $6::inet[])`;
 
-/**
- * Adds requests with a key to the console to the key's row of this minute. `$1` fingerprints, `$2`
- * counts, `$3` addresses of the last request of each, arrays of equal length.
- */
+/** Adds requests to the console to rows of keys: arrays of fingerprints, counts and addresses. */
 export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_console($1::bytea[], $2::integer[],
   $3::inet[])`;
 

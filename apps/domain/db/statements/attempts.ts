@@ -144,10 +144,7 @@ export const admitAttemptSql = /* sql */ `
       'base64')) order by s.valid_until desc nulls first, s.created_at desc) from secret s) as secrets
   from target t left join admitted a on true`;
 
-/**
- * Waits for an admission of the delivery that is in progress on another connection, so that
- * `findAdmissionSql` sees it. `$1` organization, `$2` webhook, `$3` event.
- */
+/** Waits for another connection's admission of the delivery `$1`…`$3`, which is then found. */
 export const awaitAdmissionSql = /* sql */ `
   select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 for no key update`;
 
@@ -331,10 +328,7 @@ export const recordLostSql = /* sql */ `
     a.number, (extract(epoch from a.started_at) * 1000)::double precision as "startedAtMs"
   from delivery d left join attempt a on true where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3`;
 
-/**
- * The result of `recordLostSql`: whether it closed an attempt, and the delivery's state before:
- * open to this round, and due in so many milliseconds.
- */
+/** Whether `recordLostSql` closed an attempt, and the state of the delivery before. */
 export interface LostRow {
   closed: boolean;
   /** The age of the attempt that was too young to be closed; null when there is none. */

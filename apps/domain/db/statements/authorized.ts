@@ -100,10 +100,7 @@ export function authorized(scope: Scope, body: string): string {
 /** Bytes of a chunk: what is written to a socket at a time, and by which its progress is judged. */
 export const chunkBytes = 65_536;
 
-/**
- * A row of a read that is answered in chunks. Each row repeats what is known of the key. `number`
- * and `chunk` are null in the only row of a read without a body.
- */
+/** A row of a read in chunks. `number` and `chunk` are null in the only row without a body. */
 export interface ChunkRow extends Omit<AuthorizedRow, 'body'> {
   /** The answer's entity tag; null when there is no answer, or when it is too long. */
   etag: string | null;

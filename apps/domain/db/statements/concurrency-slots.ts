@@ -27,10 +27,7 @@ export const concurrencySlotsSql = /* sql */ `case when w.failing_since is null 
  */
 export const organizationSlotsSql = /* sql */ `case when ${isSlowSql} then 5 else 50 end`;
 
-/**
- * The concurrency slots of one organization at one receiving host: those of two webhooks, because
- * its webhooks often lead to the same machine.
- */
+/** Slots of an organization at one host, for two webhooks: they are often on one machine. */
 export const hostSlots = 20;
 
 /** The receiving host of the webhook's URL, without its port. */

@@ -39,10 +39,7 @@ export const purgeDeliveriesSql = /* sql */ `
  */
 export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()`;
 
-/**
- * Bytes of the activity log's default partition, one row, `{bytes}`: 0 as long as every line found
- * the partition of its month. Needs no right to read the log.
- */
+/** Bytes of the log's default partition, one row, `{bytes}`: 0 while each month has its own. */
 export const defaultPartitionBytesSql = /* sql */ `select pg_relation_size('public.activity_default')::float8 as bytes`;
 
 /** How long the activity log is kept, one row, `{days}`; null before the worker applied it. */

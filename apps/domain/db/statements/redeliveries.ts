@@ -1,7 +1,4 @@
-/**
- * Whether a delivery keeps its round when it is sent again: it waits, and has no workflow or one of
- * the webhook's current epoch. `$1`, `$2` as everywhere in this file.
- */
+/** Whether a delivery keeps its round: it waits without a workflow of an earlier epoch. */
 const keepsRound = /* sql */ `(d.state = 'waiting' and (not d.started
   or d.epoch = (select w.epoch from webhook w where w.organization_id = $1 and w.id = $2)))`;
 

@@ -68,10 +68,7 @@ export const recordPageSql = /* sql */ `
   where r.organization_id = $1 and r.id = $2
   returning ${columns}`;
 
-/**
- * The deliveries of `$3` whose workflows run and wait for an attempt that is due now. `$1`
- * organization, `$2` webhook. Returns `{eventId, round}`.
- */
+/** Deliveries of `$3` with a workflow and due now: `{eventId, round}`. `$1`, `$2`: the webhook. */
 export const listUnnotifiedSql = /* sql */ `
   select d.event_id as "eventId", d.round from delivery d
   where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = any ($3::uuid[]) and d.state = 'waiting'

@@ -23,10 +23,7 @@ export interface RegionState {
   peppers: { version: number; count: number }[];
 }
 
-/**
- * The state of a region in one row, `{state: RegionState}`; `readLedgerSql` reads the ledger. Open
- * deliveries and failing webhooks have partial indexes.
- */
+/** A region's state in one row, `{state: RegionState}`, by partial indexes. */
 export const readRegionStateSql = /* sql */ `
   with late as (
     select count(*) as count, min(d.next_attempt_at) as oldest

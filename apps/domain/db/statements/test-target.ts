@@ -1,7 +1,4 @@
-/**
- * The target of a test event. `secrets` are sealed, base64, newest first, null for none;
- * `newestSecretId` is the id of the first. `nowMs` is Unix time by PostgreSQL's clock.
- */
+/** The target of a test event. `secrets`: sealed, base64, newest first. `nowMs`: PostgreSQL's. */
 export interface TestTarget {
   url: string;
   secrets: string[] | null;

@@ -33,10 +33,7 @@ export interface Usage {
   countedFrom: string | null;
 }
 
-/**
- * `$1` organization, `$2` the first moment, `$3` `hour` or `day`, `$4` the most lines that are
- * looked at. A line of the rate limit counts as many calls as it holds.
- */
+/** `$1` organization, `$2` first moment, `$3` `hour` or `day`, `$4` the most lines checked. */
 const usageSql = /* sql */ `
   with line as materialized (
     select a.key_id, a.action, a.status, a.code, a.count, a.address, a.at from activity a
