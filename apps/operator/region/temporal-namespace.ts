@@ -98,34 +98,29 @@ async function change(
   { workflowService, operatorService }: Connection,
   namespace: string,
   action: TemporalAction,
-): Promise<void> {
+): Promise<unknown> {
   switch (action.kind) {
     case 'createNamespace': {
       const workflowExecutionRetentionPeriod = msToTs(action.retentionSeconds * 1_000);
-      await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
-      return;
+      return workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
     }
     case 'setRetention': {
       const workflowExecutionRetentionTtl = msToTs(action.retentionSeconds * 1_000);
-      await workflowService.updateNamespace({ namespace, config: { workflowExecutionRetentionTtl } });
-      return;
+      return workflowService.updateNamespace({ namespace, config: { workflowExecutionRetentionTtl } });
     }
     case 'addSearchAttributes': {
       const searchAttributes = Object.fromEntries(action.names.map((name) => [name, keywordType]));
-      await operatorService.addSearchAttributes({ namespace, searchAttributes });
-      return;
+      return operatorService.addSearchAttributes({ namespace, searchAttributes });
     }
-    case 'setQueueLimits': {
-      const { retriesPerSecond, retriesPerSecondPerOrganization } = action.limits;
-      await workflowService.updateTaskQueueConfig({
+    case 'setQueueLimits':
+      return workflowService.updateTaskQueueConfig({
         namespace,
         taskQueue: deliverSlowQueue,
         taskQueueType: activityQueue,
         identity: 'org-api-operator',
-        updateQueueRateLimit: limit(retriesPerSecond),
-        updateFairnessKeyRateLimitDefault: limit(retriesPerSecondPerOrganization),
+        updateQueueRateLimit: limit(action.limits.retriesPerSecond),
+        updateFairnessKeyRateLimitDefault: limit(action.limits.retriesPerSecondPerOrganization),
       });
-    }
   }
 }
 
