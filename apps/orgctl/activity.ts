@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { verifyActivity } from '#domain/activity/verify.ts';
 import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
 import type { Noun } from './command.ts';
-import { Refused, WrongUse } from './refused.ts';
+import { CommandRefused, WrongUse } from './refused.ts';
 import { table } from './table.ts';
 
 /** A line of the worker's log that contains an anchor; other lines are skipped. */
@@ -59,16 +59,17 @@ export const activity: Noun = {
   ],
 };
 
-/** @throws Refused when the file cannot be read or has no anchor. */
+/** @throws CommandRefused when the file cannot be read or has no anchor. */
 async function readAnchors(file: string): Promise<ActivityAnchor[]> {
   const text = await readFile(file, 'utf8').catch((cause: Error) => {
-    throw new Refused(`${file} cannot be read: ${cause.message}.`);
+    throw new CommandRefused(`${file} cannot be read: ${cause.message}.`);
   });
   const anchors = text.split('\n').flatMap((line) => {
     const read = line.includes('"activityAnchor"') ? AnchorLine.safeParse(parseJson(line)) : null;
     return read?.success ? [read.data.activityAnchor] : [];
   });
-  if (anchors.length === 0) throw new Refused(`${file} contains no anchors. Enter a log of the worker, in JSON lines.`);
+  if (anchors.length === 0)
+    throw new CommandRefused(`${file} contains no anchors. Enter a log of the worker, in JSON lines.`);
   return anchors;
 }
 

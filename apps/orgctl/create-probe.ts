@@ -13,7 +13,7 @@ import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts'
 import { assertUrl } from '#domain/webhooks/fields.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import { deleteWebhook } from '#domain/webhooks/park.ts';
-import { Refused } from './refused.ts';
+import { CommandRefused } from './refused.ts';
 
 /** What the probe needs to read and to receive. `key` and `webhookSecret` are shown only once. */
 export interface CreatedProbe {
@@ -33,7 +33,7 @@ const probeScopes: readonly Scope[] = ['org.read'];
  * external monitors. With `renew`, an existing probe's keys are revoked and its webhooks deleted
  * first, which rotates its secrets and repairs a call that was interrupted.
  *
- * @throws Refused when there is one already and `renew` is false.
+ * @throws CommandRefused when there is one already and `renew` is false.
  * @throws WebhookRefused when the URL is refused; nothing is created then.
  */
 export async function createProbe(
@@ -64,7 +64,7 @@ async function takeOrganization(em: EntityManager, renew: boolean): Promise<stri
     await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.probe', 0))`);
     const known = await tx.findOne(Organization, { slug: probe.slug });
     if (known !== null && !renew)
-      throw new Refused(
+      throw new CommandRefused(
         'A probe exists, and its key cannot be shown again. Use the Secret that contains it, ' +
           'or add --renew yes to revoke the key and create a new probe.',
       );

@@ -3,7 +3,7 @@ import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { type Context, type Noun, Options, orgOption } from './command.ts';
 import { getOrganization } from './org.ts';
-import { Refused, WrongUse } from './refused.ts';
+import { CommandRefused, WrongUse } from './refused.ts';
 import { table } from './table.ts';
 
 /** `orgctl key …` */
@@ -35,7 +35,7 @@ export const key: Noun = {
       options: { key: { value: 'ID|KEY', about: 'the key ID, or the key itself', required: true } },
       async run(options, context) {
         const found = await findKey(options.get('key'), context);
-        if (found === null) throw new Refused('This key does not exist in this region.');
+        if (found === null) throw new CommandRefused('This key does not exist in this region.');
         await revokeKey(context.database.orm.em, { ...found, by: 'operator' });
         const text = `Revoked ${found.keyId}. All further requests with it return 401.`;
         return { json: { id: found.keyId, state: 'revoked' }, text };

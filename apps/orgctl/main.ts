@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refused as DomainRefused } from '#domain/contract/refused.ts';
+import { Refused } from '#domain/contract/refused.ts';
 import { openDatabase } from '#domain/db/connect.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
@@ -16,7 +16,7 @@ import { org } from './org.ts';
 import { person } from './person.ts';
 import { probe } from './probe.ts';
 import { redelivery } from './redelivery.ts';
-import { LeftRunning, Refused, WrongUse } from './refused.ts';
+import { CommandRefused, LeftRunning, WrongUse } from './refused.ts';
 import { secrets } from './secrets.ts';
 import { webhook } from './webhook.ts';
 
@@ -119,7 +119,7 @@ async function openSignals(
 }
 
 /** Errors whose message is printed unchanged. */
-const expectedErrors = [Refused, LeftRunning, DomainRefused, SettingsRefused];
+const expectedErrors = [CommandRefused, LeftRunning, Refused, SettingsRefused];
 
 try {
   await main(process.argv.slice(2));

@@ -5,14 +5,14 @@ import {
   type OrganizationRow,
 } from '#domain/db/statements/organizations.ts';
 import { type Context, type Noun, type Options, orgOption } from './command.ts';
-import { Refused } from './refused.ts';
+import { CommandRefused } from './refused.ts';
 import { fields, table } from './table.ts';
 
 /** Returns the organization that `--org` names. */
 export async function getOrganization(options: Options, { database }: Context): Promise<OrganizationDetails> {
   const { rows } = await database.pool.query<OrganizationDetails>(findOrganizationSql, [options.getId('org')]);
   const [found] = rows;
-  if (found === undefined) throw new Refused('This organization does not exist in this region.');
+  if (found === undefined) throw new CommandRefused('This organization does not exist in this region.');
   return found;
 }
 

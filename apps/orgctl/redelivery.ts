@@ -10,7 +10,7 @@ import {
 } from '#domain/webhooks/redeliveries.ts';
 import { type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
 import { notifyWorkflow } from './notify-workflow.ts';
-import { LeftRunning, Refused } from './refused.ts';
+import { CommandRefused, LeftRunning } from './refused.ts';
 import { fields, table } from './table.ts';
 import { getWebhookRequest } from './webhook.ts';
 
@@ -55,7 +55,7 @@ export function redeliveryText(redelivery: RedeliveryRow): string {
 /**
  * Waits until a redelivery ends, and reports its progress.
  *
- * @throws Refused when it was cancelled, ended early, or no worker began it within 15 s (the
+ * @throws CommandRefused when it was cancelled, ended early, or no worker began it within 15 s (the
  * request then stays); LeftRunning on Ctrl-C.
  */
 export async function waitForRedelivery(asked: RedeliveryRow, context: Context): Promise<RedeliveryRow> {
@@ -71,8 +71,8 @@ export async function waitForRedelivery(asked: RedeliveryRow, context: Context):
       const now = await findRedelivery(em, { organizationId, redeliveryId, by: 'operator' });
       if (now === null) throw noSuchRedelivery();
       if (now.state === 'done') return now;
-      if (now.finishedAt !== null) throw new Refused(redeliveryText(now));
-      if (now.state === 'requested' && performance.now() > beginBy) throw new Refused(notBegun(now));
+      if (now.finishedAt !== null) throw new CommandRefused(redeliveryText(now));
+      if (now.state === 'requested' && performance.now() > beginBy) throw new CommandRefused(notBegun(now));
       reportProgress(now);
       if (stopped.signal.aborted)
         throw new LeftRunning(`The redelivery continues in the background. To follow it, ${howToLook(now)}.`);
@@ -154,7 +154,7 @@ const cancel: Command = {
 async function getRequest(options: Options, { database }: Context): Promise<RedeliveryRequest> {
   const redeliveryId = options.getId('id');
   const organizationId = await findRedeliveryOrganization(database.orm.em, redeliveryId);
-  if (organizationId === null) throw new Refused('This redelivery does not exist in this region.');
+  if (organizationId === null) throw new CommandRefused('This redelivery does not exist in this region.');
   return { organizationId, redeliveryId, by: 'operator' };
 }
 

@@ -4,7 +4,7 @@ import type { SealedTable } from '#domain/sealed/kinds.ts';
 import { type Resealed, resealAll, type UnopenedRow } from '#domain/sealed/reseal.ts';
 import type { Command, Context, Noun } from './command.ts';
 import { failureSentence } from './failure.ts';
-import { Refused } from './refused.ts';
+import { CommandRefused } from './refused.ts';
 import { table } from './table.ts';
 import { getSealingKeys } from './webhook.ts';
 
@@ -60,13 +60,15 @@ const reseal: Command = {
   },
 };
 
-/** @throws Refused when it ended early, with what was left. */
+/** @throws CommandRefused when it ended early, with what was left. */
 async function resealAndReport(keys: SealingKeys, context: Context): Promise<Resealed[]> {
   const onPage = (kind: SealedTable, rows: number) => context.report(`${about[kind].holds}: ${rows} checked so far`);
   try {
     return await resealAll(context.database.pool, keys, onPage);
   } catch (error) {
-    throw new Refused(`${failureSentence(error, 'secrets that were resealed before stay resealed')} Run it again.`);
+    throw new CommandRefused(
+      `${failureSentence(error, 'secrets that were resealed before stay resealed')} Run it again.`,
+    );
   }
 }
 

@@ -15,14 +15,14 @@ import type { WorkflowClient } from '#workflows/client.ts';
 import type { SignatureCheck, TestResult } from '#workflows/send-test/types.ts';
 import { type Command, type Context, type Noun, type Options, orgOption, webhookOption } from './command.ts';
 import { getOrganization } from './org.ts';
-import { Refused } from './refused.ts';
+import { CommandRefused } from './refused.ts';
 import { fields, table } from './table.ts';
 
 /** Returns the webhook that an operator names by its id only. */
 export async function getWebhookRequest(options: Options, { database }: Context): Promise<WebhookRequest> {
   const webhookId = options.getId('webhook');
   const organizationId = await findWebhookOrganization(database.orm.em, webhookId);
-  if (organizationId === null) throw new Refused('This webhook does not exist in this region.');
+  if (organizationId === null) throw new CommandRefused('This webhook does not exist in this region.');
   return { organizationId, webhookId, by: 'operator' };
 }
 
@@ -159,17 +159,17 @@ const rotate: Command = {
 /**
  * Asks a worker to do something for a webhook.
  *
- * @throws Refused without Temporal, and when the webhook is deleted (null) meanwhile.
+ * @throws CommandRefused without Temporal, and when the webhook is deleted (null) meanwhile.
  */
 async function askWorker<Result>(
   context: Context,
   ask: (signals: WorkflowClient) => Promise<Result | null>,
 ): Promise<Result> {
   const signals = await context.openSignals();
-  if (signals === null) throw new Refused('Temporal is not available. Test events are sent by its workers.');
+  if (signals === null) throw new CommandRefused('Temporal is not available. Test events are sent by its workers.');
   try {
     const result = await ask(signals);
-    if (result === null) throw new Refused('The webhook was deleted during this command.');
+    if (result === null) throw new CommandRefused('The webhook was deleted during this command.');
     return result;
   } finally {
     await signals.close();
@@ -242,7 +242,7 @@ const resume: Command = {
     if (options.find('probe') !== 'no') {
       const { delivered, cause, explanation } = await sendTest(request, null, context);
       if (!delivered)
-        throw new Refused(
+        throw new CommandRefused(
           `The receiver did not accept the test event (${cause}): ${explanation} ` +
             'Fix the cause, or resume with --probe no.',
         );
