@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
 import { deleteWebhook, pauseWebhook } from '#domain/webhooks/park.ts';
+import { beginRoundSql } from '#test/begin-round.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
-import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
+import { beginRoundSql } from '#test/begin-round.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';

@@ -1,5 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
+import { beginRoundSql } from '#test/begin-round.ts';
 import { type DeliverEventInput, deliverQueue } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput } from '#workflows/send-test/types.ts';
 import type { Behavior } from '../chaos/plan.ts';

@@ -199,7 +199,7 @@ async function judge(
   { sealingKeys, relyingParty }: FactorSettings,
   now: () => Date,
 ): Promise<(tx: EntityManager) => Promise<void>> {
-  const { personId, totpSealed } = enrolment;
+  const { personId, tokenHash, totpSealed, challenge } = enrolment;
   const common = { id: randomUUIDv7(), personId, name: factor.name ?? '' };
   if (factor.kind === 'totp') {
     if (totpSealed === null) throw setupExpired();
@@ -209,19 +209,11 @@ async function judge(
     const sealed = sealTotp(secret, common.id, sealingKeys);
     return (tx) => insertTotp(tx, { ...common, sealed, step }, now());
   }
-  const challenge = await consumeEnrolmentChallenge(em, enrolment);
-  if (challenge === null) throw setupExpired();
+  // Each challenge is answered once, correctly or not.
+  const consumed = await em.fork().nativeUpdate(Enrolment, { tokenHash, challenge }, { challenge: null });
+  if (challenge === null || consumed === 0) throw setupExpired();
   const passkey = await getNewPasskey(factor.response, challenge, relyingParty);
   return (tx) => insertPasskey(tx, { ...common, passkey }, now());
-}
-
-/** Each challenge is answered once, correctly or not. */
-async function consumeEnrolmentChallenge(
-  em: EntityManager,
-  { tokenHash, challenge }: EnrolmentRow,
-): Promise<string | null> {
-  const consumed = await em.fork().nativeUpdate(Enrolment, { tokenHash, challenge }, { challenge: null });
-  return consumed === 0 ? null : challenge;
 }
 
 /** Stores what the link's person has entered so far, in the link's own row. */

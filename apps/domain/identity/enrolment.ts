@@ -87,12 +87,13 @@ export async function createEnrolment(
   const email = assertEmail(input.email);
   return em.fork().transactional(async (tx) => {
     await lockOrganization(tx, organizationId);
-    await assertOrganization(tx, organizationId);
+    if ((await tx.count(Organization, { id: organizationId })) === 0)
+      throw new IdentityRefused('no_such_organization', 'The organization does not exist.');
     const actor = await getActor(tx, organizationId, by, 'org.members.manage');
     const invitee = await findInvitee(tx, organizationId, email);
     const isNew = invitee.member === null || invitee.member.status === 'left';
     const roles = await getRoles(tx, organizationId, input.roleKeys ?? (isNew ? ['member'] : []));
-    assertMayInvite(actor, invitee, isNew ? roles : [...roles, ...rolesOf(invitee)]);
+    assertMayInvite(actor, invitee, isNew || invitee.member === null ? roles : [...roles, invitee.member]);
     const kind = kindOf(invitee);
     const changed = await writeMember(tx, { ...input, email }, invitee, roles);
     const token = generateToken();
@@ -168,11 +169,6 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
   return row === undefined ? null : withDates(row, 'expiresAt');
 }
 
-async function assertOrganization(tx: EntityManager, organizationId: string): Promise<void> {
-  if ((await tx.count(Organization, { id: organizationId })) === 0)
-    throw new IdentityRefused('no_such_organization', 'The organization does not exist.');
-}
-
 /**
  * Finds the member with the address, else the person who signs in with it, else returns a new
  * person. Members who left count only when no other person has the address.
@@ -201,7 +197,10 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
         'of them with their own address.',
     );
   const [found] = candidates;
-  if (found === undefined) return { personId: `usr_${randomUUIDv7().replaceAll('-', '')}`, member: null, ...unknown };
+  if (found === undefined) {
+    const personId = `usr_${randomUUIDv7().replaceAll('-', '')}`;
+    return { personId, member: null, signsIn: false, isOpen: false, isElsewhere: false };
+  }
   if (rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityRefused(
       'email_taken',
@@ -211,11 +210,6 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
   const { signsIn, isOpen, isElsewhere, personId } = found;
   return { personId, member: found.status === null ? null : found, signsIn, isOpen, isElsewhere };
 }
-
-const unknown = { signsIn: false, isOpen: false, isElsewhere: false };
-
-const rolesOf = ({ member }: Invitee): Pick<Role, 'isOwner' | 'permissions'>[] =>
-  member === null ? [] : [{ isOwner: member.isOwner, permissions: member.permissions }];
 
 /**
  * Returns all roles.

@@ -59,14 +59,12 @@ export function passkeyUseOptions(known: readonly StoredPasskey[], party: Relyin
 
 /** Returns the new passkey in an untrusted answer. @throws IdentityRefused `wrong_passkey` */
 export async function getNewPasskey(response: unknown, challenge: string, party: RelyingParty): Promise<StoredPasskey> {
-  const result = await judged(() =>
-    verifyRegistrationResponse({
-      response: response as RegistrationResponseJSON,
-      ...expected(challenge, party),
-      requireUserVerification: true,
-      supportedAlgorithmIDs: algorithms,
-    }),
-  );
+  const result = await verifyRegistrationResponse({
+    response: response as RegistrationResponseJSON,
+    ...expected(challenge, party),
+    requireUserVerification: true,
+    supportedAlgorithmIDs: algorithms,
+  }).catch(notAccepted);
   if (!result?.verified) throw wrongPasskey();
   const { id, publicKey, counter, transports = [] } = result.registrationInfo.credential;
   return { credentialId: id, publicKey: Buffer.from(publicKey), counter, transports: transports.map(String) };
@@ -85,14 +83,12 @@ export async function getNewCounter(
 ): Promise<number> {
   const { credentialId, counter, publicKey } = passkey;
   const credential: WebAuthnCredential = { id: credentialId, counter, publicKey: new Uint8Array(publicKey) };
-  const result = await judged(() =>
-    verifyAuthenticationResponse({
-      response: response as AuthenticationResponseJSON,
-      ...expected(challenge, party),
-      credential,
-      requireUserVerification: true,
-    }),
-  );
+  const result = await verifyAuthenticationResponse({
+    response: response as AuthenticationResponseJSON,
+    ...expected(challenge, party),
+    credential,
+    requireUserVerification: true,
+  }).catch(notAccepted);
   if (!result?.verified) throw wrongPasskey();
   return result.authenticationInfo.newCounter;
 }
@@ -129,13 +125,7 @@ const expected = (challenge: string, { id, origin }: RelyingParty) => ({
 });
 
 /** The library throws for every fault of an answer; each means that the answer is not accepted. */
-async function judged<T>(work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work();
-  } catch {
-    return null;
-  }
-}
+const notAccepted = () => null;
 
 export const wrongPasskey = () =>
   new IdentityRefused('wrong_passkey', 'The passkey was not accepted. Try again, or use another second factor.');

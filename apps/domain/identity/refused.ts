@@ -31,7 +31,6 @@ type IdentityRefusal =
   | 'no_such_organization'
   | 'no_such_role'
   | 'not_an_active_member'
-  | 'may_not_invite'
   | 'member_suspended'
   | 'operator_needed';
 

@@ -99,7 +99,10 @@ export async function deleteRole(
     await lockOrganization(tx, organizationId);
     await getActor(tx, organizationId, by, 'org.roles.manage');
     const role = await getOwnRole(tx, organizationId, roleId);
-    await takeFromFormerMembers(tx, organizationId, roleId);
+    await query(tx)`
+      delete from membership_role mr using membership m
+      where mr.organization_id = ${organizationId} and mr.role_id = ${roleId}
+        and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`;
     const holders = await tx.count(MembershipRole, { organizationId, roleId });
     if (holders > 0)
       throw new OrganizationRefused(
@@ -110,13 +113,6 @@ export async function deleteRole(
     await tx.flush();
     await recordActivity(tx, { organizationId, by, action: 'role.delete', detail: { roleId, key: role.key } });
   });
-}
-
-async function takeFromFormerMembers(tx: EntityManager, organizationId: string, roleId: string): Promise<void> {
-  await query(tx)`
-    delete from membership_role mr using membership m
-    where mr.organization_id = ${organizationId} and mr.role_id = ${roleId}
-      and m.organization_id = mr.organization_id and m.person_id = mr.person_id and m.status = 'left'`;
 }
 
 /**

@@ -34,17 +34,10 @@ export function checkSecrets(secrets: readonly string[]): Check {
   const name = 'secret_form';
   if (secrets.length === 0)
     return { name, ok: false, explanation: 'No secret was given: give the one shown when the webhook was created.' };
-  const position = secrets.findIndex((secret) => !isSecret(secret)) + 1;
-  const [secret = ''] = secrets.slice(position - 1);
-  if (position === 0)
-    return { name, ok: true, explanation: `${countOf(secrets.length, 'secret')} in the correct form.` };
-  return {
-    name,
-    ok: false,
-    explanation:
-      `Secret ${position} of ${secrets.length} ${whatIsWrong(secret)}: copy the whole secret again, ` +
-      'from whsec_ to its end.',
-  };
+  const index = secrets.findIndex((secret) => !isSecret(secret));
+  if (index < 0) return { name, ok: true, explanation: `${countOf(secrets.length, 'secret')} in the correct form.` };
+  const which = `Secret ${index + 1} of ${secrets.length} ${whatIsWrong(secrets[index] ?? '')}`;
+  return { name, ok: false, explanation: `${which}: copy the whole secret again, from whsec_ to its end.` };
 }
 
 /** Names common mistakes in a secret without showing the secret. */

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { query, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import { type AttemptSummary, assertShown, deliveryColumns, noSuchDelivery } from './deliveries.ts';
-import { type FoundDelivery, nowColumns } from './search-deliveries.ts';
+import { type FoundDelivery, lastAttempt, nowColumns } from './search-deliveries.ts';
 
 /** A delivery with the bytes that are sent, and its newest attempts, newest first. */
 export interface DeliveryDetail extends FoundDelivery {
@@ -50,8 +50,7 @@ export async function getDeliveryDetail(
     select ${deliveryColumns}, ${nowColumns}, e.body
     from delivery d
     join event e on e.organization_id = d.organization_id and e.id = d.event_id
-    left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
-      and a.event_id = d.event_id and a.number = d.attempts
+    ${lastAttempt}
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`;
   if (delivery === undefined) throw noSuchDelivery();
   const { before, atMost, withAnswers = false } = page;

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { arrayOf, literal, query, sql } from '../db/statement.ts';
+import { arrayOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import { assertShown } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
@@ -60,15 +60,8 @@ export async function listHealth(
   const buckets = bucketsOf(span, now);
   const rows = await query<HealthCounts>(fork)`
     select c.* from ${buckets.source}
-    cross join lateral (
-      select ${healthCounts} from (
-        select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
-        where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id >= b.from_id
-          and d.event_id < b.until_id
-        order by d.event_id desc
-        limit ${healthLooksAt}
-      ) d
-    ) c
+    cross join lateral (${selectHealth(sql`d.organization_id = ${organizationId} and d.webhook_id = ${webhookId}
+      and d.event_id >= b.from_id and d.event_id < b.until_id`)}) c
     order by b.place`;
   return buckets.withCounts(rows);
 }
@@ -93,14 +86,18 @@ const isFirstAccepted = sql`(d.attempts <= 1 or d.round > 1 and exists (
   where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
     and a.number = 1 and a.status between 200 and 299))`;
 
-/** Counts a subquery `d` of at most `healthLooksAt` deliveries. */
-export const healthCounts = sql`
-  count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
+/** Selects the counts of the newest deliveries `d` that match, at most `healthLooksAt`. */
+export const selectHealth = (matching: SqlPart): SqlPart => sql`
+  select count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
   count(*) filter (where d.state = 'waiting')::integer as open,
   count(*) filter (where d.state = 'exhausted')::integer as failed,
   count(*) filter (where d.state = 'cancelled')::integer as cancelled,
-  count(*) = ${literal(healthLooksAt)} as "isCapped"`;
+  count(*) = ${literal(healthLooksAt)} as "isCapped"
+  from (
+    select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
+    where ${matching} order by d.event_id desc limit ${literal(healthLooksAt)}
+  ) d`;
 
 /** Returns how many events the counts cover. */
 export const totalOf = ({ atOnce, afterRetries, open, failed, cancelled }: HealthCounts): number =>

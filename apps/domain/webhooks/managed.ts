@@ -11,16 +11,12 @@ import {
 } from './access.ts';
 import { healthLooksAt } from './health.ts';
 import { type SealingKeys, unsealSecret } from './seal.ts';
+import type { WebhookHead } from './summary.ts';
 
 /** A webhook that an object of the cluster manages. Times are UTC. */
-export interface ManagedWebhook {
-  organizationId: string;
-  id: string;
-  url: string;
-  eventTypes: string[];
+export interface ManagedWebhook
+  extends Pick<WebhookHead, 'organizationId' | 'id' | 'url' | 'eventTypes' | 'parkedReason' | 'failingSince'> {
   state: 'active' | 'parked';
-  parkedReason: 'failing' | 'paused' | null;
-  failingSince: string | null;
   /** The newest secret: its id, and when it began to sign. */
   secretId: string;
   secretCreatedAt: string;

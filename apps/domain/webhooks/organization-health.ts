@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventType } from '../contract/events.ts';
 import { literal, query, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks, type WebhooksRequest } from './access.ts';
-import { bucketsOf, type HealthBucket, type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
+import { bucketsOf, type HealthBucket, type HealthCounts, selectHealth } from './health.ts';
 
 /**
  * Returns the outcomes of all webhooks' events by the hour (24), oldest first. Of each webhook and
@@ -22,15 +22,8 @@ export async function listOrganizationHealth(
     select ${sums} from ${buckets.source}
     left join lateral (
       select c.* from webhook w
-      cross join lateral (
-        select ${healthCounts} from (
-          select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
-          where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= b.from_id
-            and d.event_id < b.until_id
-          order by d.event_id desc
-          limit ${literal(healthLooksAt)}
-        ) d
-      ) c
+      cross join lateral (${selectHealth(sql`d.organization_id = w.organization_id and d.webhook_id = w.id
+        and d.event_id >= b.from_id and d.event_id < b.until_id`)}) c
       where w.organization_id = ${request.organizationId} and w.state <> 'deleted'
     ) c on true
     group by b.place

@@ -42,7 +42,8 @@ export async function rotateSecret(
   const { secret = generateSecret() } = input;
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, input);
-    assertOverlap(overlapSeconds);
+    if (!(overlapSeconds >= 0 && overlapSeconds <= secretOverlapMaxDays * 86_400))
+      throw new WebhookRefused('overlap_out_of_range', `Both secrets can sign for 0 to ${secretOverlapMaxDays} days.`);
     assertSecret(secret);
     const now = await findDatabaseTime(tx);
     const previousValidUntil = await endOlderSecrets(tx, input, { now, overlapSeconds });
@@ -54,11 +55,6 @@ export async function rotateSecret(
     await recordWebhookActivity(tx, input, 'webhook.rotate_secret', { secretId: id, overlapSeconds });
     return { id: webhookId, secret, previousValidUntil };
   });
-}
-
-function assertOverlap(overlapSeconds: number): void {
-  if (overlapSeconds >= 0 && overlapSeconds <= secretOverlapMaxDays * 86_400) return;
-  throw new WebhookRefused('overlap_out_of_range', `Both secrets can sign for 0 to ${secretOverlapMaxDays} days.`);
 }
 
 /** Ends the older secrets, erases those that end now, and returns when the last one ends. */

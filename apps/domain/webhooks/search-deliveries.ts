@@ -178,8 +178,7 @@ export function searchSql(
       cross join lateral (
         select * from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id limit 1
       ) w
-      left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
-        and a.event_id = d.event_id and a.number = d.attempts
+      ${lastAttempt}
     ) p on true
     order by p."eventId" desc, p."webhookId" desc`;
   return { statement, scanLimit };
@@ -232,3 +231,7 @@ export const nowColumns = sql`
   case when ${nextAttemptAt} is not null then greatest(0, extract(epoch
     from d.next_attempt_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
   a.number is not null and a.finished_at is null as "isAttempting", a.status as "lastStatus", a.cause as "lastCause"`;
+
+export const lastAttempt = sql`
+  left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
+    and a.event_id = d.event_id and a.number = d.attempts`;

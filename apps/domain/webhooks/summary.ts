@@ -1,7 +1,7 @@
 import { type SqlPart, sql } from '../db/statement.ts';
 import { isOpen } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
-import { type HealthCounts, healthCounts, healthLooksAt } from './health.ts';
+import { type HealthCounts, selectHealth } from './health.ts';
 import { redeliverableDays } from './limits.ts';
 import type { SignatureResult } from './signature-result.ts';
 
@@ -89,15 +89,8 @@ export function pageCounts(now: Date): WebhookCounts<PageCounts> {
   const yesterday = firstEventIdAt(new Date(now.getTime() - 24 * 3_600_000));
   return {
     columns: sql`, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('parked')}`,
-    source: sql`
-      cross join lateral (
-        select ${healthCounts} from (
-          select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
-          where d.organization_id = w.organization_id and d.webhook_id = w.id and d.event_id >= ${yesterday}::uuid
-          order by d.event_id desc
-          limit ${healthLooksAt}
-        ) d
-      ) h`,
+    source: sql`cross join lateral (${selectHealth(sql`d.organization_id = w.organization_id and d.webhook_id = w.id
+      and d.event_id >= ${yesterday}::uuid`)}) h`,
   };
 }
 

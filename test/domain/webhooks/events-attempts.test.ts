@@ -9,7 +9,7 @@ import {
   recordLostSql,
   recordOutcomeSql,
 } from '#domain/db/statements/attempts.ts';
-import { beginRoundSql } from '#domain/db/statements/claim-deliveries.ts';
+import { beginRoundSql } from '#test/begin-round.ts';
 import { recordOutcome as recordOutcomeOn } from '#test/record-outcome.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 

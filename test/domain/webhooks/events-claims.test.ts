@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { admitAttemptSql, recordOutcomeSql } from '#domain/db/statements/attempts.ts';
-import { beginRoundSql, claimDeliveriesSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
+import { claimDeliveriesSql, recordStartedSql } from '#domain/db/statements/claim-deliveries.ts';
+import { beginRoundSql } from '#test/begin-round.ts';
 import { claimValues } from '#test/claim.ts';
 import type { ClaimedDelivery } from '../../../apps/worker/relay/claimed-delivery.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';

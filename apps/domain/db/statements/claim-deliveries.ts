@@ -236,25 +236,16 @@ export const listOverdueSql = /* sql */ `
   order by d.organization_id, d.webhook_id, d.next_attempt_at, d.event_id
   limit $2`;
 
-const nextRoundSql = /* sql */ `update delivery d set round = d.round + 1, started = false, claimed = false,
-  leased_until = null, next_attempt_at = clock_timestamp()
-  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'`;
-
 /**
- * Begins a new round of a waiting delivery, due now. `$1`…`$3` the delivery, `$4` the round that it
- * replaces; returns no row when that is no longer current.
- */
-export const beginRoundSql = /* sql */ `
-  ${nextRoundSql}
-  returning d.round`;
-
-/**
- * Begins a new round of an overdue delivery (`$5`, its `dueAt`), unless one of its attempts is in
- * progress: an attempt that is admitted meanwhile makes the delivery due later, so this does not
- * find it. `$1`…`$4` as above.
+ * Begins a new round of a waiting delivery (`$1`…`$3`), due now, when round `$4` is current and it is
+ * still overdue (`$5`, its `dueAt`), unless one of its attempts is in progress: an attempt that is
+ * admitted meanwhile makes the delivery due later, so this does not find it.
  */
 export const replaceRoundSql = /* sql */ `
-  ${nextRoundSql} and d.next_attempt_at = $5::timestamptz and not exists (
-    select from delivery_attempt a
-    where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.finished_at is null)
+  update delivery d set round = d.round + 1, started = false, claimed = false, leased_until = null,
+    next_attempt_at = clock_timestamp()
+  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.round = $4 and d.state = 'waiting'
+    and d.next_attempt_at = $5::timestamptz and not exists (
+      select from delivery_attempt a
+      where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.finished_at is null)
   returning d.round`;
