@@ -174,7 +174,7 @@ const faults: Fault[] = [
     firing: ['OrgApiSettingRefused'],
   },
   {
-    when: 'no one maintains',
+    when: 'no worker runs maintenance',
     changed: { [`org_api_maintenance_last_run_timestamp_seconds{${worker}}`]: always(0) },
     firing: ['OrgApiMaintenanceStalled'],
   },
@@ -200,7 +200,7 @@ const faults: Fault[] = [
     firing: [],
   },
   { when: 'a fifth of the console’s pages is slow', changed: visits({ slow: 1 }), firing: ['OrgApiConsoleLatency'] },
-  { when: 'no one visits the console', changed: visits({ perMinute: 0 }), firing: [] },
+  { when: 'the console has no visitors', changed: visits({ perMinute: 0 }), firing: [] },
   {
     when: 'a migration that may be tried once has failed',
     changed: {

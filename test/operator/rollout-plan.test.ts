@@ -51,7 +51,7 @@ it.each<[string, string[], Partial<ObservedRegion>, Partial<RegionSpec>?]>([
     newest(false, { buildId: 'b3', state: 'held' }, 'b3'),
   ],
   ['repeats a rollout that was terminated', ['startRollout'], newest(false)],
-  ['repeats a rollout that someone took back', ['startRollout'], newest(false, { state: 'current' })],
+  ['repeats a rollout that was reverted by hand', ['startRollout'], newest(false, { state: 'current' })],
   ['does nothing when the build is current', [], isCurrent],
   [
     'ends the share that a held build still has when the release returns to the current one',

@@ -62,8 +62,8 @@ export function captureCases({ older, newer, before, atItsBegin, atItsEnd, after
   const cases: [name: string, captured: Captured, isAcceptedBy: IsAcceptedBy][] = [
     ["in the middle of a secret's life", capturedOf(before, older), everyone],
     ['before a rotation, by who holds the new secret already', capturedOf(before, newer), noReceiver],
-    ['at the begin of a rotation, by who holds the old secret', capturedOf(atItsBegin, older), everyone],
-    ['at the begin of a rotation, by who holds the new secret', capturedOf(atItsBegin, newer), everyone],
+    ['at the start of a rotation, by who holds the old secret', capturedOf(atItsBegin, older), everyone],
+    ['at the start of a rotation, by who holds the new secret', capturedOf(atItsBegin, newer), everyone],
     ['at the end of a rotation, by who holds the old secret', capturedOf(atItsEnd, older), everyone],
     ['at the end of a rotation, by who holds the new secret', capturedOf(atItsEnd, newer), everyone],
     ['after a rotation, by who holds the new secret', capturedOf(after, newer), everyone],

@@ -124,7 +124,8 @@ export async function getMemberDetails(
 /**
  * A live key has one of the organization's 25 slots, so counting them reads 25 rows, however many
  * keys there were. A sign-in belongs to the whole region: it is shown only to an organization that
- * has confirmed it. Otherwise anybody could invite an address to learn whether it signs in here.
+ * has confirmed it. Otherwise any administrator could invite an address to learn whether it signs
+ * in here.
  */
 const columns = (now: Date): SqlPart => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,

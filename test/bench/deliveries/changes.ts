@@ -47,7 +47,7 @@ export async function addOrganization(stack: DeliveryTarget, path: string, webho
 export async function addOrganizations(
   stack: DeliveryTarget,
   count: number,
-  path = '/ours',
+  path = '/org-api',
 ): Promise<BenchOrganization[]> {
   const organizations: BenchOrganization[] = [];
   while (organizations.length < count) organizations.push(await addOrganization(stack, path));

@@ -19,22 +19,22 @@ export async function measureLatencies(
   const organizations = await addOrganizations(stack, organizationCount);
   // not counted: new connections, compilation
   await measureLatency(stack, organizations, 2 * latencyPerSecond, latencyPerSecond);
-  const ours: number[] = [];
+  const times: number[] = [];
   const bare = { bareDelivery: [] as number[], bareLocalDelivery: [] as number[] };
   for (let stretch = 0; stretch < 3; stretch += 1) {
-    ours.push(...(await measureLatency(stack, organizations, Math.round(latencyEvents / 3), latencyPerSecond)));
+    times.push(...(await measureLatency(stack, organizations, Math.round(latencyEvents / 3), latencyPerSecond)));
     for (const workflow of stretch < 2 ? (['bareDelivery', 'bareLocalDelivery'] as const) : []) {
       const count = Math.round(latencyEvents / 6);
       bare[workflow].push(...(await measureBareLatency(stack, workflow, count, latencyPerSecond)));
     }
-    report(`latency, stretch ${stretch + 1} of 3: ${describe(ours)}`);
+    report(`latency, stretch ${stretch + 1} of 3: ${describe(times)}`);
   }
   const aim = store === 'memory' ? '; aim p50 at most 30 ms' : '';
   return {
     title: `commit to the receiver's first byte at ${latencyPerSecond}/s, ${storeWords[store]}`,
-    headline: `${describe(ours)}${aim}`,
+    headline: `${describe(times)}${aim}`,
     details: [
-      `${ours.length} events, least ${Math.min(...ours).toFixed(1)} ms, most ${Math.max(...ours).toFixed(1)} ms`,
+      `${times.length} events, least ${Math.min(...times).toFixed(1)} ms, most ${Math.max(...times).toFixed(1)} ms`,
       `bare, from asking for the start to the first byte: ${describe(bare.bareDelivery)} ` +
         `(${bare.bareDelivery.length} of them)`,
       `bare local, the same: ${describe(bare.bareLocalDelivery)} (${bare.bareLocalDelivery.length} of them)`,

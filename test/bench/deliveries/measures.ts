@@ -45,7 +45,7 @@ const restMs = 700;
  * database's clock. Each is a grant that starts in a separate transaction.
  * @throws Error unless all were delivered.
  */
-export async function measureOurs(
+export async function measureOrgApi(
   stack: BenchStack,
   organizations: readonly BenchOrganization[],
   deliveries: number,

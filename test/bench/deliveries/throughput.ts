@@ -1,6 +1,6 @@
 import { median } from '../reads/compare.ts';
 import { addOrganizations } from './changes.ts';
-import { measureBare, measureOurs, type Turn } from './measures.ts';
+import { measureBare, measureOrgApi, type Turn } from './measures.ts';
 import type { BenchOptions, Store } from './options.ts';
 import { describeRatios, describeTurns, type Result, storeWords, togetherMicros } from './results.ts';
 import type { BenchStack } from './stack.ts';
@@ -12,7 +12,7 @@ const warmUpDeliveries = 200;
 /**
  * The sides as printed: org-api, a workflow with a normal activity, and one with a local activity.
  */
-const sides = ['ours', 'bare', 'bare local'] as const;
+const sides = ['org-api', 'bare', 'bare local'] as const;
 type Side = (typeof sides)[number];
 type Turns = Record<Side, Turn[]>;
 
@@ -28,15 +28,15 @@ export async function compareThroughput(
 ): Promise<Result> {
   const organizations = await addOrganizations(stack, Math.ceil(underWay / placesEach));
   const measure: Record<Side, (deliveries: number) => Promise<Turn>> = {
-    ours: (deliveries) => measureOurs(stack, organizations, deliveries),
+    'org-api': (deliveries) => measureOrgApi(stack, organizations, deliveries),
     bare: (deliveries) => measureBare(stack, 'bareDelivery', deliveries, underWay),
     'bare local': (deliveries) => measureBare(stack, 'bareLocalDelivery', deliveries, underWay),
   };
-  await measure.ours(warmUpDeliveries);
+  await measure['org-api'](warmUpDeliveries);
   await measure['bare local'](warmUpDeliveries);
   const { deliveriesPerSecond } = await measure.bare(warmUpDeliveries);
   const deliveries = Math.max(100, Math.round(deliveriesPerSecond * roundSeconds[store]));
-  const turns: Turns = { ours: [], bare: [], 'bare local': [] };
+  const turns: Turns = { 'org-api': [], bare: [], 'bare local': [] };
   for (let round = 0; round < rounds; round += 1) {
     for (let place = 0; place < sides.length; place += 1) {
       const side = sides[(round + place) % sides.length] as Side;
@@ -49,14 +49,14 @@ export async function compareThroughput(
   return {
     title: `deliveries per second, ${storeWords[store]}`,
     headline:
-      `ours / bare = ${describeRatios(ratiosTo(turns, 'bare'))}; aim 0.9; ` +
-      `ours / bare local = ${describeRatios(ratiosTo(turns, 'bare local'))}`,
+      `org-api / bare = ${describeRatios(ratiosTo(turns, 'bare'))}; aim 0.9; ` +
+      `org-api / bare local = ${describeRatios(ratiosTo(turns, 'bare local'))}`,
     details: [
       `${deliveries} deliveries a turn, ${organizations.length * placesEach} under way at once; ` +
         'processor time in µs a delivery',
       ...describeTurns(turns),
-      `by processor time: ours / bare = ${byProcessorTime(turns, 'bare')}, ` +
-        `ours / bare local = ${byProcessorTime(turns, 'bare local')}`,
+      `by processor time: org-api / bare = ${byProcessorTime(turns, 'bare')}, ` +
+        `org-api / bare local = ${byProcessorTime(turns, 'bare local')}`,
       `starts that were eager: bare ${eager('bare')}, bare local ${eager('bare local')}`,
     ],
   };
@@ -64,11 +64,13 @@ export async function compareThroughput(
 
 /** Ratios of the deliveries per second, round by round. */
 function ratiosTo(turns: Turns, other: Side): number[] {
-  return turns.ours.map((turn, round) => turn.deliveriesPerSecond / (turns[other][round]?.deliveriesPerSecond ?? 0));
+  return turns['org-api'].map(
+    (turn, round) => turn.deliveriesPerSecond / (turns[other][round]?.deliveriesPerSecond ?? 0),
+  );
 }
 
 function byProcessorTime(turns: Turns, other: Side): string {
   const micros = (side: Side) => median(turns[side].map((turn) => togetherMicros(turn) ?? Number.NaN));
-  const ratio = micros(other) / micros('ours');
+  const ratio = micros(other) / micros('org-api');
   return Number.isNaN(ratio) ? '?' : ratio.toFixed(2);
 }

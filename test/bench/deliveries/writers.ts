@@ -30,22 +30,24 @@ export async function compareWriters(
   await pool.query(`alter database bench set commit_delay = ${commitDelayMicros}`);
   await pool.query('alter database bench set commit_siblings = 0');
   await reconnect(stack);
-  const [ours, plain]: [number[], number[]] = [[], []];
-  const turn = async (isOurs: boolean) => {
+  const [withTriggers, plain]: [number[], number[]] = [[], []];
+  const turn = async (hasTriggers: boolean) => {
     const changes = await prepareChanges(pool, organizations, writersGrants);
-    await pool.query(`alter table client_grant ${isOurs ? 'enable' : 'disable'} trigger client_grant_started_event`);
+    await pool.query(
+      `alter table client_grant ${hasTriggers ? 'enable' : 'disable'} trigger client_grant_started_event`,
+    );
     const startedAt = performance.now();
-    await (isOurs ? commitAll(pool, changes) : insertAll(stack, changes));
-    (isOurs ? ours : plain).push(writersGrants / ((performance.now() - startedAt) / 1_000));
+    await (hasTriggers ? commitAll(pool, changes) : insertAll(stack, changes));
+    (hasTriggers ? withTriggers : plain).push(writersGrants / ((performance.now() - startedAt) / 1_000));
   };
   await turn(true);
   await turn(false);
-  ours.length = 0;
+  withTriggers.length = 0;
   plain.length = 0;
   for (let round = 0; round < rounds; round += 1) {
-    for (const isOurs of round % 2 === 0 ? [true, false] : [false, true]) await turn(isOurs);
+    for (const hasTriggers of round % 2 === 0 ? [true, false] : [false, true]) await turn(hasTriggers);
     report(
-      `writers, round ${round + 1} of ${rounds}: ours ${ours[round]?.toFixed(0)}/s, ` +
+      `writers, round ${round + 1} of ${rounds}: with triggers ${withTriggers[round]?.toFixed(0)}/s, ` +
         `plain ${plain[round]?.toFixed(0)}/s`,
     );
   }
@@ -55,9 +57,9 @@ export async function compareWriters(
   return {
     title: 'commits of grants per second by eight writers, with a commit of 3 ms',
     headline: `with triggers / plain inserts =
-      ${describeRatios(ours.map((rate, round) => rate / (plain[round] ?? 0)))}; aim 0.9`,
+      ${describeRatios(withTriggers.map((rate, round) => rate / (plain[round] ?? 0)))}; aim 0.9`,
     details: [
-      `with triggers: ${listed(ours)}`,
+      `with triggers: ${listed(withTriggers)}`,
       `plain inserts: ${listed(plain)}`,
       'commits that wait for each other make 333/s at most',
     ],

@@ -61,9 +61,12 @@ async function main(): Promise<void> {
 
 async function compareReads(stack: BenchStack, region: BenchRegion, options: BenchOptions): Promise<void> {
   const programs = await Promise.all(
-    (['ours', 'floor', 'fastify'] as const).map(async (name) => ({ name, program: await start(stack, region, name) })),
+    (['org-api', 'floor', 'fastify'] as const).map(async (name) => ({
+      name,
+      program: await start(stack, region, name),
+    })),
   );
-  const ours = programs[0]?.program as RunningProgram;
+  const orgApi = programs[0]?.program as RunningProgram;
   let answers = 0;
   try {
     for (const { operation, resource, aim } of reads) {
@@ -79,11 +82,11 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
           `${options.rounds} rounds of ${options.runSeconds} s in turn; processor time in µs an answer`,
         comparison,
       );
-      printRatio(comparison, 'ours', 'floor', 'aim 0.85');
-      printProcessorRatio(comparison, 'ours', 'floor');
-      printRatio(comparison, 'ours', 'fastify', `aim ${aim}`);
-      printProcessorRatio(comparison, 'ours', 'fastify');
-      answers += await printPaced(stack, region, ours, comparison, resource, options);
+      printRatio(comparison, 'org-api', 'floor', 'aim 0.85');
+      printProcessorRatio(comparison, 'org-api', 'floor');
+      printRatio(comparison, 'org-api', 'fastify', `aim ${aim}`);
+      printProcessorRatio(comparison, 'org-api', 'fastify');
+      answers += await printPaced(stack, region, orgApi, comparison, resource, options);
       refuseFailures(comparison);
     }
     await printLines(region, answers);
@@ -96,17 +99,17 @@ async function compareReads(stack: BenchStack, region: BenchRegion, options: Ben
 async function printPaced(
   stack: BenchStack,
   region: BenchRegion,
-  ours: RunningProgram,
+  orgApi: RunningProgram,
   comparison: Comparison,
   resource: string,
   options: BenchOptions,
 ): Promise<number> {
-  const highest = median((comparison.runs.get('ours') ?? []).map((run) => run.requestsPerSecond));
+  const highest = median((comparison.runs.get('org-api') ?? []).map((run) => run.requestsPerSecond));
   const perSecond = Math.round(highest * pacedShare);
   const { pacedSeconds: seconds, warmUpSeconds } = options;
   const before = await asOwner(region.ownerUrl, readWrites);
   const run = await runPacedLoad({
-    url: ours.url,
+    url: orgApi.url,
     keysFile: stack.keysFile,
     resource,
     perSecond,
@@ -114,7 +117,7 @@ async function printPaced(
     warmUpSeconds,
   });
   say(
-    `  ours at a constant ${number(perSecond)}/s (${pacedShare * 100} %), from when each request was due: ` +
+    `  org-api at a constant ${number(perSecond)}/s (${pacedShare * 100} %), from when each request was due: ` +
       `p50 ${run.p50Ms.toFixed(1)} ms, p99 ${run.p99Ms.toFixed(1)} ms, ${run.errors} not 2xx`,
   );
   say(
@@ -145,7 +148,7 @@ async function compareSizes(stack: BenchStack, options: BenchOptions): Promise<v
   try {
     for (const grants of sizes) {
       const region = await stack.addRegion(`of_${grants}`, { grants });
-      contenders.push({ name: number(grants), program: await start(stack, region, 'ours') });
+      contenders.push({ name: number(grants), program: await start(stack, region, 'org-api') });
     }
     const comparison = await compare(contenders, loadOf(stack, options, ''));
     printComparison('getOrg by the number of grants in the region', comparison);
@@ -160,15 +163,15 @@ async function compareSizes(stack: BenchStack, options: BenchOptions): Promise<v
 /** Profiles org-api and the floor under the same load, and prints where they differ. */
 async function profilePrograms(stack: BenchStack, region: BenchRegion, options: BenchOptions): Promise<void> {
   for (const { operation, resource } of reads) {
-    const ours = await profileProgram('ours', stack, region, options, resource);
+    const orgApi = await profileProgram('org-api', stack, region, options, resource);
     const floor = await profileProgram('floor', stack, region, options, resource);
-    for (const [name, { time, file }] of Object.entries({ ours, floor })) {
+    for (const [name, { time, file }] of Object.entries({ 'org-api': orgApi, floor })) {
       say(`\n${operation}, ${name}: time by origin of ${time.micros.toFixed(0)} µs for each answer, not idle`);
       printProfile(time);
       say(`  the whole profile: ${file}`);
     }
-    say(`\n${operation}: where ours takes more than the floor, for each answer`);
-    printDifferences(ours.time, floor.time);
+    say(`\n${operation}: where org-api takes more than the floor, for each answer`);
+    printDifferences(orgApi.time, floor.time);
   }
 }
 

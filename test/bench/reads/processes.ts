@@ -9,7 +9,7 @@ import type { PacedLoad, PacedRun } from './paced.ts';
 
 /** The compared programs; each is a file that takes the API's settings from its environment. */
 const programFiles = {
-  ours: new URL('../../../apps/api/main.ts', import.meta.url),
+  'org-api': new URL('../../../apps/api/main.ts', import.meta.url),
   floor: new URL('./programs/floor.ts', import.meta.url),
   fastify: new URL('./programs/fastify.ts', import.meta.url),
 };
