@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { z } from 'zod';
 import { refuse } from '#runtime/settings/types.ts';
@@ -11,7 +10,8 @@ import { refuse } from '#runtime/settings/types.ts';
 const BundleFile = z.object({ sources: z.string(), code: z.string() });
 
 const mapMark = '//# sourceMappingURL=data:application/json;charset=utf-8;base64,';
-const workflowsFolder = fileURLToPath(new URL('.', import.meta.url));
+const remedy = 'build it again, or unset WORKFLOW_BUNDLE to bundle at the start';
+const workflowsFolder = import.meta.dirname;
 
 /** A prebuilt bundle that is missing or of another release. The message says what to do. */
 export class BundleRefused extends Error {}
@@ -21,10 +21,11 @@ export class BundleRefused extends Error {}
  * A bundle of other sources would replay running deliveries with code that does not match the
  * activities.
  */
-function hashWorkflowSources(folder = workflowsFolder): string {
+function hashWorkflowSources(): string {
   const hash = createHash('sha256');
-  hash.update(sdkVersion());
-  for (const file of listSources(folder)) hash.update(`\0${file}\0`).update(readFileSync(path.join(folder, file)));
+  const sdk = createRequire(import.meta.url)('@temporalio/workflow/package.json') as { version: string };
+  hash.update(sdk.version);
+  for (const file of listSources()) hash.update(`\0${file}\0`).update(readFileSync(path.join(workflowsFolder, file)));
   return hash.digest('hex');
 }
 
@@ -42,8 +43,7 @@ export function readWorkflowBundle(file: string): WorkflowBundleWithSourceMap {
   const bundle = parseBundle(file);
   if (bundle.sources !== hashWorkflowSources())
     throw new BundleRefused(
-      `the workflow bundle ${file} was built from other sources than this release's workflows: build it again, ` +
-        'or unset WORKFLOW_BUNDLE to bundle at the start',
+      `the workflow bundle ${file} was built from other sources than this release's workflows: ${remedy}`,
     );
   return { code: bundle.code, sourceMap: '' };
 }
@@ -70,23 +70,16 @@ function parseBundle(file: string): z.output<typeof BundleFile> {
     return BundleFile.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? 'it is no bundle';
-    throw new BundleRefused(
-      `the workflow bundle ${file} cannot be read (${why}): build it again, or unset WORKFLOW_BUNDLE to bundle ` +
-        'at the start',
-    );
+    throw new BundleRefused(`the workflow bundle ${file} cannot be read (${why}): ${remedy}`);
   }
 }
 
 /** Lists the sources in the same order on every machine. */
-function listSources(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+function listSources(): string[] {
+  return readdirSync(workflowsFolder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .map((file) => file.split(path.sep).join('/'))
     .sort();
-}
-
-function sdkVersion(): string {
-  return (createRequire(import.meta.url)('@temporalio/workflow/package.json') as { version: string }).version;
 }
 
 function withPortableMap(code: string, root: string): string {

@@ -11,7 +11,7 @@ import type { PreparedRegion, StackTemporal } from './region.ts';
 import { choosePorts, type RegionPorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
 import { refuseProcesses, stopProcesses } from './servers/children.ts';
 import { startPostgres } from './servers/postgres.ts';
-import { allOrFirstFailure, ServerUnavailableError } from './servers/process.ts';
+import { allOrFirstFailure } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
 import { launchTemporal } from './servers/temporal.ts';
 import { holdState } from './single.ts';
@@ -174,8 +174,8 @@ try {
 
 async function fail(error: unknown): Promise<never> {
   await stopAll();
-  const isExpected = error instanceof ServerUnavailableError || error instanceof StartRefused;
   const defect = error instanceof Error ? error.stack : error;
+  const isExpected = error instanceof StartRefused;
   console.error(`\n${isExpected ? error.message : `npm start failed by an internal error: ${defect}`}`);
   process.exit(1);
 }

@@ -67,9 +67,6 @@ export interface GuardOptions {
   minBytesPerSecond: number;
   /** From a request's arrival to its answer's last byte. */
   deadlineMs: number;
-  /** How long a client may be slower than that. */
-  slowAfterMs?: number;
-  sweepEveryMs?: number;
   /** Seconds that an idle connection is kept, also one that no request was sent on. */
   keepAliveSeconds: number;
   /**
@@ -133,6 +130,9 @@ class Connection {
 export const isUnused = (socket: Socket): boolean => socket.bytesRead === 0;
 
 const keepAliveGraceMs = 1_000;
+/** How long a client may be slower than the minimum throughput. */
+const slowAfterMs = 10_000;
+const sweepEveryMs = 1_000;
 
 /** The property of a socket that holds its connection. */
 const connectionOf = Symbol('connection');
@@ -154,7 +154,7 @@ export const hasAnswers = (socket: TrackedSocket): boolean => (socket[connection
  * written in chunks, and each is checked.
  */
 export function guardAnswers(server: Server, options: GuardOptions): () => void {
-  const { minBytesPerSecond, deadlineMs, slowAfterMs = 10_000, sweepEveryMs = 1_000, onCut } = options;
+  const { minBytesPerSecond, deadlineMs, onCut } = options;
   const { keepAliveSeconds, unknownKeepAliveSeconds = null, isTrusted = () => false } = options;
   const connections = new Set<Connection>();
 

@@ -20,9 +20,8 @@ export function createRefusalCounter(options: {
   /** Adds the counts to the activity log. */
   record: (counts: readonly RefusalCount[]) => Promise<unknown>;
   onError: (cause: unknown) => void;
-  flushEveryMs?: number;
 }) {
-  const { record, onError, flushEveryMs = 1000 } = options;
+  const { record, onError } = options;
   let counts = new Map<string, RefusalCount>();
 
   function add(more: RefusalCount): RefusalCount {
@@ -47,7 +46,7 @@ export function createRefusalCounter(options: {
       throw cause;
     }
   }
-  const loop = createIntervalLoop({ run: flush, everyMs: flushEveryMs, onError });
+  const loop = createIntervalLoop({ run: flush, everyMs: 1_000, onError });
 
   return {
     /** Counts one refused request of a key. Unknown keys get no row. */

@@ -38,11 +38,9 @@ export async function startWorker(
     host: config.host,
     port: config.metricsPort,
   });
-  await waitForSchema(database.pool, {
-    onWaiting: (reason) => {
-      findUnreadiness = () => reason;
-      log.warn({ reason }, 'waiting for the schema');
-    },
+  await waitForSchema(database.pool, (reason) => {
+    findUnreadiness = () => reason;
+    log.warn({ reason }, 'waiting for the schema');
   });
   const maintenance = createMaintenance({
     databaseUrl: () => config.databaseUrl,
@@ -93,14 +91,8 @@ export async function startWorker(
 
   async function close(): Promise<void> {
     findUnreadiness = () => 'draining';
-    await deliveries.stop();
-    await defaultPartition.stop();
-    await ledger.stop();
-    await stream?.stop();
-    await maintenance.stop();
-    await server.stop();
-    await settings.stop();
-    await tracing.stop();
+    const parts = [deliveries, defaultPartition, ledger, stream, maintenance, server, settings, tracing];
+    for (const part of parts) await part?.stop();
     await database.close();
   }
   return { metricsUrl: server.url, stop: once(close) };

@@ -12,7 +12,7 @@ import { metricsIn } from '#runtime/metrics.ts';
 export function defaultPartitionMetric(
   pool: Pool,
   registry: Registry,
-  { everyMs = 60_000, onError = () => {} }: { everyMs?: number; onError?: (cause: unknown) => void } = {},
+  { everyMs = 60_000, onError }: { everyMs?: number; onError: (cause: unknown) => void },
 ) {
   const gauge = metricsIn(registry).gauge(
     'org_api_activity_default_partition_bytes',

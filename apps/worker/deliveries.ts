@@ -8,7 +8,7 @@ import { createKeptConnections } from './attempt/kept-connections.ts';
 import type { WorkerConfig } from './config.ts';
 import { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';
-import { createRedeliveryStarter, redeliveryWorkflows } from './relay/redeliveries.ts';
+import { createRedeliveryStarter } from './relay/redeliveries.ts';
 import { createRelay } from './relay/relay.ts';
 import { createRepairs } from './relay/repairs.ts';
 import { readTaskCounts } from './relay/task-counts.ts';
@@ -108,7 +108,8 @@ async function openDeliveries(
   await temporalMetrics.start();
   const redeliveries = createRedeliveryStarter({
     pool,
-    startWorkflow: redeliveryWorkflows(temporal.client, config.reconcileAfterMs),
+    client: temporal.client,
+    strandedAfterMs: config.reconcileAfterMs,
     onError: errorLogger(log, 'redeliveries could not be claimed or started; tried again soon'),
   });
   relay = createRelay({
@@ -182,12 +183,7 @@ async function openDeliveries(
 
   return {
     async stop(): Promise<void> {
-      await repairs.stop();
-      await redeliveries.stop();
-      await relay?.stop();
-      await versions?.stop();
-      await temporalMetrics.stop();
-      await temporal.stop();
+      for (const part of [repairs, redeliveries, relay, versions, temporalMetrics, temporal]) await part?.stop();
       connections.close();
     },
   };

@@ -28,7 +28,7 @@ const help: Record<keyof Ledger, string> = {
 export function ledgerMetrics(
   pool: Pool,
   registry: Registry,
-  { everyMs = 15_000, onError = () => {} }: { everyMs?: number; onError?: (cause: unknown) => void } = {},
+  { everyMs = 15_000, onError }: { everyMs?: number; onError: (cause: unknown) => void },
 ) {
   const { gauge } = metricsIn(registry);
   const figures = Object.entries(help) as [keyof Ledger, string][];

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
@@ -6,17 +7,14 @@ import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
  * Resolves when the database has the schema of this code: in a rollout new pods start beside the
  * migration and leave the work to the old ones. `onWaiting` gets the reason when it changes.
  */
-export async function waitForSchema(
-  pool: Pool,
-  { everyMs = 1_000, onWaiting }: { everyMs?: number; onWaiting: (reason: string) => void },
-): Promise<void> {
+export async function waitForSchema(pool: Pool, onWaiting: (reason: string) => void): Promise<void> {
   let reported: string | null = null;
   for (;;) {
     const reason = await findReason(pool);
     if (reason === null) return;
     if (reason !== reported) onWaiting(reason);
     reported = reason;
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await wait(1_000);
   }
 }
 

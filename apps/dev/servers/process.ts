@@ -12,10 +12,11 @@ import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { StartRefused } from '#runtime/start-refused.ts';
 import { startTracked } from './children.ts';
 
 /** A server that cannot be had. The message says what happened, why, and what to do next. */
-export class ServerUnavailableError extends Error {
+export class ServerUnavailableError extends StartRefused {
   override name = 'ServerUnavailableError';
 }
 

@@ -17,9 +17,8 @@ export function watchSettings(options: {
   followed: Pick<FollowedSettings<unknown>, 'names' | 'check'>;
   registry: Registry;
   log: Logger;
-  everyMs?: number;
 }): IntervalLoop {
-  const { followed, registry, log, everyMs = 5_000 } = options;
+  const { followed, registry, log } = options;
   const { counter, gauge } = metricsIn(registry);
   const changes = counter(
     'org_api_setting_changes_total',
@@ -58,7 +57,7 @@ export function watchSettings(options: {
 
   return createIntervalLoop({
     run: check,
-    everyMs,
+    everyMs: 5_000,
     onError: errorLogger(log, 'the files of settings could not be read; tried again in seconds'),
   });
 }

@@ -4,7 +4,6 @@ import { claimRedeliveriesSql } from '#domain/db/statements/redelivery-progress.
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import {
-  type Pace,
   pagesPerRun,
   type RedeliverInput,
   type RedeliveryKey,
@@ -22,17 +21,10 @@ type ClaimedRedelivery = RedeliveryKey & {
   nowMs: number;
 };
 
-interface RedeliveryStarterOptions {
-  pool: Pool;
-  /** Starts a redelivery's workflow, unless it runs; rejects when Temporal does not answer. */
-  startWorkflow: (redelivery: ClaimedRedelivery) => Promise<void>;
-  onError: (cause: unknown) => void;
-  /** How often it polls for requested redeliveries and expired leases. */
-  pollEveryMs?: number;
-  /** How long a claim lasts. Afterwards each page renews the lease. */
-  leaseSeconds?: number;
-}
-
+/** How often requested redeliveries and expired leases are looked for. */
+const pollEveryMs = 500;
+/** How long a claim lasts. Afterwards each page renews the lease. */
+const leaseSeconds = 15;
 /** Each has another webhook, and one start takes milliseconds. */
 const perClaim = 20;
 
@@ -41,12 +33,17 @@ const perClaim = 20;
  * requested, or whose workflow was lost. As with deliveries, no transaction is open during a call
  * to Temporal.
  */
-export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
-  const { pool, startWorkflow, onError, pollEveryMs = 500, leaseSeconds = 15 } = options;
+export function createRedeliveryStarter(options: {
+  pool: Pool;
+  client: Client;
+  strandedAfterMs: number;
+  onError: (cause: unknown) => void;
+}) {
+  const { pool, client, strandedAfterMs, onError } = options;
 
   async function startAll(): Promise<void> {
     const { rows } = await pool.query<ClaimedRedelivery>(claimRedeliveriesSql, [perClaim, leaseSeconds]);
-    const tried = await Promise.allSettled(rows.map(startWorkflow));
+    const tried = await Promise.allSettled(rows.map((row) => startWorkflow(client, row, strandedAfterMs)));
     const failure = tried.find((result) => result.status === 'rejected');
     if (failure !== undefined) throw failure.reason;
     if (rows.length === perClaim) loop.runNow();
@@ -57,28 +54,31 @@ export function createRedeliveryStarter(options: RedeliveryStarterOptions) {
 }
 
 /**
- * Starts a redelivery's workflow at its own pace, or at this one. A running workflow stays, unless
- * it makes no progress: then it is terminated and started again. No page is carried out twice.
+ * Starts a redelivery's workflow at its own pace, or at the default one. A running workflow stays,
+ * unless it makes no progress: then it is terminated and started again. No page is carried out
+ * twice.
  */
-export function redeliveryWorkflows(client: Client, strandedAfterMs: number, pace: Pace = rateLimit) {
-  return async ({ organizationId, redeliveryId, page, perSecond, nowMs }: ClaimedRedelivery): Promise<void> => {
-    const asked = perSecond === null ? pace : { perPage: Math.min(pace.perPage, perSecond), perSecond };
-    const input: RedeliverInput = { organizationId, redeliveryId, page, pace: asked, pagesPerRun, progress: null };
-    const workflowId = redeliveryWorkflowId(redeliveryId);
-    const start = (workflowIdConflictPolicy: 'FAIL' | 'TERMINATE_EXISTING') =>
-      client.workflow.start('redeliver', {
-        taskQueue: deliverQueue,
-        workflowId,
-        args: [input],
-        workflowIdConflictPolicy,
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      });
-    try {
-      await start('FAIL');
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      const status = await getWorkflowStatus(client, workflowId, nowMs, strandedAfterMs);
-      if (status === 'failing' || status === 'stranded') await start('TERMINATE_EXISTING');
-    }
-  };
+async function startWorkflow(
+  client: Client,
+  { organizationId, redeliveryId, page, perSecond, nowMs }: ClaimedRedelivery,
+  strandedAfterMs: number,
+): Promise<void> {
+  const pace = perSecond === null ? rateLimit : { perPage: Math.min(rateLimit.perPage, perSecond), perSecond };
+  const input: RedeliverInput = { organizationId, redeliveryId, page, pace, pagesPerRun, progress: null };
+  const workflowId = redeliveryWorkflowId(redeliveryId);
+  const start = (workflowIdConflictPolicy: 'FAIL' | 'TERMINATE_EXISTING') =>
+    client.workflow.start('redeliver', {
+      taskQueue: deliverQueue,
+      workflowId,
+      args: [input],
+      workflowIdConflictPolicy,
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    });
+  try {
+    await start('FAIL');
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    const status = await getWorkflowStatus(client, workflowId, nowMs, strandedAfterMs);
+    if (status === 'failing' || status === 'stranded') await start('TERMINATE_EXISTING');
+  }
 }

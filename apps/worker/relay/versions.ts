@@ -25,16 +25,12 @@ interface VersionsOptions {
   goneAfterMs?: number;
   /** Whether workers or a Kubernetes operator move traffic to this version. */
   rollout?: 'worker' | 'operator';
-  /** After how long without a worker of the current version this one takes over. */
-  takeOverMs?: number;
   /** The longest step of the ramp, when there is too little work to judge by. */
   rampStepMs: number;
   /** Workflow tasks of this process so far. */
   countTasks: () => Promise<TaskCounts>;
   /** Called with true when this version's ramp stops because workflow tasks failed. */
   onStopped?: (isStopped: boolean) => void;
-  /** How long `start` tries while Temporal refuses. */
-  startDeadlineMs?: number;
   /** Called when the current build changes (null: none). */
   onCurrent?: (current: { buildId: string | null; isOwn: boolean }) => void;
   /** Called with the error of a failed check; it is repeated. */
@@ -42,6 +38,10 @@ interface VersionsOptions {
 }
 
 const retryEveryMs = 1_000;
+/** How long `start` tries while Temporal refuses. */
+const startDeadlineMs = 600_000;
+/** After how long without a worker of the current version this one takes over from an operator. */
+const takeOverMs = 300_000;
 /** The server knows a version a few seconds after its first polls; later failures are reported. */
 const quietMs = 10_000;
 
@@ -66,8 +66,8 @@ export function createVersions(options: VersionsOptions) {
   // Seen on a real cluster: the server may hang on the first call for a version whose workers have
   // just begun to poll, and answer the next one at once.
   const { withinDeadline = (call) => call() } = options;
-  const { checkEveryMs = 10_000, goneAfterMs = 75_000, startDeadlineMs = 600_000 } = options;
-  const { rampStepMs, countTasks, onStopped = () => {}, rollout = 'worker', takeOverMs = 300_000 } = options;
+  const { checkEveryMs = 10_000, goneAfterMs = 75_000, rollout = 'worker' } = options;
+  const { rampStepMs, countTasks, onStopped = () => {} } = options;
   const { deploymentName, buildId } = version;
   let known: string | null | undefined;
   let hasBegun = false;
