@@ -76,12 +76,12 @@ export interface Search {
 }
 
 /** The conditions of a filter, besides the time. */
-type Asked = 'key' | 'person' | 'action' | 'status' | 'object' | 'address' | 'text';
+type ConditionName = 'key' | 'person' | 'action' | 'status' | 'object' | 'address' | 'text';
 
 /** A condition that an index begins with, what it answers, and the index's other columns. */
 interface Lead {
-  answers: Asked[];
-  holds: Asked[];
+  answers: ConditionName[];
+  holds: ConditionName[];
   condition: Condition;
 }
 
@@ -93,7 +93,7 @@ const statusOf: Record<Outcome, Condition> = {
 
 /** Returns how to search: one way, or several to try in turn. */
 export function planSearches(organizationId: string, filter: ActivityFilter, from: From | null): [Search, ...Search[]] {
-  const asked = askedOf(filter);
+  const asked = conditionsOf(filter);
   const range = [
     sql`a.organization_id = ${organizationId}::uuid`,
     filter.from && sql`a.at >= ${filter.from.toISOString()}::timestamptz`,
@@ -110,13 +110,13 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
       direction: from?.direction ?? 'older',
     };
   };
-  const [first, ...others] = leadsOf(filter, asked);
+  const [first, ...others] = listLeads(filter, asked);
   return [plan(first), ...others.map(plan)];
 }
 
-function askedOf(filter: ActivityFilter): Map<Asked, Condition> {
+function conditionsOf(filter: ActivityFilter): Map<ConditionName, Condition> {
   const { keyId, personId, action, outcome, objectId, address, text } = filter;
-  const asked = new Map<Asked, Condition>();
+  const asked = new Map<ConditionName, Condition>();
   if (keyId !== null) asked.set('key', sql`a.key_id = ${keyId}::uuid`);
   if (action !== null) asked.set('action', sql`a.action = ${action}`);
   if (personId !== null) asked.set('person', sql`a.person_id = ${personId}`);
@@ -141,7 +141,7 @@ const matches = ({ ids, actions, exact }: TextMatch): Condition => sql`(
  * their indexes include the other columns. Of a key, an action and a person, any may be rare, so
  * each leads in turn.
  */
-function leadsOf({ action, outcome }: ActivityFilter, asked: Map<Asked, Condition>): [Lead, ...Lead[]] {
+function listLeads({ action, outcome }: ActivityFilter, asked: Map<ConditionName, Condition>): [Lead, ...Lead[]] {
   const named = asked.get('action');
   const isAction = action !== null && !action.startsWith('api.') && (outcome === null || outcome === 'action');
   if (named !== undefined && isAction && asked.size > 1)

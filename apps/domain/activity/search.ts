@@ -161,22 +161,22 @@ async function searchLines(
   wanted: number,
   reader: Reader,
 ): Promise<{ rows: ActivityEntry[]; seenTo: Place | null }> {
-  let best = await look(em, first, wanted);
+  let best = await searchOnce(em, first, wanted);
   for (const other of others) {
     if (best.seenTo === null) break;
-    const looked = await look(em, other, wanted);
-    if (looked.seenTo === null || isBeyond(looked.seenTo, best.seenTo, other.direction)) best = looked;
+    const result = await searchOnce(em, other, wanted);
+    if (result.seenTo === null || isBeyond(result.seenTo, best.seenTo, other.direction)) best = result;
   }
   return { rows: await fetchLines(em, organizationId, best.places, first.direction, reader), seenTo: best.seenTo };
 }
 
-interface Looked {
+interface SearchResult {
   places: Place[];
   seenTo: Place | null;
 }
 
 /** The inner statement has only the compared columns, so that an index with these is enough. */
-async function look(em: EntityManager, search: Search, wanted: number): Promise<Looked> {
+async function searchOnce(em: EntityManager, search: Search, wanted: number): Promise<SearchResult> {
   const { leading, rest, atMost, direction, needsLine } = search;
   const places = await query<Place>(em)`
     select ${isoMicroseconds} as at, a.id

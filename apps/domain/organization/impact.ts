@@ -34,7 +34,7 @@ export interface Impact {
 /** A change of a member. */
 export type MemberChange = { kind: 'suspend' } | { kind: 'remove' } | { kind: 'unassign'; roleId: string };
 
-interface Maker {
+interface Creator {
   personId: string;
   isActive: boolean;
   roles: { id: string; permissions: Permission[] }[];
@@ -48,11 +48,11 @@ export async function listKeysOfMaker(
   personId: string,
   now: Date,
 ): Promise<MemberKey[]> {
-  const makers = await listMakers(em, organizationId, { personId, roleId: null }, now);
-  return makers.flatMap((maker) => {
-    const held = heldBy(maker);
+  const creators = await listCreators(em, organizationId, { personId, roleId: null }, now);
+  return creators.flatMap((creator) => {
+    const held = permissionsOf(creator);
     const workingOf = (key: { scopes: Scope[] }) => key.scopes.filter((scope) => held.has(scope));
-    return maker.keys.map((key) => ({ ...key, makerId: personId, working: workingOf(key) }));
+    return creator.keys.map((key) => ({ ...key, makerId: personId, working: workingOf(key) }));
   });
 }
 
@@ -64,13 +64,13 @@ export async function previewImpact(
   change: MemberChange,
   now: Date,
 ): Promise<Impact> {
-  const makers = await listMakers(em, organizationId, { personId, roleId: null }, now);
-  const after = (maker: Maker): Maker =>
+  const creators = await listCreators(em, organizationId, { personId, roleId: null }, now);
+  const after = (creator: Creator): Creator =>
     change.kind === 'unassign'
-      ? { ...maker, roles: maker.roles.filter(({ id }) => id !== change.roleId.toLowerCase()) }
-      : { ...maker, isActive: false };
+      ? { ...creator, roles: creator.roles.filter(({ id }) => id !== change.roleId.toLowerCase()) }
+      : { ...creator, isActive: false };
   const activeGrants = change.kind === 'unassign' ? 0 : await countActiveGrants(em, organizationId, personId);
-  return { keys: stopping(makers, after), activeGrants };
+  return { keys: findAffectedKeys(creators, after), activeGrants };
 }
 
 /** Returns which keys lose scopes when a role keeps only these permissions (none: deleted). */
@@ -81,27 +81,27 @@ export async function previewRoleImpact(
   permissionsAfter: readonly string[],
   now: Date,
 ): Promise<AffectedKey[]> {
-  const makers = await listMakers(em, organizationId, { personId: null, roleId }, now);
-  const changed = (role: Maker['roles'][number]) => ({
+  const creators = await listCreators(em, organizationId, { personId: null, roleId }, now);
+  const changed = (role: Creator['roles'][number]) => ({
     ...role,
     permissions: role.permissions.filter((permission) => permissionsAfter.includes(permission)),
   });
-  return stopping(makers, (maker) => ({
-    ...maker,
-    roles: maker.roles.map((role) => (role.id === roleId.toLowerCase() ? changed(role) : role)),
+  return findAffectedKeys(creators, (creator) => ({
+    ...creator,
+    roles: creator.roles.map((role) => (role.id === roleId.toLowerCase() ? changed(role) : role)),
   }));
 }
 
-function stopping(makers: Maker[], after: (maker: Maker) => Maker): AffectedKey[] {
-  return makers.flatMap((maker) => {
-    const before = heldBy(maker);
-    const left = heldBy(after(maker));
-    return maker.keys
+function findAffectedKeys(creators: Creator[], after: (creator: Creator) => Creator): AffectedKey[] {
+  return creators.flatMap((creator) => {
+    const before = permissionsOf(creator);
+    const left = permissionsOf(after(creator));
+    return creator.keys
       .map((key) => {
         const lost = key.scopes.filter((scope) => before.has(scope) && !left.has(scope));
         return {
           ...key,
-          makerId: maker.personId,
+          makerId: creator.personId,
           scopes: lost,
           operations: lost.flatMap((scope) => operationsOfScope[scope]),
           losesAllScopes: !key.scopes.some((scope) => left.has(scope)),
@@ -111,17 +111,17 @@ function stopping(makers: Maker[], after: (maker: Maker) => Maker): AffectedKey[
   });
 }
 
-const heldBy = ({ isActive, roles }: Maker): ReadonlySet<Permission> =>
+const permissionsOf = ({ isActive, roles }: Creator): ReadonlySet<Permission> =>
   new Set(isActive ? roles.flatMap(({ permissions }) => permissions) : []);
 
 /** Lists members with live keys by id: the one given, or all who hold the role given. */
-async function listMakers(
+async function listCreators(
   em: EntityManager,
   organizationId: string,
   { personId, roleId }: { personId: string | null; roleId: string | null },
   now: Date,
-): Promise<Maker[]> {
-  return query<Maker>(em)`
+): Promise<Creator[]> {
+  return query<Creator>(em)`
     select m.person_id as "personId", m.status = 'active' as "isActive",
       (select coalesce(json_agg(json_build_object('id', r.id, 'permissions', r.permissions)), '[]')
         from membership_role mr join role r on r.id = mr.role_id

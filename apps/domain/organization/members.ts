@@ -12,9 +12,10 @@ import {
 import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
-import { Membership, MembershipRole } from '../db/entities/organization.ts';
+import { Membership, MembershipRole, type Role } from '../db/entities/organization.ts';
 import { writeLock } from '../db/locks.ts';
 import { endSessionsWithoutAccess } from '../identity/sessions.ts';
+import { getRole } from './roles.ts';
 
 /**
  * Changes of members: their names, and whether they may act. Each requires `org.members.manage`,
@@ -100,6 +101,63 @@ export async function removeMember(em: EntityManager, input: MemberRequest): Pro
     await tx.nativeDelete(MembershipRole, { organizationId, personId });
     return { status };
   });
+}
+
+/**
+ * Which member holds which role. Both changes require `org.members.manage`, as all about members
+ * does (`org.roles.manage` is for what a role is). The caller must hold all that an assigned role
+ * gives, and only an owner assigns or removes the role of owners.
+ */
+interface MemberRoleRequest extends MemberRequest {
+  roleId: string;
+}
+
+/**
+ * Assigns a role to a member. A role that they hold changes nothing and is not recorded.
+ *
+ * @throws OrganizationRefused `not_held`, `only_owners` and others.
+ */
+export async function assignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
+  await em.fork().transactional(async (tx) => {
+    const { actor, role, held } = await startRoleChange(tx, input);
+    assertHolds(actor, role.permissions);
+    if (held !== null) return;
+    const { organizationId, personId, by } = input;
+    await tx.upsert(MembershipRole, { organizationId, personId, roleId: role.id }, { onConflictAction: 'ignore' });
+    const detail = { memberId: personId, roleId: role.id, key: role.key };
+    await recordActivity(tx, { organizationId, by, action: 'member.role_assign', detail });
+  });
+}
+
+/**
+ * Removes a role from a member. A role that they do not hold changes nothing and is not recorded.
+ *
+ * @throws OrganizationRefused `last_owner`, `only_owners` and others.
+ */
+export async function unassignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
+  await em.fork().transactional(async (tx) => {
+    const { member, role, held } = await startRoleChange(tx, input);
+    if (held === null) return;
+    const { organizationId, personId, by } = input;
+    if (role.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);
+    tx.remove(held);
+    const detail = { memberId: personId, roleId: role.id, key: role.key };
+    await recordActivity(tx, { organizationId, by, action: 'member.role_unassign', detail });
+  });
+}
+
+async function startRoleChange(
+  tx: EntityManager,
+  { organizationId, personId, roleId, by }: MemberRoleRequest,
+): Promise<{ actor: Actor; member: MemberAccess; role: Role; held: MembershipRole | null }> {
+  await lockOrganization(tx, organizationId);
+  const actor = await getActor(tx, organizationId, by, 'org.members.manage');
+  const member = await getMember(tx, organizationId, personId);
+  const role = await getRole(tx, organizationId, roleId);
+  assertMayChange(actor, member);
+  assertMayChange(actor, role);
+  const held = await tx.findOne(MembershipRole, { organizationId, personId, roleId: role.id });
+  return { actor, member, role, held };
 }
 
 /** A member that is being changed: the locked row, what their roles give, and the caller. */

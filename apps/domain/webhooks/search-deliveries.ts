@@ -25,7 +25,7 @@ export interface DeliveryFilter {
 export interface FoundDelivery extends DeliveryRow {
   /** Milliseconds until its next attempt is due, 0 when it is; null unless it is waiting. */
   dueInMs: number | null;
-  /** Whether an attempt is under way. */
+  /** Whether an attempt is in progress. */
   isAttempting: boolean;
   /** Of the last attempt; null before the first, during one, and without a status. */
   lastStatus: number | null;
@@ -62,11 +62,11 @@ interface ListPage<Cursor> {
   scanLimit?: number;
 }
 
-/** How many deliveries a page looks at. */
+/** The most deliveries that a page checks. */
 export const searchLooksAt = 2_000;
 
 /**
- * A page of a webhook's deliveries, newest event first. It looks at a bounded number of rows, so it
+ * A page of a webhook's deliveries, newest event first. It checks a bounded number of rows, so it
  * takes no longer with a million deliveries of which none match. The states that are rare (open,
  * failed, cancelled) have a separate index, and are found however many others there are.
  *
@@ -121,7 +121,7 @@ export function searchSql(
 ): SearchStatement {
   const inState = isInState(state);
   const isIndexed = state !== null && state !== 'delivered';
-  // Where the index alone finds what is wanted, a page and one more is all there is to look at.
+  // Where the index alone finds what is wanted, a page and one more is enough.
   const isSifted = type !== null || from !== null || to !== null || state === 'delivered';
   const scanLimit = isSifted ? scannedAtMost : atMost + 1;
   const newestFirst = sql`order by d.event_id desc, d.webhook_id desc limit ${literal(scanLimit)}`;

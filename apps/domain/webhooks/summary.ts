@@ -17,7 +17,7 @@ export interface WebhookHead {
   parkedReason: 'failing' | 'paused' | null;
   /** Since when all deliveries fail; null when the last one was accepted, or none was made yet. */
   failingSince: string | null;
-  /** After a resume: how many deliveries may be under way; null for all ten. */
+  /** After a resume: how many deliveries may be in progress; null for all ten. */
   ramp: number | null;
   /** As last checked; both null when not checked since a change of URL or secret. */
   signatureResult: SignatureResult | null;

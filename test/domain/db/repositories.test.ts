@@ -7,8 +7,14 @@ import { createKey } from '#domain/keys/create.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
 import { endGrant, moveGrant } from '#domain/organization/grants.ts';
-import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
-import { changeMember, reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
+import {
+  assignRole,
+  changeMember,
+  reinstateMember,
+  removeMember,
+  suspendMember,
+  unassignRole,
+} from '#domain/organization/members.ts';
 import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
 import { assignSeat, endSeat } from '#domain/organization/seats.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';

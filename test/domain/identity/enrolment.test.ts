@@ -11,8 +11,13 @@ import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { getMemberDetails, listMembers } from '#domain/organization/list-members.ts';
-import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
-import { reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
+import {
+  assignRole,
+  reinstateMember,
+  removeMember,
+  suspendMember,
+  unassignRole,
+} from '#domain/organization/members.ts';
 import { changeRole } from '#domain/organization/roles.ts';
 import { systemRole } from '../organization/staff.ts';
 import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';

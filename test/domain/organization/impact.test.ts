@@ -2,8 +2,7 @@
 import { expect, it } from 'vitest';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import { listKeysOfMaker, previewImpact, previewRoleImpact } from '#domain/organization/impact.ts';
-import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
-import { removeMember } from '#domain/organization/members.ts';
+import { assignRole, removeMember, unassignRole } from '#domain/organization/members.ts';
 import { changeRole } from '#domain/organization/roles.ts';
 import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';

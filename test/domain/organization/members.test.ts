@@ -2,8 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { getRoleDetails, listRoles } from '#domain/organization/list-roles.ts';
-import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
-import { changeMember, reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
+import {
+  assignRole,
+  changeMember,
+  reinstateMember,
+  removeMember,
+  suspendMember,
+  unassignRole,
+} from '#domain/organization/members.ts';
 import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
 import { setupPeople } from '../identity/people.ts';
 import { outcomes, setupStaff, systemRole } from './staff.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { assignRole, unassignRole } from '#domain/organization/member-roles.ts';
+import { assignRole, unassignRole } from '#domain/organization/members.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { NotFound, redirect } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
