@@ -106,7 +106,7 @@ const describe = (error: unknown) => ({
 
 const internalErrorLines: Record<InternalErrorCode, string> = {
   internal_error: 'a request could not be prepared; nothing was sent, and the attempt is made again later',
-  activity_failed: 'an attempt could not be admitted, made or recorded; its workflow goes on',
+  activity_failed: 'an attempt could not be admitted, made or recorded; its workflow continues',
   delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
 };
 

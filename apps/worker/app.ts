@@ -60,10 +60,7 @@ export async function startWorker(
       const error = describeError(cause);
       if (step === null) return log.error({ error }, 'maintenance could not run; it tries again in a second');
       metrics.maintenanceFailures.inc({ step });
-      log.error(
-        { step, error },
-        'a step of maintenance failed; it is tried again in ten seconds, and the others go on',
-      );
+      log.error({ step, error }, 'a step of maintenance failed; it is retried in ten seconds, and the others continue');
     },
   });
   await maintenance.start();

@@ -10,7 +10,7 @@ export function createMetrics() {
   const { counter, gauge } = metricsIn(registry);
   const maintenanceFailures = counter(
     'org_api_maintenance_failures_total',
-    'Failed tries of one step of maintenance; the others go on.',
+    'Failed tries of one step of maintenance; the others continue.',
     'step',
   );
   const replacedWorkflows = counter(

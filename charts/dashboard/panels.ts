@@ -197,7 +197,7 @@ const platformRow: Row = {
       since('max', 'ledger', 'org_api_ledger_read_timestamp_seconds'),
       since('min', 'Temporal', 'org_api_temporal_answered_timestamp_seconds'),
     ]),
-    lines('Failures of maintenance', 'Failed tries by step; the other steps go on.', 'short', [
+    lines('Failures of maintenance', 'Failed tries by step; the other steps continue.', 'short', [
       sum('{{region}} {{step}}', increase(own('org_api_maintenance_failures_total'))),
     ]),
     lines('Purged', 'Settled deliveries, and events, older than their retention.', 'ops', [

@@ -179,7 +179,7 @@ const faults: Fault[] = [
     firing: ['OrgApiMaintenanceStalled'],
   },
   {
-    when: 'one step of maintenance fails again and again, and the others go on',
+    when: 'one step of maintenance keeps failing, and the others continue',
     changed: { [`org_api_maintenance_failures_total{${worker},step="end_grants"}`]: growing(6) },
     firing: ['OrgApiMaintenanceFailing'],
   },

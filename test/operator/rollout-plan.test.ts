@@ -35,8 +35,12 @@ it.each<[string, string[], Partial<ObservedRegion>, Partial<RegionSpec>?]>([
   ['waits while PostgreSQL is away', [], { database: away }],
   ['waits while Temporal is away', [], { workers: away, rollout: away }],
   ['waits while Temporal has no namespace', [], { temporal: null, rollout: { isOpen: false, newest: null } }],
-  ['lets a rollout go on', [], newest(true)],
-  ['lets a rollout go on while migrations of the next release are pending', [], { ...newest(true), database: pending }],
+  ['lets a rollout continue', [], newest(true)],
+  [
+    'lets a rollout continue while migrations of the next release are pending',
+    [],
+    { ...newest(true), database: pending },
+  ],
   ['cancels the rollout of another build', ['cancelRollout'], newest(true, { buildId: 'b3' }, 'b3')],
   ['does not repeat a rollout that was held', [], held],
   [

@@ -23,7 +23,7 @@ it.each<[string, Partial<RampState>, object]>([
   ['and even when it was stopped, as nothing else works', { isCurrentAlive: false, ...at(0) }, makeCurrent],
   ['begins with 5 percent', { ramping: null, hasBegun: false }, ramp(5)],
   [
-    'takes the ramp over from another that does not go on',
+    'takes the ramp over from another that has stopped',
     { ramping: { buildId: 'c', percentage: 50 }, hasBegun: false },
     ramp(5),
   ],

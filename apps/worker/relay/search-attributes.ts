@@ -35,7 +35,7 @@ export async function openSearchAttributes(options: {
     const flags = missing.map((name) => `--name ${name} --type Keyword`).join(' ');
     onProblem(
       `Temporal lacks the search attributes ${missing.join(', ')} and did not let the worker make them; ` +
-        `deliveries go on without. Run "temporal operator search-attribute create --namespace ${namespace} ` +
+        `deliveries continue without. Run "temporal operator search-attribute create --namespace ${namespace} ` +
         `${flags}" and start the worker again`,
     );
   }
