@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { recordSpeedSql } from '#domain/db/statements/concurrency-slots.ts';
+import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 
 /** A webhook becomes slow above the first mean and quick below the second. */
 const slowAboveMs = 3_000;
@@ -24,10 +25,7 @@ interface Speed {
   isSlow: boolean | null;
 }
 
-interface WebhookKey {
-  organizationId: string;
-  webhookId: string;
-}
+type WebhookKey = Pick<DeliveryKey, 'organizationId' | 'webhookId'>;
 
 /**
  * Keeps an exponentially weighted mean of the duration of each webhook's attempts, and records when

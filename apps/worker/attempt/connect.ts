@@ -3,8 +3,8 @@ import { connect as connectTls } from 'node:tls';
 import { causeOfError } from './fault.ts';
 import type { FailureCause } from './outcome.ts';
 
-/** A connection, or the cause of its failure. */
-export type Connection = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
+/** A socket, or why it could not be opened. */
+type OpenedSocket = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };
 
 /** How long one of several addresses may take. Node's 250 ms is too short for some receivers. */
 const addressTimeoutMs = 2_000;
@@ -15,7 +15,7 @@ export function openConnection(options: {
   addresses: readonly string[];
   port: number;
   signal: AbortSignal;
-}): Promise<Connection> {
+}): Promise<OpenedSocket> {
   const judged = options.addresses.map((address) => ({ address, family: isIP(address) }));
   const socket = connect({
     host: options.hostname,
@@ -37,7 +37,7 @@ export function secureConnection(options: {
   hostname: string;
   ca?: string | undefined;
   signal: AbortSignal;
-}): Promise<Connection> {
+}): Promise<OpenedSocket> {
   const { hostname, ca } = options;
   const socket = connectTls({
     socket: options.socket,
@@ -52,10 +52,10 @@ export function secureConnection(options: {
 }
 
 /** Waits until the socket emits `event` or ends, or the signal aborts. Later errors are ignored. */
-function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<Connection> {
+function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<OpenedSocket> {
   const isTls = event === 'secureConnect';
   return new Promise((resolve) => {
-    const end = (result: Connection) => {
+    const end = (result: OpenedSocket) => {
       signal.removeEventListener('abort', abort);
       if (!result.ok) socket.destroy();
       resolve(result);

@@ -69,12 +69,13 @@ function isStranded(
   return !hasPollers || nowMs - task.scheduledAtMs > backlogAgeMs + limits.strandedAfterMs;
 }
 
-const taskQueueTypes = { workflow: 1, activity: 2 } as const;
+/** Temporal's own numbers of the kinds of queues. */
+export const taskQueueTypes = { workflow: 1, activity: 2 } as const;
 const activityStarted = 2;
 const workflowTaskStarted = 2;
 
 type Timestamp = { seconds?: unknown; nanos?: number | null } | null | undefined;
-const toMs = (time: Timestamp): number => Number(time?.seconds ?? 0) * 1000 + (time?.nanos ?? 0) / 1e6;
+export const toMs = (time: Timestamp): number => Number(time?.seconds ?? 0) * 1000 + (time?.nanos ?? 0) / 1e6;
 type Description = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['describe']>>;
 
 /** Lists the pending tasks in Temporal's description of a workflow. */

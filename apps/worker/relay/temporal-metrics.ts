@@ -3,9 +3,8 @@ import type { Registry } from 'prom-client';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 import { deliverQueue, deliverSlowQueue } from '#workflows/deliver-event/types.ts';
+import { taskQueueTypes, toMs } from './progress.ts';
 
-/** Temporal's own numbers of the two kinds of queues. */
-const kinds = { workflow: 1, activity: 2 } as const;
 const queues = [deliverQueue, deliverSlowQueue] as const;
 
 /**
@@ -40,20 +39,19 @@ export function createTemporalMetrics(options: {
 
   async function ask(): Promise<void> {
     for (const queue of queues)
-      for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) await read(queue, kind);
+      for (const kind of Object.keys(taskQueueTypes) as (keyof typeof taskQueueTypes)[]) await read(queue, kind);
     answeredAt.setToCurrentTime();
   }
 
-  async function read(queue: string, kind: keyof typeof kinds): Promise<void> {
+  async function read(queue: string, kind: keyof typeof taskQueueTypes): Promise<void> {
     const { stats } = await service.describeTaskQueue({
       namespace,
       taskQueue: { name: queue },
-      taskQueueType: kinds[kind],
+      taskQueueType: taskQueueTypes[kind],
       reportStats: true,
     });
-    const { seconds, nanos } = stats?.approximateBacklogAge ?? {};
     tasks.set({ queue, kind }, Number(stats?.approximateBacklogCount ?? 0));
-    age.set({ queue, kind }, Number(seconds ?? 0) + (nanos ?? 0) / 1e9);
+    age.set({ queue, kind }, toMs(stats?.approximateBacklogAge) / 1_000);
   }
 
   return createIntervalLoop({ run: ask, everyMs, onError });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { NativeConnection } from '@temporalio/worker';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { StartRefused } from '#runtime/start-refused.ts';
+import { taskQueueTypes, toMs } from './progress.ts';
 import { isStopped, planOperated, planRamp, type RampAction, type RampState } from './ramp.ts';
 import type { TaskCounts } from './task-counts.ts';
 
@@ -163,14 +164,14 @@ export function createVersions(options: VersionsOptions) {
 
   async function isAlive(current: string): Promise<boolean> {
     const { pollers } = await withinDeadline(() =>
-      service.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: 1 }),
+      service.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: taskQueueTypes.workflow }),
     );
     const since = Date.now() - goneAfterMs;
     return (pollers ?? []).some(
       ({ deploymentOptions, lastAccessTime }) =>
         deploymentOptions?.deploymentName === deploymentName &&
         deploymentOptions.buildId === current &&
-        Number(lastAccessTime?.seconds ?? 0) * 1_000 >= since,
+        toMs(lastAccessTime) >= since,
     );
   }
 
