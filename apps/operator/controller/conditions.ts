@@ -19,7 +19,7 @@ export const findProblem = (conditions: readonly JudgedCondition[]): JudgedCondi
 
 /**
  * Completes a report to a status: each condition keeps the time of its last change of status, and
- * names the generation that it was judged for.
+ * names the generation of the object that it is about.
  */
 export function completeStatus(
   resource: CustomResource,
