@@ -10,7 +10,7 @@ export interface RedeliveryKey {
 }
 
 /** The pace of a redelivery. */
-export interface Pace {
+interface Pace {
   /** Deliveries of one page, which are sent together. */
   perPage: number;
   /** Deliveries in a second, on average. */
