@@ -92,6 +92,7 @@ export function readOptions(args: string[]): BenchOptions {
         rounds: { type: 'string' },
         seconds: { type: 'string' },
         'under-way': { type: 'string' },
+        'per-second': { type: 'string' },
         set: { type: 'string', multiple: true },
         profile: { type: 'boolean' },
       },
@@ -109,7 +110,7 @@ export function readOptions(args: string[]): BenchOptions {
       latencyPerSecond: 10,
       isolationRounds: rounds ?? lengths.isolationRounds,
       isolationSeconds: seconds ?? lengths.isolationSeconds,
-      isolationPerSecond: 10,
+      isolationPerSecond: readWhole('--per-second', values['per-second'] ?? '10', 100),
       hangingLeadSeconds: lengths.hangingLeadSeconds,
       hangingEvents: 5_000,
       backlogEvents: lengths.backlogEvents,
@@ -121,7 +122,8 @@ export function readOptions(args: string[]): BenchOptions {
   } catch (error) {
     throw new BenchRefused(
       `${(error as Error).message}. The options are --quick, --only ${parts.join('|')}, ` +
-        `--store ${stores.join('|')}, --rounds N, --seconds N, --under-way N, --set NAME=VALUE and --profile.`,
+        `--store ${stores.join('|')}, --rounds N, --seconds N, --under-way N, --per-second N, ` +
+        '--set NAME=VALUE and --profile.',
     );
   }
 }
