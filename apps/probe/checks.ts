@@ -78,7 +78,8 @@ export async function checkDelivery(
     message:
       failed.length === 0 ? 'both of its signatures verify' : `its ${failed.map(({ name }) => name).join(', ')} failed`,
   };
-  return [delivered, { ok: own.length === 1, message: `it arrived ${own.length} time(s)` }, verified];
+  const arrived = own.length === 1 ? 'it arrived once' : `it arrived ${own.length} times, and should arrive once`;
+  return [delivered, { ok: own.length === 1, message: arrived }, verified];
 }
 
 function read({ api, organizationId }: ProbeConfig, key: string): Promise<Response> {

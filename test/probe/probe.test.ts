@@ -29,7 +29,7 @@ describe('the operator’s probe', () => {
         'ok     a read with the probe’s key answers 200',
         'ok     a key of Canada is refused with 401, with its region',
         expect.stringMatching(/^ok {5}a worker delivered a test event in \d+ ms$/),
-        'ok     it arrived 1 time(s)',
+        'ok     it arrived once',
         'ok     both of its signatures verify',
       ]);
       expect(code).toBe(0);
