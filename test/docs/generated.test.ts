@@ -3,17 +3,12 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { configurationPage } from '../../apps/dev/docs/configuration.ts';
 import { decisionsPage } from '../../apps/dev/docs/decisions.ts';
-import { guaranteesPage } from '../../apps/dev/docs/guarantees.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
 
 it('docs/configuration.md lists every setting of every process from their schemas', () => {
   expect(read('docs/configuration.md'), 'run npm run docs').toBe(configurationPage());
-});
-
-it('docs/guarantees.md lists every test with its file', () => {
-  expect(read('docs/guarantees.md') === guaranteesPage(root), 'run npm run docs').toBe(true);
 });
 
 it('docs/adr/README.md lists every decision record', () => {

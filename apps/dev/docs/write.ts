@@ -3,10 +3,8 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { configurationPage } from './configuration.ts';
 import { decisionsPage } from './decisions.ts';
-import { guaranteesPage } from './guarantees.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
 
 writeFileSync(path.join(root, 'docs/configuration.md'), configurationPage());
-writeFileSync(path.join(root, 'docs/guarantees.md'), guaranteesPage(root));
 writeFileSync(path.join(root, 'docs/adr/README.md'), decisionsPage(path.join(root, 'docs/adr')));
