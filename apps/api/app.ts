@@ -20,7 +20,7 @@ import { createMetrics } from './metrics.ts';
 import { createReads } from './pipeline.ts';
 import { servePublicPages } from './public-pages.ts';
 import { createReadBatches } from './read-batches.ts';
-import { sendRefusals } from './refusals.ts';
+import { refuseFaults, sendRefusals } from './refusals.ts';
 import { logRequests } from './request-log.ts';
 
 /**
@@ -106,6 +106,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   });
   app.use(logRequests({ log, metrics, tracing, isDraining }));
   app.use(sendRefusals(log));
+  app.use(refuseFaults);
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(servePublicPages(config.baseUrls));
   for (const middleware of reads) app.use(middleware);
@@ -113,6 +114,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   return serveApp(serving, {
     name: 'the API',
     handler: app.callback(),
+    answersFaults: true,
     headers: securityHeaders,
     config,
     unknownKeepAliveSeconds: Math.min(unknownKeepAliveSeconds, config.keepAliveSeconds),

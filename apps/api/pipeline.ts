@@ -106,7 +106,8 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     ctx.state.operation = route?.name ?? 'none';
     setCacheHeaders(ctx);
     const bearer = gate.bearerKind(ctx);
-    const refusal = refusalOfOther(route !== undefined, bearer !== 'none');
+    const isKnown = route !== undefined || ctx.method === 'CONNECT'; // which names no path
+    const refusal = refusalOfOther(isKnown, bearer !== 'none');
     if (bearer === 'genuine') {
       const prints = gate.identifyKey(ctx);
       await gate.takeCall(ctx, prints);
@@ -117,7 +118,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
         await record(ctx, row, refusal.status, refusal.code);
       }
     }
-    if (route !== undefined) ctx.set('Allow', 'GET');
+    if (isKnown) ctx.set('Allow', 'GET');
     throw refusal;
   }
 

@@ -6,6 +6,7 @@ import type { Decision } from '#domain/db/statements/authorized.ts';
 import type { KeyCheck } from '#domain/keys/format.ts';
 import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
+import { findRequestFault } from '#runtime/request-faults.ts';
 import type { RequestContext, RequestState } from './state.ts';
 
 /** Seconds to wait after 503 for memory. By then, connections with unread answers are cut. */
@@ -51,6 +52,13 @@ function closeWithoutAnswer(ctx: RequestContext): void {
   ctx.status = 499;
   ctx.respond = false;
 }
+
+/** Refuses what is not a valid request of HTTP, also what its parser gave up. */
+export const refuseFaults: Middleware<RequestState> = (ctx, next) => {
+  const fault = findRequestFault(ctx.req);
+  if (fault !== null) throw new ApiError('invalid_request', fault.message, { status: fault.status });
+  return next();
+};
 
 /**
  * Returns the refusal for each decision of a read's statement but `ok`.

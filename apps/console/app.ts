@@ -14,7 +14,7 @@ import { isSocketAbort } from './web/client-abort.ts';
 import { createDownloads } from './web/downloads.ts';
 import { createLiveUpdates } from './web/live-updates.ts';
 import { createRouters } from './web/pipeline.ts';
-import { renderProblems } from './web/problems.ts';
+import { refuseFaults, renderProblems } from './web/problems.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { logRequests } from './web/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
@@ -91,6 +91,7 @@ export async function startConsole(
   app.use(setSecurityHeaders);
   app.use(setPageHeaders);
   app.use(renderProblems(log, now));
+  app.use(refuseFaults);
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);
@@ -99,6 +100,7 @@ export async function startConsole(
   return serveApp(serving, {
     name: 'the console',
     handler: app.callback(),
+    answersFaults: true,
     headers: headersOfEveryAnswer(config.origin.startsWith('https:')),
     config,
     metrics,

@@ -142,9 +142,6 @@ type TrackedSocket = Socket & { [connectionOf]?: Connection };
 export const isKnownUnused = (socket: TrackedSocket): boolean =>
   isUnused(socket) && socket[connectionOf]?.isKnown === true;
 
-/** Returns whether a request of this connection is being answered. */
-export const hasAnswers = (socket: TrackedSocket): boolean => (socket[connectionOf]?.answers.length ?? 0) > 0;
-
 /**
  * Cuts connections whose clients do not read. A sweep at an interval checks all answers, so that a
  * request needs no timer. Returns a function that stops it.

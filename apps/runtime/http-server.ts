@@ -1,15 +1,8 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import {
-  type Cut,
-  GuardedAnswer,
-  type GuardOptions,
-  guardAnswers,
-  hasAnswers,
-  isKnownUnused,
-  isUnused,
-} from './guarded-answer.ts';
+import { type Cut, GuardedAnswer, type GuardOptions, guardAnswers, isKnownUnused, isUnused } from './guarded-answer.ts';
 import { once } from './once.ts';
+import { createFaultyRequest, findRequestFault, type RequestFault, usePathOfTarget } from './request-faults.ts';
 import { StartRefused } from './start-refused.ts';
 
 /** A server could not listen. The message says what the operator must change. */
@@ -35,8 +28,13 @@ export interface ServerOptions {
   onDraining?: () => void;
   /** How long requests in progress may take after that. */
   deadlineMs?: number;
-  /** Headers of every answer, including Node's own answers to malformed HTTP. */
+  /** Headers of every answer, also to a request with a fault. */
   headers?: Readonly<Record<string, string>>;
+  /**
+   * Whether `handler` gets requests with a fault too (see `findRequestFault`), to answer them in its
+   * own form; otherwise the server answers them.
+   */
+  answersFaults?: boolean;
   /** Bounds for clients; without them nothing is cut (metrics, development). */
   bounds?: ServerBounds;
 }
@@ -74,21 +72,30 @@ export const defaultKeepAliveSeconds = 620;
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { handler, host, port, drainDelayMs = 0, onDraining = () => {}, deadlineMs = 20_000, headers = {} } = options;
   const { keepAliveSeconds = defaultKeepAliveSeconds } = options;
+  const Answer = answerWith(headers);
   const server = createServer(
-    { ...requestBounds, keepAliveTimeout: keepAliveSeconds * 1_000, ServerResponse: answerWith(headers) },
+    { ...requestBounds, keepAliveTimeout: keepAliveSeconds * 1_000, ServerResponse: Answer },
     // Requests that were received together start together, even if the first cut the connection.
     (request, response) => {
-      if (!request.socket.destroyed) handler(request, response);
+      if (request.socket.destroyed) return;
+      usePathOfTarget(request);
+      const fault = findRequestFault(request);
+      if (fault === null) return handler(request, response);
+      response.setHeader('Connection', 'close');
+      if (options.answersFaults) handler(request, response);
+      else sendFault(response, fault);
     },
   );
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    // Node counts the time for a request from the connection's start; the guard ends this one.
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isKnownUnused(socket)) return;
-    // A client without a request would take an error for its next one's answer, and in the middle
-    // of an answer it would become part of the body.
-    const isAnswerable = socket.writable && !isUnused(socket) && !hasAnswers(socket);
-    if (error.code === 'ECONNRESET' || !isAnswerable) socket.destroy();
-    else socket.end(malformedAnswer(error.code, headers));
+  answerEveryRequest(server, (request, socket) => {
+    const response = new Answer(request);
+    try {
+      response.assignSocket(socket);
+    } catch {
+      return void socket.destroy(); // in the middle of an answer it would become part of the body
+    }
+    response.setHeader('Connection', 'close');
+    response.on('finish', () => socket.destroySoon());
+    server.emit('request', request, response);
   });
   const stopGuarding = options.bounds === undefined ? () => {} : bound(server, options.bounds, keepAliveSeconds);
   await listen(server, host, port);
@@ -120,7 +127,37 @@ const requestBounds = {
   requestTimeout: 30_000,
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16_384,
+  requireHostHeader: false, // `findRequestFault` does
 };
+
+/**
+ * Has a server's handler answer what Node answers or drops by itself: an unknown expectation,
+ * CONNECT, and what its parser refuses.
+ *
+ * @param answer - answers a request on a connection that Node has let go of.
+ */
+function answerEveryRequest(server: Server, answer: (request: IncomingMessage, socket: Socket) => void): void {
+  server.maxHeadersCount = 0; // their size is bounded; Node would ignore those behind the 1,000th
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  server.on('connect', (request, duplex) => {
+    const socket = duplex as Socket;
+    socket.on('error', () => socket.destroy()).resume();
+    request.url = '/'; // the target of CONNECT is no path
+    answer(request, socket);
+  });
+  const given = new WeakSet<Socket>();
+  server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
+    const socket = duplex as Socket;
+    if (given.has(socket)) return; // more of what is being answered
+    // Node counts the time for a request from the connection's start; the guard ends this one.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isKnownUnused(socket)) return;
+    // A client without a request would take an error for its next one's answer.
+    const isAnswerable = socket.writable && !isUnused(socket);
+    if (error.code === 'ECONNRESET' || !isAnswerable) return void socket.destroy();
+    given.add(socket);
+    answer(createFaultyRequest(socket, error.code), socket);
+  });
+}
 
 /** How often idle connections are closed for new ones when there are too many (ms). */
 const idleClosedEveryMs = 1_000;
@@ -150,18 +187,10 @@ function answerWith(headers: Readonly<Record<string, string>>): typeof GuardedAn
   };
 }
 
-/** Returns the whole answer to a request that is malformed or did not arrive in time. */
-function malformedAnswer(code: string | undefined, headers: Readonly<Record<string, string>>): string {
-  const [status, message] =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'The request’s headers are too large.']
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'The request was not sent in time.']
-        : ['400 Bad Request', 'The request is not well-formed HTTP.'];
-  const body = JSON.stringify({ error: 'invalid_request', message });
-  const own = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body), Connection: 'close' };
-  const lines = Object.entries({ ...headers, ...own }).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body}`;
+/** Answers a request with a fault for a handler that does not. */
+function sendFault(response: ServerResponse, { status, message }: RequestFault): void {
+  response.writeHead(status, { 'Content-Type': 'application/json' });
+  response.end(JSON.stringify({ error: 'invalid_request', message }));
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {

@@ -26,7 +26,7 @@ export const notServing = (): Serving => ({ isDraining: false, server: null });
 /** Serves an app, and its metrics on a separate port. `stop` drains both, then calls `close`. */
 export async function serveApp(
   serving: Serving,
-  options: Pick<ServerOptions, 'handler' | 'headers'> & {
+  options: Pick<ServerOptions, 'handler' | 'headers' | 'answersFaults'> & {
     /** The name of the app in the log: "the API". */
     name: string;
     config: ServerConfig;
@@ -45,6 +45,7 @@ export async function serveApp(
   const server = await startServer({
     handler: options.handler,
     headers: options.headers ?? {},
+    answersFaults: options.answersFaults ?? false,
     host,
     port,
     drainDelayMs,

@@ -79,7 +79,10 @@ Every answer has an \`ETag\`. Send it back in \`If-None-Match\`: if nothing has 
 body. Both count against the limit.`;
 
 const errorRows: [code: keyof typeof errorStatus, meaning: string][] = [
-  ['invalid_request', 'The organization’s id is not a UUID, or a query parameter was sent'],
+  [
+    'invalid_request',
+    'The organization’s id is not a UUID, or a query parameter was sent; with 408, 417 or 431: not valid HTTP',
+  ],
   ['unauthenticated', 'No key was sent'],
   ['invalid_api_key', 'The key is not valid, revoked, expired, or for the other region; `message` says which'],
   ['insufficient_scope', 'The key lacks the scope that the read needs'],

@@ -110,3 +110,14 @@ export class FormRefused extends Error {
     this.status = status;
   }
 }
+
+/** Thrown for a request that is not valid HTTP, or whose path has no such method. */
+export class RequestRefused extends Error {
+  override name = 'RequestRefused';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}

@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { NotFound } from './answer.ts';
+import { NotFound, RequestRefused } from './answer.ts';
 import { readCookie } from './cookies.ts';
 import { hasSecret } from './form.ts';
 import {
@@ -107,12 +107,12 @@ const loadVisitor =
  * method asked for (`allowedMethods` of the router answers OPTIONS with 200, and unknown methods
  * with 501).
  *
- * @throws NotFound for any other path.
+ * @throws RequestRefused, and NotFound for any other path.
  */
 const refuseMethod: Middleware = (ctx) => {
   const { matched } = ctx as Partial<RouteContext>;
   const methods = new Set(matched?.flatMap((layer) => layer.methods));
   if (methods.size === 0) throw new NotFound();
-  ctx.status = 405;
   ctx.set('Allow', [...methods].join(', '));
+  throw new RequestRefused(405, 'This address does not accept this method.');
 };

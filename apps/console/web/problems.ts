@@ -1,9 +1,10 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import { BudgetExhausted } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
+import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
-import { FormRefused, NotFound, PermissionNeeded, page, SignInUnconfirmed } from './answer.ts';
+import { FormRefused, NotFound, PermissionNeeded, page, RequestRefused, SignInUnconfirmed } from './answer.ts';
 import { refusalOf } from './refusals.ts';
 import type { ConsoleState } from './state.ts';
 
@@ -15,6 +16,13 @@ export const renderProblems =
   (log: Logger, now: () => Date): Middleware<ConsoleState> =>
   (ctx, next) =>
     next().catch((error: unknown) => renderProblem(ctx, error, log, now()));
+
+/** Refuses what is not a valid request of HTTP, also what its parser gave up. */
+export const refuseFaults: Middleware<ConsoleState> = (ctx, next) => {
+  const fault = findRequestFault(ctx.req);
+  if (fault !== null) throw new RequestRefused(fault.status, fault.message);
+  return next();
+};
 
 function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
   const { requestId, operation, visit } = ctx.state;
@@ -112,6 +120,14 @@ function problemOf(error: unknown, now: Date): Problem {
 }
 
 function faultOf(error: unknown): Problem {
+  if (error instanceof RequestRefused)
+    return {
+      status: error.status,
+      code: error.status === 405 ? 'method_not_allowed' : 'invalid_request',
+      title: 'Request not accepted',
+      sentence: error.message,
+      next: 'Open the console in a current browser.',
+    };
   if (isAway(error))
     return {
       status: 503,

@@ -15,17 +15,18 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
-/** An error that a client gets. `message` is public, without keys or names; `cause` is logged. */
+/**
+ * An error that a client gets. `message` is public, without keys or names; `cause` is logged.
+ * `status` is the code's, except for faults of HTTP itself, which have their own.
+ */
 export class ApiError extends Error {
   readonly code: ErrorCode;
+  readonly status: number;
 
-  constructor(code: ErrorCode, publicMessage: string, options?: { cause?: unknown }) {
+  constructor(code: ErrorCode, publicMessage: string, options: { cause?: unknown; status?: number } = {}) {
     super(publicMessage, options);
     this.name = 'ApiError';
     this.code = code;
-  }
-
-  get status(): number {
-    return errorStatus[this.code];
+    this.status = options.status ?? errorStatus[code];
   }
 }
