@@ -182,7 +182,7 @@ describe('a row of the activity log', () => {
   it('is on a page that states how long rows are kept', async () => {
     const t = await setupObjects();
     expect((await t.http(t.ada).get(logOf(t.ada))).text).not.toContain('Events are kept');
-    await t.owner.pool.query(`select drop_old_activity('730 days')`);
+    await t.owner.pool.query(`select drop_old_activity(730)`);
     expect((await t.http(t.ada).get(logOf(t.ada))).text).toContain('Events are kept for at least 730 days');
   });
 });

@@ -76,6 +76,7 @@ async function verifyChain(pool: Pool, chain: ChainRow): Promise<{ links: number
   const { organizationId, month, places, droppedPlaces } = chain;
   const of = { organizationId, month };
   const faults: ActivityFault[] = [];
+  if (chain.isDroppedEarly) faults.push({ ...of, place: droppedPlaces, lineId: null, fault: 'dropped' });
   let [place, hash, links] = [droppedPlaces, chain.firstHash, 0];
   while (place < places) {
     const values = [organizationId, month, place, hash, Math.min(linksPerCheck, places - place)];

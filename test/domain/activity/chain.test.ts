@@ -154,7 +154,7 @@ describe('the chain of the activity log', () => {
     await writeLines(t.owner, [{ orgId: t.orgId, at: old }, { orgId: t.orgId, at: old }, { orgId: t.orgId }]);
     await linkAll(t.worker, t.owner);
     const anchors = await listAnchors(t.worker);
-    await t.worker.query(`select drop_old_activity('150 days')`);
+    await t.worker.query('select drop_old_activity(150)');
     const { rows } = await t.owner.pool.query(
       `select places::int, hash = dropped_hash as kept, (select count(*)::int from activity_link l
          where l.organization_id = c.organization_id and l.month = c.month) as links
@@ -219,6 +219,28 @@ describe('verifying the activity log', () => {
     const found = await t.verify();
     const named = found.map((fault) => fault.replace(/ (.*)/, (_, id: string) => ` ${ids.indexOf(id)}`));
     expect(named.sort()).toEqual(expected);
+  });
+
+  it.each([
+    ['inside the owner’s floor', `update activity_chain set dropped_places = places, dropped_hash = hash`],
+    [
+      'later than the log of purges says',
+      `update activity_chain set dropped_places = places, dropped_hash = hash;
+       insert into activity_purge select c.month::timestamp at time zone 'UTC', now() + interval '10 years', 90
+         from activity_chain c`,
+    ],
+    [
+      'by a purge that is younger than its floor',
+      `update activity_chain set dropped_places = places, dropped_hash = hash;
+       alter table activity_purge drop constraint activity_purge_older_than_floor;
+       insert into activity_purge select (c.month + interval '1 month') at time zone 'UTC', now(), 90
+         from activity_chain c`,
+    ],
+  ])('finds a month that was dropped %s', async (_name, statements) => {
+    const t = await setupLinked();
+    const anchors = await listAnchors(t.worker);
+    await t.owner.pool.query(`delete from activity; delete from activity_link; ${statements}`);
+    expect(await t.verify(anchors)).toEqual(['dropped']);
   });
 
   it('finds a line that was added with an old time, although it was linked', async () => {

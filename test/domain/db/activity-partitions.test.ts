@@ -76,10 +76,9 @@ it('months whose rows are all older than the retention are dropped, and such row
   await owner.pool.query('update retention_floor set activity_days = 1');
   await recordAt(owner, `now() - interval '2 years'`);
   await recordAt(owner, `now() + interval '2 years'`);
-  // Slightly longer than since the end of the month before last, so some rows of last month are
-  // younger.
+  // Whole days since last month began, so some rows of last month are younger.
   const { rows } = await owner.pool.query(
-    `select drop_old_activity(now() - (${month(-1)}) - interval '1 second') as dropped`,
+    `select drop_old_activity(floor(extract(epoch from now() - (${month(-1)})) / 86400)::integer) as dropped`,
   );
   expect(rows).toEqual([{ dropped: [monthFromNow(-4), monthFromNow(-3), monthFromNow(-2)] }]);
   expect(await listMonths(owner)).toEqual([-1, 0, 1, 2, 3].map(monthFromNow));
@@ -90,24 +89,70 @@ it('months whose rows are all older than the retention are dropped, and such row
   expect((await owner.pool.query('select count(*)::int as lines from activity_default')).rows).toEqual([{ lines: 1 }]);
 });
 
-it('the worker cannot drop activity that is younger than the owner’s floor, nor change the floor', async () => {
+/** Arguments that are no number of days, or no number that a retention may be. */
+const hostileDays = ['399', '0', '-1', '-36500', '-2147483648', '2147483647', '3000000', 'null', "'x'", "'NaN'"].concat(
+  [`interval '-1200 months 36090 days'`, `interval '1 day'`, `'infinity'`, '1e300'],
+);
+
+it('the worker drops nothing younger than the owner’s floor, with any argument, time zone or date style', async () => {
   const { owner, database } = await setupDatabase();
   await migrate({ ownerUrl: database.ownerUrl, logins: [], activityFloorDays: 400 });
-  const worker = new pg.Client({ connectionString: database.urls.worker });
-  await worker.connect();
-  onTestFinished(() => worker.end());
-  await recordAt(owner, `now() - interval '399 days'`);
-  for (const retention of ['0 days', '23 hours', '-1 year', '399 days'])
-    await expect(worker.query('select drop_old_activity($1::interval)', [retention])).rejects.toThrow(
-      /400 days at least \(ACTIVITY_RETENTION_FLOOR of the migrator\)/,
-    );
-  await worker.query(`select drop_old_activity('400 days')`);
-  const { rows } = await owner.pool.query(`select from activity where at < now() - interval '398 days'`);
-  expect(rows.length).toBe(1);
+  const worker = await connect(database.urls.worker);
+  for (const days of ['0', '45', '399']) await recordAt(owner, `now() - interval '${days} days'`);
+  await recordAt(owner, `now() + interval '40 days'`);
+  const countLines = async () => (await owner.pool.query('select from activity')).rowCount;
+  await worker.query(`set timezone = '<UTC>-167'; set datestyle = 'German'`);
+  for (const days of hostileDays)
+    await expect(worker.query(`select drop_old_activity(${days})`), days).rejects.toMatchObject({
+      code: expect.toBeOneOf(['22023', '22003', '22008', '22P02', '42883']),
+    });
+  await expect(worker.query('select drop_old_activity(399)')).rejects.toThrow(
+    /400 days at least \(ACTIVITY_RETENTION_FLOOR of the migrator\)/,
+  );
+  expect(await countLines()).toBe(4);
+  await worker.query('select drop_old_activity(400)');
+  expect(await countLines()).toBe(4);
   const forbidden = [
     'update retention_floor set activity_days = 1',
     'delete from activity',
     'drop table activity_default',
+    'insert into activity_purge values (now(), now(), 0)',
+    'delete from activity_purge',
   ];
   for (const statement of forbidden) await expect(worker.query(statement)).rejects.toMatchObject({ code: '42501' });
 });
+
+it('a partition covers its month in UTC, whatever time zone and date style its creator has', async () => {
+  const { owner, database } = await setupDatabase();
+  await owner.pool.query(`drop table activity_${monthFromNow(3)}, activity_link_${monthFromNow(3)}`);
+  const worker = await connect(database.urls.worker);
+  await worker.query(`set timezone = '<UTC>-167'; set datestyle = 'SQL, DMY'`);
+  await worker.query('select keep_activity_partitions()');
+  const [from, to] = [3, 4].map((months) => `${monthFromNow(months).replace('_', '-')}-01T00:00:00Z`);
+  expect(await recordAt(owner, `'${from}'`)).toBe(`activity_${monthFromNow(3)}`);
+  expect(await recordAt(owner, `'${to}'::timestamptz - interval '1 second'`)).toBe(`activity_${monthFromNow(3)}`);
+  for (const outside of [`'${from}'::timestamptz - interval '1 second'`, `'${to}'`])
+    expect(await recordAt(owner, outside)).not.toBe(`activity_${monthFromNow(3)}`);
+});
+
+it('a worker cannot hold the stream of the log for more than five minutes', async () => {
+  const { owner, database } = await setupDatabase();
+  const worker = await connect(database.urls.worker);
+  await worker.query('select claim_activity_stream(10, 30)');
+  await recordAt(owner, 'now()');
+  await owner.pool.query(
+    `update activity_progress set linked_to = pg_snapshot_xmax(pg_current_snapshot())::text::bigint, streamed_to = 0`,
+  );
+  expect((await worker.query('select claim_activity_stream(10, 2147483647)')).rowCount).toBe(1);
+  const { rows } = await owner.pool.query(
+    `select leased_until <= clock_timestamp() + interval '5 minutes' as "isShort" from activity_progress`,
+  );
+  expect(rows).toEqual([{ isShort: true }]);
+});
+
+async function connect(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}

@@ -239,6 +239,11 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `insert into activity_chain (organization_id, month, places, hash, dropped_places)
       values ('$org', '2026-11-01', 2, sha256('x'), 1)`,
   ],
+  [
+    'a purge of activity inside the floor',
+    'activity_purge_older_than_floor',
+    `insert into activity_purge values (now() - interval '89 days', now(), 90)`,
+  ],
   ['a second progress of the chains', 'activity_progress_one_row', 'insert into activity_progress (id) values (false)'],
   ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ slot: '2' })}`],
   ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],

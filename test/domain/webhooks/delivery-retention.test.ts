@@ -210,7 +210,7 @@ describe('purging deliveries', () => {
     };
     await client.query('begin');
     const writtenBefore = await written();
-    await client.query('select * from purge_deliveries($1, $2)', ['90 days', purgeBatchSize]);
+    await client.query('select * from purge_deliveries($1, $2)', [90, purgeBatchSize]);
     const writes = (await written()) - writtenBefore;
     await client.query('commit');
     client.release();
@@ -225,9 +225,24 @@ describe('purging deliveries', () => {
 
   it('is refused for less than 31 days and to the console’s login, and the worker’s login cannot delete directly', async () => {
     const t = await setupRetention();
+    const numbers = ['30', '0', '-1', '-2147483648', '2147483647', 'null'];
+    for (const days of [...numbers, `interval '-1200 months 36090 days'`, `'infinity'`])
+      await expect(t.worker.query(`select purge_deliveries(${days}, 10)`), days).rejects.toMatchObject({
+        code: expect.toBeOneOf(['22023', '22003', '22008', '22P02', '42883']),
+      });
     await expect(t.purge(100, 30)).rejects.toThrow('31 days at least');
     const console = openPool(t.database.urls.console, 1);
     await expect(console.query(purgeDeliveriesSql, [90, 10])).rejects.toMatchObject({ code: '42501' });
     await expect(t.worker.query('delete from delivery')).rejects.toMatchObject({ code: '42501' });
+  });
+
+  it('deletes no delivery that was created within the retention, also when the worker backdates its settlement', async () => {
+    const t = await setupRetention();
+    await t.settled('delivered', 89);
+    await t.rollUp();
+    await t.worker.query(`update delivery set settled_at = settled_at - interval '10 years'`);
+    await t.rollUp();
+    expect(await t.purge()).toEqual({ deliveries: 0, events: 0 });
+    expect(await t.left()).toEqual({ events: 1, deliveries: 1, attempts: 1 });
   });
 });

@@ -75,13 +75,15 @@ export class Activity extends Migration {
           continue when to_regclass(format('public.activity_%s', to_char(first, 'YYYY_MM'))) is not null;
           continue when exists (select from activity_default d
             where d.at >= first at time zone 'UTC' and d.at < (first + interval '1 month') at time zone 'UTC');
+          -- As ISO text in UTC, which no TimeZone or DateStyle of the caller changes.
           execute format('create table public.activity_%s partition of public.activity for values from (%L) to (%L)',
-            to_char(first, 'YYYY_MM'), first at time zone 'UTC', (first + interval '1 month') at time zone 'UTC');
+            to_char(first, 'YYYY_MM'), to_char(first, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+            to_char(first + interval '1 month', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
           made := made + 1;
           continue when to_regclass(format('public.activity_link_%s', to_char(first, 'YYYY_MM'))) is not null;
           continue when exists (select from activity_link_default d where d.month = first::date);
           execute format('create table public.activity_link_%s partition of public.activity_link for values in (%L)',
-            to_char(first, 'YYYY_MM'), first::date);
+            to_char(first, 'YYYY_MM'), to_char(first, 'YYYY-MM-DD'));
         end loop;
         return made;
       end $$;
@@ -98,47 +100,61 @@ export class Activity extends Migration {
       );
       insert into retention_floor default values;
 
-      -- Drops the months whose every line is older than the retention, also from the default
-      -- partitions. Returns the dropped months that had a partition.
-      create function drop_old_activity(retention interval) returns text[]
+      -- The log of purges: from which month on a purge kept the log, each time that this advanced.
+      -- Only drop_old_activity writes it, and verification compares it with the dropped chains.
+      create table activity_purge (
+        kept_from timestamptz primary key,
+        purged_at timestamptz not null,
+        floor_days integer not null,
+        constraint activity_purge_older_than_floor check (kept_from <= purged_at - floor_days * interval '24 hours')
+      );
+
+      -- Drops the months whose every line is older than this number of days, also from the default
+      -- partitions. Returns the dropped months that had a partition. An interval would compare a
+      -- month as 30 days and subtract it as a month: days have one meaning. No number of days is
+      -- null, too large or negative and passes the comparison of the two times.
+      create function drop_old_activity(retention_days integer) returns text[]
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
+        least_days integer;
+        old_before timestamptz := now() - retention_days * interval '24 hours';
+        first_kept timestamptz := date_trunc('month', old_before at time zone 'UTC') at time zone 'UTC';
         partition text;
         dropped text[] := '{}';
-        kept_from timestamptz := date_trunc('month', (now() - retention) at time zone 'UTC') at time zone 'UTC';
       begin
-        if retention < (select make_interval(days => f.activity_days) from retention_floor f) then
-          raise exception 'activity is kept for % days at least (ACTIVITY_RETENTION_FLOOR of the migrator)',
-            (select f.activity_days from retention_floor f)
+        select f.activity_days into strict least_days from retention_floor f;
+        if (old_before <= now() - least_days * interval '24 hours') is not true then
+          raise exception 'activity is kept for % days at least (ACTIVITY_RETENTION_FLOOR of the migrator)', least_days
             using errcode = 'invalid_parameter_value';
         end if;
-        update retention_floor set applied_days = floor(extract(epoch from retention) / 86400)
-          where applied_days is distinct from floor(extract(epoch from retention) / 86400);
+        update retention_floor set applied_days = retention_days where applied_days is distinct from retention_days;
         perform pg_advisory_xact_lock(hashtextextended('org_api.activity_partitions', 0));
+        insert into activity_purge (kept_from, purged_at, floor_days)
+        select first_kept, now(), least_days
+          where not exists (select from activity_purge p where p.kept_from >= first_kept);
         for partition in
           select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
           where i.inhparent = 'public.activity'::regclass and c.relname ~ '^activity_\\d{4}_\\d{2}$'
-            and (to_date(substr(c.relname, 10), 'YYYY_MM') + interval '1 month') at time zone 'UTC' <= now() - retention
+            and (to_date(substr(c.relname, 10), 'YYYY_MM') + interval '1 month') at time zone 'UTC' <= first_kept
           order by c.relname
         loop
           execute format('drop table public.%I', partition);
           dropped := dropped || substr(partition, 10);
         end loop;
         -- Whole months here too, because each chain covers one month.
-        delete from activity_default where at < kept_from;
+        delete from activity_default where at < first_kept;
 
         -- A month's links are deleted with its lines. The last hash stays.
         update activity_chain set dropped_places = places, dropped_hash = hash
-          where (month + interval '1 month') at time zone 'UTC' <= now() - retention and dropped_places <> places;
+          where (month + interval '1 month') at time zone 'UTC' <= first_kept and dropped_places <> places;
         for partition in
           select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
           where i.inhparent = 'public.activity_link'::regclass and c.relname ~ '^activity_link_\\d{4}_\\d{2}$'
-            and (to_date(substr(c.relname, 15), 'YYYY_MM') + interval '1 month') at time zone 'UTC' <= now() - retention
+            and (to_date(substr(c.relname, 15), 'YYYY_MM') + interval '1 month') at time zone 'UTC' <= first_kept
         loop
           execute format('drop table public.%I', partition);
         end loop;
-        delete from activity_link_default
-          where (month + interval '1 month') at time zone 'UTC' <= now() - retention;
+        delete from activity_link_default where (month + interval '1 month') at time zone 'UTC' <= first_kept;
         return dropped;
       end $$;
 
@@ -219,6 +235,7 @@ export class Activity extends Migration {
           raise exception 'activity is linked up to transaction %, and this server is at %: '
             'was it restored from a dump? Then run restart_activity_chain() as the owner', from_xact, settled;
         end if;
+        at_most := least(greatest(at_most, 1), 100000);
         select count(*)::integer, max(x.xact) + 1 into found_lines, to_xact from (
           select a.xact from activity a where a.xact >= from_xact and a.xact < settled order by a.xact limit at_most) x;
         is_all_done := found_lines < at_most;
@@ -271,7 +288,7 @@ export class Activity extends Migration {
         select c.organization_id, to_char(c.month, 'YYYY-MM'), c.places, encode(c.hash, 'hex') from activity_chain c
         where c.anchored_places <> c.places
           and (c.anchored_on is null or c.anchored_on < (now() at time zone 'UTC')::date)
-        order by c.organization_id, c.month limit at_most;
+        order by c.organization_id, c.month limit least(greatest(at_most, 1), 10000);
       end;
 
       create function record_activity_anchors(organizations uuid[], months text[], anchored bigint[]) returns void
@@ -305,10 +322,11 @@ export class Activity extends Migration {
         if progress.leased_until > clock_timestamp() then return; end if;
         select count(*)::integer, max(x.xact) + 1 into found_lines, to_xact from (
           select a.xact from public.activity a where a.xact >= progress.streamed_to and a.xact < progress.linked_to
-          order by a.xact limit at_most) x;
+          order by a.xact limit least(greatest(at_most, 1), 10000)) x;
         if found_lines = 0 then return; end if;
-        update public.activity_progress
-          set leased_until = clock_timestamp() + make_interval(secs => lease_seconds);
+        -- At most five minutes, whatever is asked for: a lease must not outlast its process by years.
+        update public.activity_progress set leased_until = clock_timestamp()
+          + least(greatest(lease_seconds, 0), 300) * interval '1 second';
         return query
           select to_xact, a.id, to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), a.organization_id,
             a.person_id, a.key_id, a.action, a.status, a.code, host(a.address), a.count,

@@ -218,24 +218,28 @@ export class Ledger extends Migration {
     // One statement deletes attempts, deliveries and events, so that their foreign keys are checked
     // when all are deleted, and the triggers of the ledger see each table once. What the triggers
     // subtract from the sums is added again, because it was counted. Joins use primary keys only,
-    // whatever the statistics of tables this large.
+    // whatever the statistics of tables this large. Days are a number: an interval would compare a
+    // month as 30 days. A delivery was also created that long ago, because no login can write that
+    // time, and the worker can write the time of settling.
     this.addSql(/* sql */ `
-      create function purge_deliveries(retention interval, at_most integer, out deliveries integer, out events integer)
+      create function purge_deliveries(retention_days integer, at_most integer, out deliveries integer,
+        out events integer)
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
-        settled_before timestamptz := clock_timestamp() - retention;
+        old_before timestamptz := now() - retention_days * interval '24 hours';
       begin
-        if retention < interval '31 days' then
+        if (old_before <= now() - interval '744 hours') is not true then
           raise exception 'deliveries are kept for 31 days at least' using errcode = 'invalid_parameter_value';
         end if;
-        update retention_floor f set applied_delivery_days = floor(extract(epoch from retention) / 86400)
-          where f.applied_delivery_days is distinct from floor(extract(epoch from retention) / 86400);
+        at_most := least(greatest(at_most, 1), 10000);
+        update retention_floor f set applied_delivery_days = retention_days
+          where f.applied_delivery_days is distinct from retention_days;
         perform set_config(name, 'off', true) from unnest(array['enable_seqscan', 'enable_hashjoin',
           'enable_mergejoin']) name;
         with old as materialized (
           select d.organization_id, d.webhook_id, d.event_id from delivery d
           join event e on e.organization_id = d.organization_id and e.id = d.event_id and e.rolled_up
-          where d.rolled_up and d.settled_at < settled_before
+          where d.rolled_up and d.settled_at < old_before and d.created_at < old_before
           order by d.settled_at, d.event_id, d.webhook_id
           limit at_most
           for update of d skip locked
@@ -274,7 +278,7 @@ export class Ledger extends Migration {
         -- Those without a subscribed webhook, and those whose last delivery was deleted before.
         with old as materialized (
           select e.organization_id, e.id from event e
-          where e.delivery_count = 0 and e.created_at < settled_before
+          where e.delivery_count = 0 and e.created_at < old_before
             and not exists (select from delivery d where d.organization_id = e.organization_id and d.event_id = e.id)
           order by e.created_at, e.id
           limit at_most

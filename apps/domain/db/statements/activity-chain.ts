@@ -28,7 +28,12 @@ export interface ActivityAnchor {
 export const listActivityChainsSql = /* sql */ `
   select c.organization_id as "organizationId", to_char(c.month, 'YYYY-MM') as month, c.places::float8 as places,
     encode(c.hash, 'hex') as hash, c.dropped_places::float8 as "droppedPlaces",
-    encode(coalesce(c.dropped_hash, activity_chain_start(c.organization_id, c.month)), 'hex') as "firstHash"
+    encode(coalesce(c.dropped_hash, activity_chain_start(c.organization_id, c.month)), 'hex') as "firstHash",
+    c.dropped_places > 0 and not exists (
+      select from activity_purge p
+      where p.kept_from >= (c.month + interval '1 month') at time zone 'UTC'
+        and p.kept_from <= p.purged_at - p.floor_days * interval '24 hours' and p.purged_at <= now()
+    ) as "isDroppedEarly"
   from activity_chain c
   where ($1::uuid is null or c.organization_id = $1) and ($2::text is null or c.month = to_date($2, 'YYYY-MM'))
   order by c.organization_id, c.month`;
@@ -38,6 +43,8 @@ export interface ChainRow extends ActivityAnchor {
   droppedPlaces: number;
   /** The hash before the first remaining link. */
   firstHash: string;
+  /** Whether lines were dropped that no purge of the log of purges may have dropped. */
+  isDroppedEarly: boolean;
 }
 
 /**
@@ -87,8 +94,17 @@ export interface CheckedRow {
  * `link_missing`: links before it were removed. `removed`, `changed`: its row was. `inserted`: a
  * row has no link, or two. `backdated`: a row was added more than an hour after newer ones. `end`:
  * the last links were removed or replaced. `anchor`: the chain differs from a logged anchor.
+ * `dropped`: the month was dropped inside the owner's floor, or later than the log of purges says.
  */
-export type ChainFault = 'link_missing' | 'removed' | 'changed' | 'inserted' | 'backdated' | 'end' | 'anchor';
+export type ChainFault =
+  | 'link_missing'
+  | 'removed'
+  | 'changed'
+  | 'inserted'
+  | 'backdated'
+  | 'end'
+  | 'anchor'
+  | 'dropped';
 
 /** Lists 100 rows of a month without a link, or with two. `$1` organization, `$2` month. */
 export const listUnlinkedActivitySql = /* sql */ `

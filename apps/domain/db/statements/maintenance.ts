@@ -19,7 +19,7 @@ export const endDueGrantsSql = /* sql */ `
 export const keepPartitionsSql = /* sql */ `select keep_activity_partitions() as made`;
 
 /** Drops partitions of the activity log older than `$1` days; one row, `{dropped}`: months. */
-export const dropOldActivitySql = /* sql */ `select drop_old_activity(make_interval(days => $1)) as dropped`;
+export const dropOldActivitySql = /* sql */ `select drop_old_activity($1) as dropped`;
 
 /**
  * Purges deliveries that were settled more than `$1` days ago, with their attempts, and events of
@@ -30,7 +30,7 @@ export const dropOldActivitySql = /* sql */ `select drop_old_activity(make_inter
  * @throws an error of PostgreSQL with fewer than 31 days.
  */
 export const purgeDeliveriesSql = /* sql */ `
-  select f.deliveries, f.events from purge_deliveries(make_interval(days => $1), $2) f`;
+  select f.deliveries, f.events from purge_deliveries($1, $2) f`;
 
 /**
  * Deletes expired data of sign-ins: sessions past their end or idle (with their challenges), links,
