@@ -49,7 +49,7 @@ describe('the activity log', () => {
     const ada = await t.enrol();
     await writeReads(t, ada.orgId, 3);
     for (const query of [
-      '?key=x&person=%00&action=%3Cb%3E&outcome=no&from=yesterday&until=2026-99-99T00:00&zone=Mars/Olympus&at=older_x',
+      '?key=x&person=%00&action=%3Cb%3E&result=no&from=yesterday&until=2026-99-99T00:00&zone=Mars/Olympus&at=older_x',
       '?at=older_2026-13-40T00:00:00.000000Z_00000000-0000-0000-0000-000000000000',
       '?from=2026-02-30T10:00&zone=Mars/Olympus',
       `?person=${'x'.repeat(5000)}`,
@@ -209,7 +209,7 @@ describe('an export of the activity log', () => {
     expect(file.headers.get('content-disposition')).toMatch(/^attachment; filename="activity-\d{4}-\d\d-\d\d\.csv"$/);
     // fetch() removes the byte order mark, as a reader does; the bytes are checked below.
     const lines = file.text.split('\r\n');
-    expect(lines[0]?.replace(byteOrderMark, '')).toMatch(/^"time_utc","actor","description","action","status"/);
+    expect(lines[0]?.replace(byteOrderMark, '')).toMatch(/^"time_utc","actor","description","action","result",/);
     expect(file.text).toContain('"2026-11-20T08:00:00.123Z"');
     expect(file.text).toContain(`"'=HYPERLINK(""http://evil.example"")"`);
     expect(file.text).toContain(`"'＠SUM(1)\t'=2"`);

@@ -32,12 +32,12 @@ describe('the list of deliveries', () => {
       `select event_id as id from delivery where state = 'exhausted' order by event_id desc`,
     );
     const seen: (string | undefined)[] = [];
-    let page = await t.get('/deliveries?state=exhausted');
+    let page = await t.get('/deliveries?status=failed');
     for (;;) {
       seen.push(...listed(page.text));
       const older = olderOf(page.text);
       if (older === '') break;
-      expect(older).toContain('state=exhausted');
+      expect(older).toContain('status=failed');
       page = await t.visitor.get(older);
     }
     expect(rows).toHaveLength(30);
@@ -87,11 +87,11 @@ describe('the list across webhooks', () => {
       theirs.delivered,
       theirs.exhausted,
     ]);
-    const failed = listed((await t.visitor.get(`${all}?state=exhausted`)).text);
+    const failed = listed((await t.visitor.get(`${all}?status=failed`)).text);
     expect(failed.sort()).toEqual([mine.exhausted, theirs.exhausted].sort());
     expect(listed((await t.visitor.get(`${all}?event=${mine.delivered}`)).text)).toEqual([mine.delivered]);
     expect((await t.visitor.get(`${all}?event=17`)).text).toContain('Enter a valid event ID');
-    expect((await t.visitor.get(`${all}?state=cancelled`)).text).toContain('No matching deliveries');
+    expect((await t.visitor.get(`${all}?status=cancelled`)).text).toContain('No matching deliveries');
     for (const bad of ['webhook=x', 'before=1', 'before=..', 'state=%00'])
       expect([bad, (await t.visitor.get(`${all}?${bad}`)).status]).toEqual([bad, 200]);
   });
@@ -102,11 +102,11 @@ describe('the list across webhooks', () => {
     await insertDeliveries(t, t.webhook, { count: 40, failsEvery: 2 });
     await makeDeliveries(t, other);
     const seen: (string | undefined)[] = [];
-    for (let path = `/o/${t.ada.orgId}/deliveries?state=delivered`; path !== ''; ) {
+    for (let path = `/o/${t.ada.orgId}/deliveries?status=delivered`; path !== ''; ) {
       const { text } = await t.visitor.get(path);
       seen.push(...listed(text));
       path = olderOf(text);
-      if (path !== '') expect(path).toContain('state=delivered');
+      if (path !== '') expect(path).toContain('status=delivered');
     }
     expect(seen).toHaveLength(21);
     expect(new Set(seen).size).toBe(21);

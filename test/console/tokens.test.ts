@@ -21,7 +21,10 @@ const texts: [color: string, grounds: string[]][] = [
 const parts: [color: string, grounds: string[]][] = [
   ['focus', grounds],
   ['line-strong', grounds],
-  ...['good', 'late', 'open', 'bad', 'quiet'].map((name): [string, string[]] => [`chart-${name}`, ['surface']]),
+  ...['good', 'late', 'open', 'failing', 'held', 'bad', 'quiet'].map((name): [string, string[]] => [
+    `chart-${name}`,
+    ['surface'],
+  ]),
   ...['dns', 'connect', 'tls', 'wait'].map((name): [string, string[]] => [`step-${name}`, ['surface']]),
 ];
 

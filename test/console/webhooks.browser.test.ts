@@ -190,7 +190,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     receiver.answer = j.fail;
     await j.cause();
     await expect.poll(() => j.deliveries().length, patient).toBe(3);
-    await page.goto(at('/deliveries?state=waiting'));
+    await page.goto(at('/deliveries?status=retrying'));
     await page.getByText(/Last attempt: 503. Next attempt in 1 h/).waitFor(patient);
     receiver.answer = j.verify;
     await page.goto(at('/redeliver'));

@@ -211,7 +211,7 @@ describe('without Temporal', () => {
     const webhook = await insertWebhook(t, t.ada);
     await makeDeliveries(t, webhook);
     const { id } = webhook;
-    expect((await t.visitor.get(t.at(`/${id}/pause`))).text).toContain('1 pending delivery will be held');
+    expect((await t.visitor.get(t.at(`/${id}/pause`))).text).toContain('1 unfinished delivery will be held');
     expect((await t.submit(`/${id}/pause`)).to).toBe(t.at(`/${id}`));
     const page = await t.visitor.get(t.at(`/${id}`));
     expect(page.text).toContain('Webhook paused');

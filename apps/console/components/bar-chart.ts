@@ -5,7 +5,7 @@ import { table } from './table.ts';
 export interface ChartSeries<Key extends string> {
   key: Key;
   label: string;
-  tone: 'good' | 'late' | 'open' | 'bad' | 'quiet';
+  tone: 'good' | 'late' | 'open' | 'failing' | 'held' | 'bad' | 'quiet';
 }
 
 /** One bar. `name` says its period in plain text, for its tooltip; `label` as the axis shows it. */

@@ -1,17 +1,21 @@
-import { type HealthBucket, type HealthSpan, healthLooksAt, healthSpans } from '#domain/webhooks/health.ts';
+import { type HealthBucket, type HealthSpan, healthKeys, healthLooksAt, healthSpans } from '#domain/webhooks/health.ts';
 import type { Html } from '../web/html.ts';
 import { barChart, type ChartSeries } from './bar-chart.ts';
-import { deliveryStateLabel } from './status.ts';
 import { time, utcDay, utcTime } from './time.ts';
 
+type HealthKey = (typeof healthKeys)[number];
+
 /** The outcomes of events, from the axis upward. */
-const healthSeries: readonly ChartSeries<'atOnce' | 'afterRetries' | 'open' | 'failed' | 'cancelled'>[] = [
-  { key: 'atOnce', label: 'Delivered on first attempt', tone: 'good' },
-  { key: 'afterRetries', label: 'Delivered after retries', tone: 'late' },
-  { key: 'open', label: deliveryStateLabel('waiting'), tone: 'open' },
-  { key: 'failed', label: deliveryStateLabel('exhausted'), tone: 'bad' },
-  { key: 'cancelled', label: deliveryStateLabel('cancelled'), tone: 'quiet' },
-];
+const kinds: Record<HealthKey, Omit<ChartSeries<HealthKey>, 'key'>> = {
+  atOnce: { label: 'Delivered on first attempt', tone: 'good' },
+  afterRetries: { label: 'Delivered after retries', tone: 'late' },
+  pending: { label: 'Pending', tone: 'open' },
+  retrying: { label: 'Retrying', tone: 'failing' },
+  held: { label: 'Held', tone: 'held' },
+  failed: { label: 'Failed', tone: 'bad' },
+  cancelled: { label: 'Cancelled', tone: 'quiet' },
+};
+const healthSeries = healthKeys.map((key) => ({ key, ...kinds[key] }));
 
 /** Renders events over time by the status of their deliveries, oldest first. */
 export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): Html {
@@ -21,7 +25,8 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
     id: 'health',
     title: `Events per ${each}, by status`,
     period: isByDay(span) ? 'Day (UTC)' : `${each === 'hour' ? 'Hour' : 'Period'} from`,
-    series: healthSeries,
+    // The legend names what occurs, so that it fits on a phone.
+    series: healthSeries.filter(({ key }) => buckets.some((bucket) => bucket[key] > 0)),
     bars: buckets.map((bucket) => ({
       ...bucket,
       name: periodName(bucket.from, span),

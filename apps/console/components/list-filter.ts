@@ -7,6 +7,9 @@ import { textField } from './form.ts';
 /** Query text of a known form; anything else counts as empty. */
 export const filterText = (form: RegExp) => z.string().regex(form).catch('');
 
+/** Returns a status or result as the query of an address names it: `invalid_request`. */
+export const queryNameOf = (label: string): string => label.toLowerCase().replaceAll(' ', '_');
+
 /** The time range of a list's query. `zone` is the time zone of `from` and `until`. */
 export const timeRangeFields = {
   from: z.string().max(40).catch(''),

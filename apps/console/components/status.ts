@@ -1,16 +1,10 @@
 import type { KeyUsage } from '#domain/keys/usage.ts';
 import type { ClientRow } from '#domain/organization/list-clients.ts';
 import type { MemberStatus } from '#domain/organization/list-members.ts';
-import type { AttemptSummary, DeliveryState } from '#domain/webhooks/deliveries.ts';
+import type { AttemptSummary } from '#domain/webhooks/deliveries.ts';
 import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
-import {
-  type DeliveryStatus,
-  deliveryStatusOf,
-  statusOfState,
-  type WebhookStatus,
-  webhookStatusOf,
-} from '#domain/webhooks/status.ts';
+import { type DeliveryStatus, deliveryStatusOf, type WebhookStatus, webhookStatusOf } from '#domain/webhooks/status.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { type Html, html } from '../web/html.ts';
 import { badge, type NoticeKind } from './notice.ts';
@@ -46,9 +40,6 @@ const deliveryKinds: Record<DeliveryStatus, NoticeKind | 'plain'> = {
   Failed: 'bad',
   Cancelled: 'plain',
 };
-
-/** The label of a delivery's stored state, for filters and counts. */
-export const deliveryStateLabel = (state: DeliveryState): string => statusOfState[state];
 
 /**
  * Returns the status of a delivery: Pending, Delivering, Retrying, Held, Delivered, Failed or

@@ -1,11 +1,12 @@
 import { allOf, arrayOf, type SqlPart, sql } from '../db/statement.ts';
+import { canFail, kindConditions, type Result, resultConditions } from './results.ts';
 
 /** A filter of the log. Fields that are not null must match; `from` is inclusive, `to` is not. */
 export interface ActivityFilter {
   keyId: string | null;
   personId: string | null;
   action: string | null;
-  outcome: Outcome | null;
+  result: Result | null;
   /**
    * The id of the object of a row: a webhook, client access, member, role, event, key and so on.
    */
@@ -25,14 +26,11 @@ export interface TextMatch {
   exact: string;
 }
 
-/** `answered`: reads that succeeded; `refused`: denied reads; `action`: anything but a read. */
-export type Outcome = 'answered' | 'refused' | 'action';
-
 export const everything: ActivityFilter = {
   keyId: null,
   personId: null,
   action: null,
-  outcome: null,
+  result: null,
   objectId: null,
   address: null,
   text: null,
@@ -75,8 +73,11 @@ export interface Search {
   direction: Direction;
 }
 
-/** The conditions of a filter, besides the time. */
-type ConditionName = 'key' | 'person' | 'action' | 'status' | 'object' | 'address' | 'text';
+/** The conditions of a filter, besides the time. A result has a kind, which indexes begin with. */
+type ConditionName = 'key' | 'person' | 'action' | 'kind' | 'denied' | 'failed' | 'object' | 'address' | 'text';
+
+/** Conditions on columns that no index contains. */
+const inLines: ReadonlySet<ConditionName> = new Set(['failed', 'object', 'address', 'text']);
 
 /** A condition that an index begins with, what it answers, and the index's other columns. */
 interface Lead {
@@ -84,12 +85,6 @@ interface Lead {
   holds: ConditionName[];
   condition: Condition;
 }
-
-const statusOf: Record<Outcome, Condition> = {
-  answered: sql`a.status < 400`,
-  refused: sql`a.status >= 400`,
-  action: sql`a.status is null`,
-};
 
 /** Returns how to search: one way, or several to try in turn. */
 export function planSearches(organizationId: string, filter: ActivityFilter, from: From | null): [Search, ...Search[]] {
@@ -105,7 +100,7 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
     return {
       leading: allOf([...range, condition]),
       rest: open.map(([, each]) => each),
-      needsLine: open.some(([name]) => name === 'object' || name === 'address' || name === 'text'),
+      needsLine: open.some(([name]) => inLines.has(name)),
       atMost: open.every(([name]) => holds.includes(name)) ? linesSearched.inIndex : linesSearched.inLines,
       direction: from?.direction ?? 'older',
     };
@@ -115,16 +110,26 @@ export function planSearches(organizationId: string, filter: ActivityFilter, fro
 }
 
 function conditionsOf(filter: ActivityFilter): Map<ConditionName, Condition> {
-  const { keyId, personId, action, outcome, objectId, address, text } = filter;
+  const { keyId, personId, action, result, objectId, address, text } = filter;
   const asked = new Map<ConditionName, Condition>();
   if (keyId !== null) asked.set('key', sql`a.key_id = ${keyId}::uuid`);
   if (action !== null) asked.set('action', sql`a.action = ${action}`);
   if (personId !== null) asked.set('person', sql`a.person_id = ${personId}`);
-  if (outcome !== null) asked.set('status', statusOf[outcome]);
+  if (result !== null) for (const [name, condition] of conditionsOfResult(result, action)) asked.set(name, condition);
   if (objectId !== null) asked.set('object', isAbout([objectId]));
   if (address !== null) asked.set('address', sql`a.address <<= ${address}::inet`);
   if (text !== null) asked.set('text', matches(text));
   return asked;
+}
+
+function conditionsOfResult(result: Result, action: string | null): [ConditionName, Condition][] {
+  const { kind, rest } = resultConditions[result];
+  const kindCondition: [ConditionName, Condition] = ['kind', kindConditions[kind]];
+  if (rest === null) return [kindCondition];
+  if (kind === 'refused') return [kindCondition, ['denied', rest]];
+  // An action that cannot fail needs no look at its details.
+  if (action === null || canFail(action)) return [kindCondition, ['failed', rest]];
+  return result === 'Failed' ? [kindCondition, ['failed', sql`false`]] : [kindCondition];
 }
 
 /** Returns a condition that a row names one of these ids as person, key or value of its details. */
@@ -141,23 +146,26 @@ const matches = ({ ids, actions, exact }: TextMatch): Condition => sql`(
  * their indexes include the other columns. Of a key, an action and a person, any may be rare, so
  * each leads in turn.
  */
-function listLeads({ action, outcome }: ActivityFilter, asked: Map<ConditionName, Condition>): [Lead, ...Lead[]] {
+function listLeads({ action, result }: ActivityFilter, asked: Map<ConditionName, Condition>): [Lead, ...Lead[]] {
   const named = asked.get('action');
-  const isAction = action !== null && !action.startsWith('api.') && (outcome === null || outcome === 'action');
+  const kind = result === null ? null : resultConditions[result].kind;
+  const isAction = action !== null && !action.startsWith('api.') && (kind === null || kind === 'action');
   if (named !== undefined && isAction && asked.size > 1)
     // The condition on status is redundant, but lets PostgreSQL use the partial index of actions.
     return [
-      { answers: ['action', 'status'], holds: ['key', 'person'], condition: sql`${named} and ${statusOf.action}` },
+      { answers: ['action', 'kind'], holds: ['key', 'person'], condition: sql`${named} and ${kindConditions.action}` },
     ];
-  if (outcome === 'refused')
-    return [{ answers: ['status'], holds: ['key', 'person', 'action'], condition: statusOf.refused }];
-  if (outcome === 'action') return [{ answers: ['status'], holds: ['key', 'person'], condition: statusOf.action }];
+  if (kind === 'refused')
+    return [{ answers: ['kind'], holds: ['key', 'person', 'action', 'denied'], condition: kindConditions.refused }];
   const [first, ...others] = (['key', 'action', 'person'] as const).flatMap((name): Lead[] => {
     const condition = asked.get(name);
-    return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['status'] : [], condition }];
+    return condition === undefined ? [] : [{ answers: [name], holds: name === 'key' ? ['kind'] : [], condition }];
   });
+  const byKind: Lead = { answers: ['kind'], holds: ['key', 'person'], condition: kindConditions.action };
+  // Whether an action failed is in no index, so the rows of a key or a person may be fewer.
+  if (kind === 'action') return asked.has('failed') && first ? [byKind, first, ...others] : [byKind];
   // Nearly all rows are answered reads, so they have no separate index: the whole log leads.
-  if (first === undefined) return [{ answers: ['status'], holds: [], condition: asked.get('status') ?? sql`true` }];
+  if (first === undefined) return [{ answers: ['kind'], holds: [], condition: asked.get('kind') ?? sql`true` }];
   return [first, ...others];
 }
 

@@ -13,7 +13,6 @@ export {
   type ActivityFilter,
   everything,
   linesSearched,
-  type Outcome,
   type Place,
   type TextMatch,
 } from './plan-search.ts';

@@ -90,6 +90,13 @@ const signatureResults: Record<string, string> = {
   no_answer: 'no conclusive response',
 };
 
+/** Returns how a read ended, by its HTTP status, in words that its object follows. */
+function readVerb(status: number): string {
+  if (status < 400) return 'Read';
+  if (status === 400) return 'Sent an invalid request for';
+  return status === 404 ? 'Named an unknown organization in a request for' : 'Was denied';
+}
+
 /** Each action's title in the filter, and its description, which follows the actor's name. */
 const actions: Record<string, [title: string, describe: (entry: ActivityEntry, detail: Detail) => Sentence]> = {
   'key.create': ['Created an API key', (e) => sentence`Created API key “${key(e)}”`],
@@ -217,10 +224,7 @@ const actions: Record<string, [title: string, describe: (entry: ActivityEntry, d
   ...Object.fromEntries(
     Object.entries(reads).map(([operation, what]) => [
       `api.${operation}`,
-      [
-        `Read ${what}`,
-        ({ status }: ActivityEntry) => [`${(status ?? 0) >= 400 ? 'Was denied' : 'Read'} ${what} (${operation})`],
-      ],
+      [`Read ${what}`, ({ status }: ActivityEntry) => [`${readVerb(status ?? 200)} ${what} (${operation})`]],
     ]),
   ),
   'api.none': ['Called an unknown endpoint', () => sentence`Called an unknown endpoint`],

@@ -9,6 +9,9 @@ export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled',
 /** The state of a delivery. `parked` (`waiting` in the table): its webhook is parked. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** How far a waiting delivery is. */
+export type Progress = 'Pending' | 'Delivering' | 'Retrying';
+
 /** One event on its way to one webhook. Times are UTC, as every answer shows them. */
 export interface DeliveryRow {
   webhookId: string;
@@ -49,7 +52,7 @@ export interface AttemptSummary {
 export const isOpen = numbered(isOpenSql, []);
 
 /** Whether a delivery `d` is parked. */
-const isParked = sql`(${isOpen} and exists (
+export const isParked = sql`(${isOpen} and exists (
   select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'parked'))`;
 
 /** The state of a delivery `d`, a `DeliveryState`. */
@@ -71,6 +74,24 @@ export function isInState(state: DeliveryState | null): SqlPart {
   if (state === 'parked') return isParked;
   return state === 'waiting' ? sql`${isOpen} and not ${isParked}` : sql`d.state = ${literal(state)}`;
 }
+
+/** Whether the last attempt of a delivery `d` is in progress. */
+const isAttempting = sql`exists (
+  select from delivery_attempt a where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
+    and a.event_id = d.event_id and a.number = d.attempts and a.finished_at is null)`;
+
+/** Returns whether a waiting `d` failed before and has no attempt in progress: it is Retrying. */
+export const isRetrying = sql`(d.attempts > 0 and not ${isAttempting})`;
+
+const progressConditions: Record<Progress, SqlPart> = {
+  Pending: sql`d.attempts = 0`,
+  Delivering: sql`d.attempts > 0 and ${isAttempting}`,
+  Retrying: isRetrying,
+};
+
+/** Returns a condition on how far a waiting `d` is, true for null. */
+export const isInProgress = (progress: Progress | null): SqlPart =>
+  progress === null ? sql`true` : progressConditions[progress];
 
 export const noSuchDelivery = () =>
   new WebhookRefused(

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { arrayOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
-import { assertShown } from './deliveries.ts';
+import { assertShown, isParked, isRetrying } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 
 /** The outcomes of the events of one period, as of now. */
@@ -10,14 +10,29 @@ export interface HealthCounts {
   atOnce: number;
   /** Delivered by a later attempt. */
   afterRetries: number;
-  /** Not settled yet. */
-  open: number;
+  /** Waiting without a failed attempt, the first one may be in progress. */
+  pending: number;
+  /** Waiting after a failed attempt. */
+  retrying: number;
+  /** Of a paused or suspended webhook. */
+  held: number;
   /** Exhausted. */
   failed: number;
   cancelled: number;
   /** Whether there may be more than were counted; then these are the newest. */
   isCapped: boolean;
 }
+
+/** The counts by name, in the order of charts. */
+export const healthKeys = [
+  'atOnce',
+  'afterRetries',
+  'pending',
+  'retrying',
+  'held',
+  'failed',
+  'cancelled',
+] as const satisfies readonly (keyof HealthCounts)[];
 
 /** One bar of the chart; `from` is ISO text. */
 export interface HealthBucket extends HealthCounts {
@@ -86,11 +101,16 @@ const isFirstAccepted = sql`(d.attempts <= 1 or d.round > 1 and exists (
   where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
     and a.number = 1 and a.status between 200 and 299))`;
 
+/** Matches a `d` with a failed attempt; a further one may be in progress. */
+const hasFailed = sql`(d.attempts > 1 or ${isRetrying})`;
+
 /** Selects the counts of the newest deliveries `d` that match, at most `healthLooksAt`. */
 export const selectHealth = (matching: SqlPart): SqlPart => sql`
   select count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
-  count(*) filter (where d.state = 'waiting')::integer as open,
+  count(*) filter (where d.state = 'waiting' and not ${isParked} and not ${hasFailed})::integer as pending,
+  count(*) filter (where d.state = 'waiting' and not ${isParked} and ${hasFailed})::integer as retrying,
+  count(*) filter (where d.state = 'waiting' and ${isParked})::integer as held,
   count(*) filter (where d.state = 'exhausted')::integer as failed,
   count(*) filter (where d.state = 'cancelled')::integer as cancelled,
   count(*) = ${literal(healthLooksAt)} as "isCapped"
@@ -100,5 +120,4 @@ export const selectHealth = (matching: SqlPart): SqlPart => sql`
   ) d`;
 
 /** Returns how many events the counts cover. */
-export const totalOf = ({ atOnce, afterRetries, open, failed, cancelled }: HealthCounts): number =>
-  atOnce + afterRetries + open + failed + cancelled;
+export const totalOf = (counts: HealthCounts): number => healthKeys.reduce((total, key) => total + counts[key], 0);

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventType } from '../contract/events.ts';
-import { literal, query, sql } from '../db/statement.ts';
+import { literal, numbered, query, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks, type WebhooksRequest } from './access.ts';
-import { bucketsOf, type HealthBucket, type HealthCounts, selectHealth } from './health.ts';
+import { bucketsOf, type HealthBucket, type HealthCounts, healthKeys, selectHealth } from './health.ts';
 
 /**
  * Returns the outcomes of all webhooks' events by the hour (24), oldest first. Of each webhook and
@@ -31,10 +31,13 @@ export async function listOrganizationHealth(
   return buckets.withCounts(rows);
 }
 
-const sums = sql`coalesce(sum(c."atOnce"), 0)::integer as "atOnce",
-  coalesce(sum(c."afterRetries"), 0)::integer as "afterRetries", coalesce(sum(c.open), 0)::integer as open,
-  coalesce(sum(c.failed), 0)::integer as failed, coalesce(sum(c.cancelled), 0)::integer as cancelled,
-  coalesce(bool_or(c."isCapped"), false) as "isCapped"`;
+const sums = numbered(
+  [
+    ...healthKeys.map((key) => `coalesce(sum(c."${key}"), 0)::integer as "${key}"`),
+    'coalesce(bool_or(c."isCapped"), false) as "isCapped"',
+  ].join(', '),
+  [],
+);
 
 /** A delivery whose last attempt failed. */
 export interface RecentFailure {
@@ -58,17 +61,18 @@ const attemptsLookedAt = 100;
 
 /**
  * Lists deliveries whose last attempt failed, the newest attempt first, among the newest attempts
- * of each webhook.
+ * of each webhook, or of the one that is named.
  *
  * @throws WebhookRefused when the caller may not.
  */
 export async function listRecentFailures(
   em: EntityManager,
-  request: WebhooksRequest,
+  request: WebhooksRequest & { webhookId?: string },
   atMost: number,
 ): Promise<RecentFailure[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, request);
+  const isWanted = request.webhookId ? sql`w.id = ${request.webhookId}` : sql`w.state <> 'deleted'`;
   return query<RecentFailure>(fork)`
     select d.webhook_id as "webhookId", w.url, w.description, d.event_id as "eventId", e.type, d.state, d.attempts,
       api.utc(a.started_at) as at, a.status, a.cause, a.explanation
@@ -82,7 +86,7 @@ export async function listRecentFailures(
     join delivery d on d.organization_id = a.organization_id and d.webhook_id = a.webhook_id
       and d.event_id = a.event_id and d.attempts = a.number
     join event e on e.organization_id = d.organization_id and e.id = d.event_id
-    where w.organization_id = ${request.organizationId} and w.state <> 'deleted' and d.state <> 'delivered'
+    where w.organization_id = ${request.organizationId} and ${isWanted} and d.state <> 'delivered'
       and a.finished_at is not null and (a.status is null or a.status not between 200 and 299)
     order by a.started_at desc, a.event_id
     limit ${atMost}`;

@@ -7,14 +7,18 @@ import {
   type DeliveryRow,
   type DeliveryState,
   deliveryColumns,
+  isInProgress,
   isInState,
   nextAttemptAt,
+  type Progress,
 } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 
 /** Selects deliveries; null: all. `from` to before `to`, by when the event occurred. */
 export interface DeliveryFilter {
   state: DeliveryState | null;
+  /** Of a delivery in state `waiting`. */
+  progress: Progress | null;
   type: EventType | null;
   eventId: string | null;
   from: Date | null;
@@ -116,16 +120,16 @@ interface SearchStatement {
 /** Returns the statement of a page: of one webhook, or (`webhookId` null) of the organization. */
 export function searchSql(
   { organizationId, webhookId }: { organizationId: string; webhookId: string | null },
-  { state, type, eventId, from, to }: DeliveryFilter,
+  { state, progress, type, eventId, from, to }: DeliveryFilter,
   { before, atMost, scanLimit: scannedAtMost = searchLooksAt }: ListPage<DeliveryKey>,
 ): SearchStatement {
   const inState = isInState(state);
   const isIndexed = state !== null && state !== 'delivered';
   // Where the index alone finds what is wanted, a page and one more is enough.
-  const isSifted = type !== null || from !== null || to !== null || state === 'delivered';
+  const isSifted = progress !== null || type !== null || from !== null || to !== null || state === 'delivered';
   const scanLimit = isSifted ? scannedAtMost : atMost + 1;
   const newestFirst = sql`order by d.event_id desc, d.webhook_id desc limit ${literal(scanLimit)}`;
-  const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.round, d.created_at`;
+  const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.round, d.attempts, d.created_at`;
   // Plans are generic, so a bound that is not set must not be part of the statement: `$1 is null or
   // …` is no condition of an index.
   const wanted = allOf([
@@ -155,7 +159,7 @@ export function searchSql(
   const statement = sql`
     with seen as materialized (${webhookId === null && isIndexed ? ofEachWebhook : ofOrganization}), found as (
       select d.webhook_id, d.event_id from seen d
-      where ${inState} and ${isExact}
+      where ${inState} and ${isInProgress(progress)} and ${isExact}
       order by d.event_id desc, d.webhook_id desc
       limit ${literal(atMost + 1)}
     ), looked as (
@@ -216,7 +220,7 @@ export async function listDeliveries(
   state: DeliveryState | null,
   { before, atMost }: { before: string | null; atMost: number },
 ): Promise<FoundDelivery[]> {
-  const filter = { state, type: null, eventId: null, from: null, to: null };
+  const filter = { state, progress: null, type: null, eventId: null, from: null, to: null };
   const found: FoundDelivery[] = [];
   for (let below = before; ; ) {
     const page = await searchDeliveries(em, request, filter, { before: below, atMost: atMost - found.length });

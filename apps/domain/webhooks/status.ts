@@ -1,4 +1,4 @@
-import type { DeliveryState } from './deliveries.ts';
+import type { DeliveryState, Progress } from './deliveries.ts';
 import type { FoundDelivery } from './search-deliveries.ts';
 import type { WebhookSummary } from './summary.ts';
 
@@ -13,7 +13,7 @@ export function webhookStatusOf(w: Pick<WebhookSummary, 'state' | 'parkedReason'
   return w.failingSince === null ? 'Active' : 'Failing';
 }
 
-/** The status of a delivery by its stored state alone, for filters and counts. */
+/** The status of a delivery by its state. One that waits may also be Delivering or Retrying. */
 export const statusOfState = {
   waiting: 'Pending',
   delivered: 'Delivered',
@@ -22,10 +22,33 @@ export const statusOfState = {
   parked: 'Held',
 } as const satisfies Record<DeliveryState, string>;
 
-export type DeliveryStatus = (typeof statusOfState)[DeliveryState] | 'Delivering' | 'Retrying';
+/** Every status of a delivery, in the order of filters and charts. */
+export const deliveryStatuses = [
+  'Pending',
+  'Delivering',
+  'Retrying',
+  'Held',
+  'Delivered',
+  'Failed',
+  'Cancelled',
+] as const satisfies readonly (Progress | (typeof statusOfState)[DeliveryState])[];
+
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** The state, and the progress of a waiting delivery, that a status stands for. */
+export const selectionOfStatus: Record<DeliveryStatus, { state: DeliveryState; progress: Progress | null }> = {
+  Pending: { state: 'waiting', progress: 'Pending' },
+  Delivering: { state: 'waiting', progress: 'Delivering' },
+  Retrying: { state: 'waiting', progress: 'Retrying' },
+  Held: { state: 'parked', progress: null },
+  Delivered: { state: 'delivered', progress: null },
+  Failed: { state: 'exhausted', progress: null },
+  Cancelled: { state: 'cancelled', progress: null },
+};
 
 /** Returns the status of a delivery. One that waits and was attempted before is Retrying. */
 export function deliveryStatusOf(d: Pick<FoundDelivery, 'state' | 'attempts' | 'isAttempting'>): DeliveryStatus {
+  if (d.state !== 'waiting') return statusOfState[d.state];
   if (d.isAttempting) return 'Delivering';
-  return d.state === 'waiting' && d.attempts > 0 ? 'Retrying' : statusOfState[d.state];
+  return d.attempts > 0 ? 'Retrying' : 'Pending';
 }

@@ -22,7 +22,7 @@ export const pages: readonly JudgedPage[] = [
   {
     route: 'listActivity',
     picture: 'activity-filtered',
-    path: (_t, { orgId }) => `/o/${orgId}/activity?outcome=refused&from=2026-01-01T08:00&zone=America/New_York`,
+    path: (_t, { orgId }) => `/o/${orgId}/activity?result=denied&from=2026-01-01T08:00&zone=America/New_York`,
   },
   {
     route: 'listActivity',

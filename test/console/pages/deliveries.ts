@@ -40,7 +40,7 @@ export const pages: readonly JudgedPage[] = [
   {
     route: 'listDeliveries',
     picture: 'deliveries-none',
-    path: pathTo(() => '/deliveries?state=cancelled&from=2026-11-01T08:00&zone=Europe/Paris'),
+    path: pathTo(() => '/deliveries?status=cancelled&from=2026-11-01T08:00&zone=Europe/Paris'),
   },
   {
     route: 'listAllDeliveries',
@@ -53,7 +53,7 @@ export const pages: readonly JudgedPage[] = [
   {
     route: 'listAllDeliveries',
     picture: 'deliveries-all-filtered',
-    path: async (_t, ada) => `/o/${ada.orgId}/deliveries?state=cancelled&event=17`,
+    path: async (_t, ada) => `/o/${ada.orgId}/deliveries?status=cancelled&event=17`,
   },
   {
     route: 'reviewSelected',

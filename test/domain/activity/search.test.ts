@@ -64,14 +64,14 @@ it('each filter matches exactly its rows, and filters combine with AND', async (
   expect(await found({ keyId: key.id })).toEqual([read, refused]);
   expect(await found({ personId: bo.userId })).toEqual([made, old]);
   expect(await found({ action: 'api.getOrg' })).toEqual([read, refused]);
-  expect(await found({ outcome: 'answered' })).toEqual([read, old]);
-  expect(await found({ outcome: 'refused' })).toEqual([refused]);
-  expect(await found({ outcome: 'action' })).toEqual([made, strange]);
+  expect(await found({ result: 'Succeeded' })).toEqual([read, old]);
+  expect(await found({ result: 'Denied' })).toEqual([refused]);
+  expect(await found({ result: 'Completed' })).toEqual([made, strange]);
   expect(await found({ from: minutesAgo(3.5), to: minutesAgo(1.5) })).toEqual([refused, made]);
-  expect(await found({ keyId: key.id, outcome: 'refused', personId: ada.userId, action: 'api.getOrg' })).toEqual([
+  expect(await found({ keyId: key.id, result: 'Denied', personId: ada.userId, action: 'api.getOrg' })).toEqual([
     refused,
   ]);
-  expect(await found({ personId: bo.userId, outcome: 'answered' })).toEqual([old]);
+  expect(await found({ personId: bo.userId, result: 'Succeeded' })).toEqual([old]);
   expect(await found({ keyId: key.id, personId: bo.userId })).toEqual([]);
   expect(await found({ keyId: randomUUID() })).toEqual([]);
 });
@@ -191,15 +191,15 @@ it('refusals and actions of a key or a person are searched far back, in both dir
   );
   const filters: [Partial<ActivityFilter>, number][] = [
     [{ action: 'key.rotate', personId: userId }, 18],
-    [{ action: 'key.rotate', keyId, personId: userId, outcome: 'action' }, 18],
-    [{ outcome: 'action', keyId }, 18],
-    [{ outcome: 'refused', keyId }, 3],
-    [{ outcome: 'refused', action: 'api.getOrg', personId: userId }, 3],
-    [{ outcome: 'refused', action: 'key.rotate' }, 0],
+    [{ action: 'key.rotate', keyId, personId: userId, result: 'Completed' }, 18],
+    [{ result: 'Completed', keyId }, 18],
+    [{ result: 'Denied', keyId }, 3],
+    [{ result: 'Denied', action: 'api.getOrg', personId: userId }, 3],
+    [{ result: 'Denied', action: 'key.rotate' }, 0],
   ];
   for (const fields of [
-    { outcome: 'answered', action: 'key.rotate' },
-    { outcome: 'action', action: 'api.getOrg' },
+    { result: 'Succeeded', action: 'key.rotate' },
+    { result: 'Completed', action: 'api.getOrg' },
   ] as const)
     expect(await listActivity(em, orgId, { ...everything, ...fields }, null, 50)).toMatchObject({ entries: [] });
   for (const [fields, count] of filters) {

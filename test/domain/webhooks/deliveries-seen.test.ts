@@ -13,7 +13,7 @@ import { pageCounts } from '#domain/webhooks/summary.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { setupDatabase } from '#test/setup.ts';
 
-const all: DeliveryFilter = { state: null, type: null, eventId: null, from: null, to: null };
+const all: DeliveryFilter = { state: null, progress: null, type: null, eventId: null, from: null, to: null };
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
 /** A webhook of an organization with deliveries that the test creates. */
@@ -122,7 +122,16 @@ describe('health', () => {
     await t.settled('delivered', 26 * 60);
     const hours = await listHealth(t.em, t.request, '24h', now);
     expect(hours).toHaveLength(24);
-    const whole = { atOnce: 1, afterRetries: 1, open: 1, failed: 1, cancelled: 0, isCapped: false };
+    const whole = {
+      atOnce: 1,
+      afterRetries: 1,
+      pending: 1,
+      retrying: 0,
+      held: 0,
+      failed: 1,
+      cancelled: 0,
+      isCapped: false,
+    };
     const hour = new Date(Math.floor(now.getTime() / 3_600_000) * 3_600_000 - 3_600_000);
     expect(hours.at(-2)).toEqual({ from: hour.toISOString(), ...whole });
     expect(hours.filter((bucket) => totalOf(bucket) > 0)).toHaveLength(1);

@@ -11,7 +11,7 @@ import {
 import { setupDatabase } from '#test/setup.ts';
 import { type Plan, rowsRead } from './plans.ts';
 
-const all: DeliveryFilter = { state: null, type: null, eventId: null, from: null, to: null };
+const all: DeliveryFilter = { state: null, progress: null, type: null, eventId: null, from: null, to: null };
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
 /** Two webhooks of one organization, and one of another organization with a delivery. */

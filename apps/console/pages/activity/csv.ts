@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import { resultOf } from '#domain/activity/results.ts';
 import type { ActivityEntry } from '#domain/activity/search.ts';
 import { describeAction, describeActor, textOf } from '#domain/activity/sentences.ts';
 import { filterQuery } from '../../components/list-filter.ts';
@@ -45,6 +46,7 @@ const headings = [
   'actor',
   'description',
   'action',
+  'result',
   'status',
   'code',
   'count',
@@ -86,6 +88,7 @@ function entryLine(entry: ActivityEntry): string {
     textOf(describeActor(entry)),
     textOf(describeAction(entry)),
     action,
+    resultOf(entry),
     status,
     code,
     count,

@@ -1,3 +1,4 @@
+import { results } from '#domain/activity/results.ts';
 import { knownActions } from '#domain/activity/sentences.ts';
 import {
   type KeyChoice,
@@ -7,7 +8,7 @@ import {
 } from '#domain/db/statements/activity-choices.ts';
 import { truncate } from '../../components/display-name.ts';
 import { selectField, textField } from '../../components/form.ts';
-import { filterForm } from '../../components/list-filter.ts';
+import { filterForm, queryNameOf } from '../../components/list-filter.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { type FilterQuery, filterProblems } from './filter.ts';
@@ -38,7 +39,7 @@ export async function activityFilterForm(visit: MemberVisit, query: FilterQuery)
         maxLength: 200,
         hint: 'A name, an action, an ID or an error code.',
       })}
-      ${selectField(state, { ...optional, name: 'outcome', label: 'Result', options: outcomes })}
+      ${selectField(state, { ...optional, name: 'result', label: 'Result', options: resultOptions })}
       ${selectField(state, { ...optional, name: 'action', label: 'Event', options: actionOptions(query.action) })}
       ${selectField(state, {
         ...optional,
@@ -59,11 +60,9 @@ export async function activityFilterForm(visit: MemberVisit, query: FilterQuery)
 
 const any = (label: string): Option => ({ value: '', label });
 
-const outcomes: readonly Option[] = [
+const resultOptions: readonly Option[] = [
   any('Any'),
-  { value: 'answered', label: 'Successful reads' },
-  { value: 'refused', label: 'Denied reads' },
-  { value: 'action', label: 'Actions of people and the system' },
+  ...results.map((label) => ({ value: queryNameOf(label), label })),
 ];
 
 /** Returns the known actions and the one in the query, which may be unknown. */

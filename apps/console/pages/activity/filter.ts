@@ -1,8 +1,9 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { matchText } from '#domain/activity/match-text.ts';
+import { results } from '#domain/activity/results.ts';
 import type { ActivityFilter, Place, Reader } from '#domain/activity/search.ts';
-import { filterText, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
+import { filterText, queryNameOf, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
 import { isTimestamp, parseDateTime } from '../../web/date-time.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -11,7 +12,7 @@ export const filterFields = {
   key: z.uuid().catch(''),
   person: filterText(/^[\x21-\x7e]{1,128}$/),
   action: filterText(/^[\w.]{1,100}$/),
-  outcome: z.enum(['answered', 'refused', 'action', '']).catch(''),
+  result: z.enum(['', ...results.map(queryNameOf)]).catch(''),
   q: z.string().trim().max(200).catch(''),
   object: z.string().trim().max(128).catch(''),
   address: z.string().trim().max(50).catch(''),
@@ -25,12 +26,12 @@ export const readerOf = (visit: MemberVisit): Reader => ({ maySeeClients: visit.
 
 /** Returns the filter of a query. Invalid values are not applied. */
 export async function readFilter(visit: MemberVisit, query: FilterQuery): Promise<ActivityFilter> {
-  const { key, person, action, outcome, q, object, address, from, until, zone } = query;
+  const { key, person, action, result, q, object, address, from, until, zone } = query;
   return {
     keyId: key || null,
     personId: person || null,
     action: action || null,
-    outcome: outcome || null,
+    result: results.find((each) => queryNameOf(each) === result) ?? null,
     objectId: object.toLowerCase() || null,
     address: isAddress(address) ? address : null,
     text: q === '' ? null : await matchText(visit.console.em, visit.organizationId, q, readerOf(visit)),

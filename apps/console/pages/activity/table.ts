@@ -1,10 +1,11 @@
+import { type Result, resultOf } from '#domain/activity/results.ts';
 import type { ActivityEntry } from '#domain/activity/search.ts';
 import { describeAction, describeActor, type Name, type ObjectRef, type Sentence } from '#domain/activity/sentences.ts';
 import { displayName } from '../../components/display-name.ts';
-import { badge } from '../../components/notice.ts';
+import { badge, type NoticeKind } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
-import { type Html, html } from '../../web/html.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberPath } from '../members/path.ts';
 
@@ -39,10 +40,20 @@ function objectPath(visit: MemberVisit, { kind, id, of }: ObjectRef): string | n
   }
 }
 
-/** Returns the result of an entry: the status of a read, or that an action completed. */
-export function resultBadge({ status, code }: Pick<ActivityEntry, 'status' | 'code'>): Html {
-  if (status === null) return badge('plain', 'Completed');
-  return status < 400 ? badge('good', `${status}`) : badge('bad', `${status} ${code ?? ''}`.trim());
+const resultKinds: Record<Result, NoticeKind | 'plain'> = {
+  Succeeded: 'good',
+  Denied: 'bad',
+  'Invalid request': 'warning',
+  Completed: 'plain',
+  Failed: 'bad',
+};
+
+/** Returns the result of an entry, with the status and code of a read that did not succeed. */
+export function resultBadge(entry: ActivityEntry): Html {
+  const { status, code } = entry;
+  const result = resultOf(entry);
+  const response = status === null || status < 400 ? nothing : html` <small class="quiet">${status} ${code}</small>`;
+  return html`${badge(resultKinds[result], result)}${response}`;
 }
 
 /** Describes an entry. A description without links to objects is itself a link to the details. */
@@ -63,9 +74,9 @@ export const activityTable = (visit: MemberVisit, entries: readonly ActivityEntr
       {
         heading: 'Result',
         whenNarrow: 'beside',
-        // Every action of the log completed, so a narrow list omits the word.
+        // Most actions of the log completed, so a narrow list omits the word.
         cell: (entry) =>
-          entry.status === null ? html`<span class="quiet wide-only">Completed</span>` : resultBadge(entry),
+          resultOf(entry) === 'Completed' ? html`<span class="quiet wide-only">Completed</span>` : resultBadge(entry),
       },
       {
         heading: 'IP address',

@@ -1,18 +1,17 @@
 import { z } from 'zod';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
-import { type DeliveryState, deliveryStates } from '#domain/webhooks/deliveries.ts';
 import type { DeliveryFilter } from '#domain/webhooks/search-deliveries.ts';
+import { deliveryStatuses, selectionOfStatus } from '#domain/webhooks/status.ts';
 import type { WebhookHead } from '#domain/webhooks/summary.ts';
 import { selectField, textField } from '../../components/form.ts';
-import { filterForm, timeRangeFields } from '../../components/list-filter.ts';
-import { deliveryStateLabel } from '../../components/status.ts';
+import { filterForm, queryNameOf, timeRangeFields } from '../../components/list-filter.ts';
 import { parseDateTime } from '../../web/date-time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { webhookTitle } from '../webhooks/find-webhook.ts';
 
 /** The filters in the query of the list of deliveries; empty: not set. */
 export const filterFields = {
-  state: z.enum(['', ...deliveryStates]).catch(''),
+  status: z.enum(['', ...deliveryStatuses.map(queryNameOf)]).catch(''),
   type: z.enum(['', ...eventTypes]).catch(''),
   event: z.string().trim().max(100).catch(''),
   ...timeRangeFields,
@@ -21,11 +20,12 @@ export const filterFields = {
 export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
 
 /** Returns the filter of a query; null when its event ID is not a UUID. */
-export function readFilter({ state, type, event, from, until, zone }: FilterQuery): DeliveryFilter | null {
+export function readFilter({ status, type, event, from, until, zone }: FilterQuery): DeliveryFilter | null {
   const eventId = event.toLowerCase();
   if (event !== '' && !z.uuid().safeParse(eventId).success) return null;
+  const wanted = deliveryStatuses.find((each) => queryNameOf(each) === status);
   return {
-    state: (state || null) as DeliveryState | null,
+    ...(wanted === undefined ? { state: null, progress: null } : selectionOfStatus[wanted]),
     type: (type || null) as EventType | null,
     eventId: eventId || null,
     from: parseDateTime(from, zone),
@@ -41,7 +41,7 @@ export function deliveryFilterForm(
 ): Html {
   const any = { value: '', label: 'Any' };
   const optional = { required: false };
-  const states = deliveryStates.map((value) => ({ value, label: deliveryStateLabel(value) }));
+  const statuses = deliveryStatuses.map((label) => ({ value: queryNameOf(label), label }));
   const types = eventTypes.map((value) => ({ value, label: value }));
   const choices = webhooks?.map((webhook) => ({ value: webhook.id, label: webhookTitle(webhook) })) ?? [];
   return filterForm({
@@ -54,7 +54,7 @@ export function deliveryFilterForm(
           ? nothing
           : selectField(state, { ...optional, name: 'webhook', label: 'Webhook', options: [any, ...choices] })
       }
-      ${selectField(state, { ...optional, name: 'state', label: 'Status', options: [any, ...states] })}
+      ${selectField(state, { ...optional, name: 'status', label: 'Status', options: [any, ...statuses] })}
       ${selectField(state, { ...optional, name: 'type', label: 'Event type', options: [any, ...types] })}
       ${textField(state, { ...optional, name: 'event', label: 'Event ID', maxLength: 100, exact: true })}`,
   });

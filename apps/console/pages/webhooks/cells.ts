@@ -15,13 +15,16 @@ export const webhookName = (webhook: Pick<WebhookSummary, 'description' | 'url'>
 /** Returns event types as chips. */
 export const typeList = (types: readonly string[]): Html => chips(types, 4);
 
-/** Returns the deliveries of 24 hours in words: `12 of 15 delivered, 2 pending, 1 failed`. */
+/** Returns the deliveries of 24 hours in words: `12 of 15 delivered, 2 retrying, 1 failed`. */
 export function describeDay(day: HealthCounts): Html {
   const total = totalOf(day);
   if (total === 0) return html`<span class="quiet">No events</span>`;
   const delivered = day.atOnce + day.afterRetries;
   const all = day.isCapped ? `the latest ${total}` : total.toLocaleString('en');
-  const open = day.open > 0 ? `, ${day.open} pending` : '';
+  const open = (['pending', 'retrying', 'held'] as const)
+    .filter((key) => day[key] > 0)
+    .map((key) => `, ${day[key].toLocaleString('en')} ${key}`)
+    .join('');
   const failed = day.failed > 0 ? html`, <strong class="problem">${day.failed} failed</strong>` : nothing;
   return html`${delivered.toLocaleString('en')} of ${all} delivered${open}${failed}`;
 }

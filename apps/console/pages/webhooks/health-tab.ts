@@ -7,7 +7,7 @@ import { copyableUrl } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { live } from '../../components/live.ts';
-import { deliveryStateLabel, testEventStatus } from '../../components/status.ts';
+import { testEventStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -32,8 +32,8 @@ const summaryOf = (webhook: WebhookSummary): Html =>
     ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
     ['Last 24 hours', describeDay(webhook.day)],
     ['Events', typeList(webhook.eventTypes)],
-    webhook.waiting > 0 && [deliveryStateLabel('waiting'), formatOpenCount(webhook.waiting)],
-    webhook.parked > 0 && [deliveryStateLabel('parked'), formatOpenCount(webhook.parked)],
+    webhook.waiting > 0 && ['Unfinished', formatOpenCount(webhook.waiting)],
+    webhook.parked > 0 && ['Held', formatOpenCount(webhook.parked)],
   ]);
 
 async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
@@ -65,7 +65,7 @@ async function retentionNote({ console }: MemberVisit, span: HealthSpan): Promis
 }
 
 async function listLatest(visit: MemberVisit): Promise<ListedDelivery[]> {
-  const all = { state: null, type: null, eventId: null, from: null, to: null };
+  const all = { state: null, progress: null, type: null, eventId: null, from: null, to: null };
   const page = { before: null, atMost: maxShown };
   return (await searchDeliveries(visit.console.em, webhookRequest(visit), all, page)).deliveries;
 }

@@ -33,7 +33,7 @@ async function pausePage(visit: MemberVisit, state: FormState): Promise<Page> {
     breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       <p>New events are held until you resume the webhook, and then sent. An attempt that is in progress finishes.</p>
-      ${webhook.waiting > 0 ? html`<p>${countDeliveries(webhook.waiting, 'pending')} will be held.</p>` : nothing}
+      ${webhook.waiting > 0 ? html`<p>${countDeliveries(webhook.waiting, 'unfinished')} will be held.</p>` : nothing}
       ${
         isActive
           ? form(visit, { state, button: `Pause webhook ${name}`, cancel: webhookPath(visit) })

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { listRecentFailures } from '#domain/webhooks/organization-health.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { copyableId, copyableUrl } from '../../components/copy.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { linkButton } from '../../components/link.ts';
 import { statusNotice } from '../../components/notice.ts';
-import { webhookStatus } from '../../components/status.ts';
+import { attemptStatus, webhookStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
@@ -12,7 +13,7 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { signatureNotice, typeList } from './cells.ts';
-import { canChange, getWebhook, webhookPath, webhookTitle } from './find-webhook.ts';
+import { canChange, getWebhook, webhookPath, webhookRequest, webhookTitle } from './find-webhook.ts';
 import { healthRanges, healthTab, watchLatest } from './health-tab.ts';
 import { secretsTable } from './secrets.ts';
 import { temporalNotice } from './temporal.ts';
@@ -46,7 +47,7 @@ export const webhookRoutes = [
         body: html`
           ${temporalNotice(visit)}
           ${managerNotice(webhook)}
-          ${warnings(visit, webhook)}
+          ${await warnings(visit, webhook)}
           ${webhookTabs(visit, tab)}
           ${await bodies[tab]()}`,
       });
@@ -63,7 +64,7 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
   );
 }
 
-function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
+async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
   const { state, parkedReason, failingSince, ramp } = webhook;
   const resume = canChange(webhook) ? html`<a href="${webhookPath(visit, '/resume')}">Resume webhook</a>` : nothing;
   if (state === 'deleted') return statusNotice('info', 'This webhook is deleted. Its delivery history is kept.');
@@ -72,19 +73,29 @@ function warnings(visit: MemberVisit, webhook: WebhookSummary): Html {
   if (parkedReason === 'failing')
     return statusNotice(
       'bad',
-      html`Suspended, because the receiver accepted no events for days. New events are held until you resume. Fix the
-        cause of the failed attempts first. ${resume}`,
+      html`Suspended, because the receiver accepted no events for days. ${await causeOf(visit)} New events are held
+        until you resume. ${resume}`,
     );
   if (failingSince !== null)
     return statusNotice(
       'bad',
-      html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}). Open a delivery to see
-        the cause and how to fix it. Events are sent one at a time until the receiver accepts one. If it accepts none
-        for days, the webhook is suspended.`,
+      html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).
+        ${await causeOf(visit)} Events are sent one at a time until the receiver accepts one. If it accepts none for
+        days, the webhook is suspended.`,
     );
   if (ramp === null) return nothing;
   const atOnce = ramp === 1 ? 'one delivery' : `${ramp} deliveries`;
   return statusNotice('info', `Resuming. Sending ${atOnce} at a time, and twice as many after each success.`);
+}
+
+/** States why the last attempt that failed did, with a link to its delivery. */
+async function causeOf(visit: MemberVisit): Promise<Html> {
+  const [failure] = await listRecentFailures(visit.console.em, webhookRequest(visit), 1);
+  if (failure === undefined) return nothing;
+  const { eventId, explanation, cause } = failure;
+  return html`<strong>Last failure:</strong> ${attemptStatus({ ...failure, finishedAt: failure.at })}
+    ${explanation ?? html`<code>${cause}</code>`}
+    <a href="${webhookPath(visit, `/deliveries/${eventId}`)}">View delivery</a>.`;
 }
 
 /** Warns of a receiver that failed its last signature check. */

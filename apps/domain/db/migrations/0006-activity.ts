@@ -42,7 +42,7 @@ export class Activity extends Migration {
       create index activity_of_people_by_action on activity (organization_id, action, at desc, id desc)
         include (key_id, person_id) where status is null;
       create index activity_refused on activity (organization_id, at desc, id desc)
-        include (key_id, person_id, action) where status >= 400;
+        include (key_id, person_id, action, status) where status >= 400;
 
       -- The proofs that deliveries were cancelled: a person deleted their webhook, or cancelled one
       -- of them.
