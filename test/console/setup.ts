@@ -1,6 +1,6 @@
 import { generateSync } from 'otplib';
 import type { DestinationStream } from 'pino';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
@@ -9,6 +9,7 @@ import type { FactorSettings } from '#domain/identity/types.ts';
 import { createLog } from '#runtime/log.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
+import { allowSockets, guardSockets } from '#test/socket-guard.ts';
 import { startConsole } from '../../apps/console/app.ts';
 import { readConfig } from '../../apps/console/config.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
@@ -39,7 +40,8 @@ export const shareConsole = (settings: Record<string, string> = {}) =>
 
 /**
  * A console for one test: database, clock, people. All are deleted when the test ends. `settings`
- * replace the console's; `template` is a database to copy.
+ * replace the console's; `template` is a database to copy. The tests fail when the console connects
+ * to anything but PostgreSQL and Temporal.
  */
 export async function setupConsole(
   settings: Record<string, string> = {},
@@ -49,6 +51,9 @@ export async function setupConsole(
   const { database, owner, make } = await setupDatabase(onFinished, template);
   const port = await getFreePort();
   const origin = `http://localhost:${port}`;
+  allowSockets(inject('databaseAdminUrl'), origin);
+  if (settings.TEMPORAL_ADDRESS !== undefined) allowSockets(`http://${settings.TEMPORAL_ADDRESS}`);
+  guardSockets(onFinished);
   const logLines: string[] = [];
   // Not before the present, because the database's clock writes the activity log.
   const clock = { aheadMs: 0 };
@@ -73,6 +78,7 @@ export async function setupConsole(
   const log = createLog({ level: 'info', name: 'console', region: 'us', destination });
   const console = await startConsole(config, log, now);
   onFinished(() => console.stop());
+  allowSockets(console.metricsUrl);
   const people = await openDatabase({
     url: database.urls.console,
     applicationName: 'test',

@@ -1,6 +1,8 @@
 /** Signing in over HTTP. See OWASP ASVS 5.0, V6 and V7. */
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
+import { createAuthenticator } from '../domain/identity/authenticator.ts';
+import { unescaped } from './http-visitor.ts';
 import { goodPassword, setupConsole, shareConsole } from './setup.ts';
 
 const shared = shareConsole();
@@ -206,4 +208,18 @@ describe('a session', () => {
     expect((await here.get('/account')).text).toContain('other session');
     for (const visitor of [phone, tablet]) expect((await visitor.get('/account')).status).toBe(303);
   });
+});
+
+it('a passkey is added, unless its response is longer than 16,000 characters', async () => {
+  const t = shared();
+  const visitor = t.http(await t.enrol());
+  const key = createAuthenticator();
+  const add = async (length: number) => {
+    const page = await visitor.submit('/account', '/account/factors/passkey/start');
+    const { challenge } = JSON.parse(unescaped(/data-options="([^"]*)"/.exec(page.text)?.[1] ?? ''));
+    const passkey = JSON.stringify(key.register(challenge, { origin: t.origin, rpId: 'localhost' }));
+    return visitor.submit(page, '/account/factors/passkey', { name: 'Phone', passkey: passkey.padEnd(length) });
+  };
+  expect((await add(16_001)).status).toBe(422);
+  expect(await add(16_000)).toMatchObject({ status: 303, to: '/account' });
 });

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { allowSockets } from './socket-guard.ts';
 
 /** A post to a test's receiver, with the body's bytes. */
 export interface Received {
@@ -40,5 +41,6 @@ export async function startReceiver() {
     return new Promise((closed) => server.close(() => closed()));
   });
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  allowSockets(receiver.url);
   return receiver;
 }

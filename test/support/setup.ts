@@ -8,6 +8,7 @@ import { readConfig } from '../../apps/api/config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createFactories, type Factories } from './make.ts';
 import { testKeySettings } from './secrets.ts';
+import { allowSockets } from './socket-guard.ts';
 
 /** A test's installation: database, API and factories, which are deleted when the test ends. */
 export interface TestInstallation {
@@ -110,7 +111,9 @@ export async function startTestApi(
     region: config.region,
     destination: destination as DestinationStream,
   });
+  allowSockets(inject('redisUrl'));
   const running = await startApi(config, log);
+  allowSockets(running.url);
   onFinished(() => running.stop());
   return {
     ...running,

@@ -1,4 +1,5 @@
 import { hasTotp } from '#domain/identity/factor-rows.ts';
+import { passkeyResponseMaxLength } from '#domain/identity/limits.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import {
   redeemRecoveryCode,
@@ -32,14 +33,19 @@ export async function consumeSecondFactor(
 ): Promise<(SecondFactorStep & { left?: number }) | null> {
   const { em, factors, now } = console;
   const [code, passkey, recoveryCode] = [factorFields.code, factorFields.passkey, factorFields.recoveryCode].map(sent);
-  if (passkey) return verifyPasskey(em, session, { response: parsed(passkey), visitor }, factors.relyingParty, now);
+  if (passkey)
+    return verifyPasskey(em, session, { response: parsePasskeyResponse(passkey), visitor }, factors.relyingParty, now);
   if (code) return verifyTotp(em, session, { code: code.slice(0, 20), visitor }, factors, now);
   if (recoveryCode) return redeemRecoveryCode(em, session, { code: recoveryCode, visitor }, now);
   return null;
 }
 
-/** Parses a passkey's response; null, which is refused, for what is not JSON. */
-export function parsed(text: string): unknown {
+/**
+ * Parses a passkey's response; null, which is refused, for what is not JSON or longer than any
+ * passkey sends.
+ */
+export function parsePasskeyResponse(text: string): unknown {
+  if (text.length > passkeyResponseMaxLength) return null;
   try {
     return JSON.parse(text);
   } catch {

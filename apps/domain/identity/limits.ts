@@ -23,6 +23,9 @@ export const challengeMinutes = 10;
 /** Valid challenges of a session for one purpose: one in each of so many tabs. */
 export const challengesPerSession = 5;
 
+/** Characters of a passkey's response; with the longest id and an RSA key it has about 8,000. */
+export const passkeyResponseMaxLength = 16_000;
+
 /** Characters of a password, counted in code points (ASVS 6.2.1, 6.2.9). */
 export const passwordMinLength = 12;
 export const passwordMaxLength = 128;

@@ -8,11 +8,15 @@ import {
   verifyRegistrationResponse,
   type WebAuthnCredential,
 } from '@simplewebauthn/server';
+import { decodeAttestationObject, isoCBOR } from '@simplewebauthn/server/helpers';
 import { challengeMinutes } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 import type { RelyingParty } from './types.ts';
 
-/** Passkeys (WebAuthn). The authenticator verifies its user; its make is not requested. */
+/**
+ * Passkeys (WebAuthn). The authenticator verifies its user; its make is neither requested nor
+ * judged.
+ */
 
 /** A passkey as it is stored. */
 export interface StoredPasskey {
@@ -25,6 +29,8 @@ export interface StoredPasskey {
 const timeout = challengeMinutes * 60_000;
 /** COSE numbers of EdDSA, ES256, RS256; the library's choice needs an experimental runtime part. */
 const algorithms = [-8, -7, -257];
+
+const transportNames = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'];
 
 /** Returns what `navigator.credentials.create` takes. `known` passkeys are not offered again. */
 export function passkeySetupOptions(
@@ -57,17 +63,56 @@ export function passkeyUseOptions(known: readonly StoredPasskey[], party: Relyin
   });
 }
 
-/** Returns the new passkey in an untrusted answer. @throws IdentityRefused `wrong_passkey` */
+/**
+ * Returns the new passkey in an untrusted answer.
+ *
+ * @throws IdentityRefused `passkey_attested`, `wrong_passkey`
+ */
 export async function getNewPasskey(response: unknown, challenge: string, party: RelyingParty): Promise<StoredPasskey> {
   const result = await verifyRegistrationResponse({
-    response: response as RegistrationResponseJSON,
+    response: withoutAttestation(response),
     ...expected(challenge, party),
     requireUserVerification: true,
     supportedAlgorithmIDs: algorithms,
   }).catch(notAccepted);
   if (!result?.verified) throw wrongPasskey();
-  const { id, publicKey, counter, transports = [] } = result.registrationInfo.credential;
-  return { credentialId: id, publicKey: Buffer.from(publicKey), counter, transports: transports.map(String) };
+  const { id, publicKey, counter, transports } = result.registrationInfo.credential;
+  return { credentialId: id, publicKey: Buffer.from(publicKey), counter, transports: knownTransports(transports) };
+}
+
+/**
+ * Returns an answer with the attestation format `none`, so that the library runs no code for
+ * certificates: it fetches the addresses that they name, of any server.
+ *
+ * An answer with a certificate is refused. Browsers that honor `none` never send one, but they may
+ * send the signature of the passkey itself (format `packed`), which says nothing about a device.
+ *
+ * @throws IdentityRefused `passkey_attested`; `wrong_passkey` when it cannot be decoded.
+ */
+function withoutAttestation(answer: unknown): RegistrationResponseJSON {
+  const response = memberOf(answer, 'response');
+  const { statement, authData } = decodeAttestation(memberOf(response, 'attestationObject'));
+  for (const key of statement.keys()) if (key !== 'alg' && key !== 'sig') throw passkeyAttested();
+  const none = new Map<string, unknown>([
+    ['fmt', 'none'],
+    ['attStmt', new Map()],
+    ['authData', authData],
+  ]);
+  const attestationObject = Buffer.from(isoCBOR.encode(none as never)).toString('base64url');
+  return {
+    ...(answer as object),
+    response: { ...(response as object), attestationObject },
+  } as RegistrationResponseJSON;
+}
+
+function decodeAttestation(encoded: unknown): { statement: Map<unknown, unknown>; authData: Uint8Array } {
+  if (typeof encoded !== 'string') throw wrongPasskey();
+  try {
+    const decoded: unknown = decodeAttestationObject(new Uint8Array(Buffer.from(encoded, 'base64url')));
+    const [statement, authData] = decoded instanceof Map ? [decoded.get('attStmt'), decoded.get('authData')] : [];
+    if (statement instanceof Map && authData instanceof Uint8Array) return { statement, authData };
+  } catch {} // no CBOR
+  throw wrongPasskey();
 }
 
 /**
@@ -115,6 +160,10 @@ export function findAnsweredChallenge(response: unknown): string | null {
   }
 }
 
+/** The library returns the sent transports as they are; browsers ignore those they do not know. */
+const knownTransports = (sent: unknown): string[] =>
+  Array.isArray(sent) ? transportNames.filter((name) => sent.includes(name)) : [];
+
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 
@@ -129,3 +178,10 @@ const notAccepted = () => null;
 
 export const wrongPasskey = () =>
   new IdentityRefused('wrong_passkey', 'The passkey was not accepted. Try again, or use another second factor.');
+
+const passkeyAttested = () =>
+  new IdentityRefused(
+    'passkey_attested',
+    'Your browser sent a certificate of the device with the passkey, which the console does not accept. Use another ' +
+      'browser or device, or an authenticator app.',
+  );

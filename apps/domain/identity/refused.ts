@@ -7,6 +7,7 @@ type IdentityRefusal =
   | 'busy'
   | 'wrong_code'
   | 'wrong_passkey'
+  | 'passkey_attested'
   | 'session_expired'
   | 'second_factor_needed'
   | 'step_up_needed'

@@ -1,15 +1,23 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 
 /**
- * A passkey in software: ES256, no attestation, with the byte layout of WebAuthn level 2 (sections
- * 6.1, 6.5.1, 8.7). On request it does what a real authenticator refuses: another origin, no user
- * verification, a counter that goes back.
+ * A passkey in software: ES256, no attestation unless a test adds one, with the byte layout of
+ * WebAuthn level 2 (sections 6.1, 6.5.1, 8.7). On request it does what a real authenticator
+ * refuses: another origin, no user verification, a counter that goes back.
  */
 export interface Signing {
   origin?: string;
   rpId?: string;
   userVerified?: boolean;
   counter?: number;
+  /** Adds an attestation. */
+  attest?: (passkey: { privateKey: KeyObject; authData: Buffer; clientDataHash: Buffer }) => Attestation;
+}
+
+export interface Attestation {
+  format: string;
+  /** Each value in CBOR. */
+  statement: [string, Buffer][];
 }
 
 const rp = { origin: 'https://console.example.org', rpId: 'console.example.org' };
@@ -24,13 +32,16 @@ export function createAuthenticator() {
     register(challenge: string, signing: Signing = {}) {
       const attested = Buffer.concat([Buffer.alloc(16), uint16(credentialId.length), credentialId, coseKey(publicKey)]);
       const authData = authenticatorData(signing, 0x40, attested);
+      const clientDataJSON = clientData('webauthn.create', challenge, signing);
+      const clientDataHash = hashOf(clientDataJSON);
+      const { format, statement } = signing.attest?.({ privateKey, authData, clientDataHash }) ?? noAttestation;
       const attestationObject = map([
-        [text('fmt'), text('none')],
-        [text('attStmt'), map([])],
+        [text('fmt'), text(format)],
+        [text('attStmt'), map(statement.map(([key, value]) => [text(key), value]))],
         [text('authData'), bytes(authData)],
       ]);
       const response = {
-        clientDataJSON: clientData('webauthn.create', challenge, signing),
+        clientDataJSON,
         attestationObject: attestationObject.toString('base64url'),
         transports: ['internal'],
       };
@@ -43,7 +54,7 @@ export function createAuthenticator() {
       const response = {
         clientDataJSON,
         authenticatorData: authData.toString('base64url'),
-        signature: signatureOf(privateKey, authData, clientDataJSON),
+        signature: signatureOf(privateKey, authData, hashOf(clientDataJSON)).toString('base64url'),
       };
       return { id, rawId: id, type: 'public-key', clientExtensionResults: {}, response };
     },
@@ -69,18 +80,19 @@ function authenticatorData(
   return Buffer.concat([createHash('sha256').update(rpId).digest(), head, attested]);
 }
 
-function signatureOf(key: KeyObject, authData: Buffer, clientDataJSON: string): string {
-  const hash = createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest();
-  return createSign('sha256')
-    .update(Buffer.concat([authData, hash]))
-    .sign(key)
-    .toString('base64url');
-}
+const noAttestation: Attestation = { format: 'none', statement: [] };
+
+const hashOf = (clientDataJSON: string) =>
+  createHash('sha256').update(Buffer.from(clientDataJSON, 'base64url')).digest();
+
+export const signatureOf = (key: KeyObject, authData: Buffer, clientDataHash: Buffer): Buffer =>
+  createSign('sha256')
+    .update(Buffer.concat([authData, clientDataHash]))
+    .sign(key);
 
 /** COSE: kty 2 (EC2), alg -7 (ES256), crv 1 (P-256), x, y. */
 function coseKey(key: KeyObject): Buffer {
   const { x = '', y = '' } = key.export({ format: 'jwk' });
-  const number = (n: number) => (n >= 0 ? head(0, n) : head(1, -1 - n));
   return map([
     [number(1), number(2)],
     [number(3), number(-7)],
@@ -91,8 +103,10 @@ function coseKey(key: KeyObject): Buffer {
 }
 
 /** Encodes the subset of CBOR that this needs (RFC 8949). */
+export const number = (n: number) => (n >= 0 ? head(0, n) : head(1, -1 - n));
+export const array = (items: Buffer[]) => Buffer.concat([head(4, items.length), ...items]);
 const text = (value: string) => Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)]);
-const bytes = (value: Buffer) => Buffer.concat([head(2, value.length), value]);
+export const bytes = (value: Buffer) => Buffer.concat([head(2, value.length), value]);
 const map = (entries: [Buffer, Buffer][]) => Buffer.concat([head(5, entries.length), ...entries.flat()]);
 
 function head(major: number, value: number): Buffer {

@@ -1,5 +1,5 @@
 import { generateSync } from 'otplib';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
@@ -7,6 +7,7 @@ import { findSession } from '#domain/identity/sessions.ts';
 import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { allowSockets, guardSockets } from '#test/socket-guard.ts';
 
 export const settings: FactorSettings = {
   sealingKeys: testSealingKeys,
@@ -30,8 +31,13 @@ export interface Enrolled {
   token: string;
 }
 
-/** A database, the console's login on it, and a clock that only the test moves. */
+/**
+ * A database, the console's login on it, and a clock that only the test moves. A test that opens
+ * another connection than to the database fails.
+ */
 export async function setupPeople() {
+  allowSockets(inject('databaseAdminUrl'));
+  guardSockets(onTestFinished);
   const { database, owner, make } = await setupDatabase();
   const options = { url: database.urls.console, applicationName: 'test', poolMax: 8 };
   const console = await openDatabase({ ...options, connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 });

@@ -22,6 +22,10 @@ interface Wanted {
   isAuthority?: boolean;
   fromDay?: number;
   toDay?: number;
+  /** The certified key; else a new one. */
+  privateKey?: KeyObject;
+  /** Further extensions. */
+  further?: readonly Buffer[];
 }
 
 /** Days count from today; without an issuer the certificate is self-signed. */
@@ -32,10 +36,11 @@ export function makeCertificate({
   isAuthority = false,
   fromDay = -1,
   toDay = 1,
+  privateKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+  further = [],
 }: Wanted): TestCertificate {
-  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const key = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  const signer: KeyObject = issuer === undefined ? pair.privateKey : createPrivateKey(issuer.key);
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const signer: KeyObject = issuer === undefined ? privateKey : createPrivateKey(issuer.key);
   const body = sequence(
     tagged(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
@@ -43,8 +48,8 @@ export function makeCertificate({
     commonName(issuer?.subject ?? subject),
     sequence(time(fromDay), time(toDay)),
     commonName(subject),
-    createPublicKey(pair.privateKey).export({ type: 'spki', format: 'der' }),
-    tagged(0xa3, sequence(...extensions(names, isAuthority))),
+    createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
+    tagged(0xa3, sequence(...extensions(names, isAuthority), ...further)),
   );
   const signature = der(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', body, signer)]));
   const base64 = sequence(body, ecdsaWithSha256, signature).toString('base64');
@@ -52,14 +57,17 @@ export function makeCertificate({
   return { cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`, key, subject };
 }
 
-function der(tag: number, content: Buffer): Buffer {
+/** Returns an extension that is not critical. `id`: its object identifier in DER, in hex. */
+export const extension = (id: string, value: Buffer): Buffer => sequence(identifier(id), der(0x04, value));
+
+export function der(tag: number, content: Buffer): Buffer {
   const { length } = content;
   const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from([tag, ...size]), content]);
 }
 
-const tagged = (tag: number, ...parts: Buffer[]) => der(tag, Buffer.concat(parts));
-const sequence = (...parts: Buffer[]) => tagged(0x30, ...parts);
+export const tagged = (tag: number, ...parts: Buffer[]) => der(tag, Buffer.concat(parts));
+export const sequence = (...parts: Buffer[]) => tagged(0x30, ...parts);
 const identifier = (hex: string) => der(0x06, Buffer.from(hex, 'hex'));
 const ecdsaWithSha256 = sequence(identifier('2a8648ce3d040302'));
 

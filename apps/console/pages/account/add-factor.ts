@@ -7,7 +7,7 @@ import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, line } from '../../web/form.ts';
 import type { Html } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
-import { parsed } from '../../web/second-factor.ts';
+import { parsePasskeyResponse } from '../../web/second-factor.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 import { accountPage } from './page.ts';
 
@@ -54,10 +54,16 @@ export const addFactorRoutes = [
     name: 'addPasskey',
     path: '/account/factors/passkey',
     stepUp: true,
-    form: z.object({ name, passkey: z.string().max(20_000).default('') }),
+    form: z.object({ name, passkey: z.string().default('') }),
     async act({ console, session, visitor }, { name, passkey }) {
       const { em, factors, now } = console;
-      await addPasskey(em, session, { response: parsed(passkey), name, visitor }, factors.relyingParty, now);
+      await addPasskey(
+        em,
+        session,
+        { response: parsePasskeyResponse(passkey), name, visitor },
+        factors.relyingParty,
+        now,
+      );
       return redirect('/account', { flash: `Passkey “${name}” added.` });
     },
     rerender: passkeyPage,

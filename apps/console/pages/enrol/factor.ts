@@ -15,7 +15,7 @@ import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { anyone } from '../../web/route.ts';
-import { parsed } from '../../web/second-factor.ts';
+import { parsePasskeyResponse } from '../../web/second-factor.ts';
 import type { Visit } from '../../web/visit.ts';
 
 /** Completes an enrolment with a passkey or an authenticator app, and signs the person in. */
@@ -51,8 +51,9 @@ export const factorRoutes = [
   anyone.action({
     name: 'enrolWithPasskey',
     path: '/enrol/passkey',
-    form: z.object({ passkey: z.string().max(20_000).default('') }),
-    act: (visit, { passkey }) => complete(visit, { kind: 'passkey', response: parsed(passkey), name: 'Passkey' }),
+    form: z.object({ passkey: z.string().default('') }),
+    act: (visit, { passkey }) =>
+      complete(visit, { kind: 'passkey', response: parsePasskeyResponse(passkey), name: 'Passkey' }),
     rerender: passkeyPage,
   }),
 ];

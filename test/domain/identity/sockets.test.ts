@@ -1,0 +1,134 @@
+/** What sign-in connects to: the database, and nothing that an answer names. */
+import dgram from 'node:dgram';
+import dns from 'node:dns/promises';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { addPasskey, listFactors, startPasskey } from '#domain/identity/factors.ts';
+import { watchSockets } from '#test/socket-guard.ts';
+import { type Attestation, array, bytes, createAuthenticator, number, signatureOf } from './authenticator.ts';
+import { certifiedBy } from './certified-passkey.ts';
+import { goodPassword, settings, setupPeople, visitor } from './people.ts';
+
+const party = settings.relyingParty;
+
+/** A server that counts its requests. */
+async function startCounter() {
+  let requests = 0;
+  const server: Server = createServer((_request, response) => {
+    requests += 1;
+    response.end();
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/list.crl`, requests: () => requests };
+}
+
+describe('a new passkey with a certificate', () => {
+  it('is refused at enrolment with a sentence, and no server that the certificate names gets a request', async () => {
+    const t = await setupPeople();
+    const named = await startCounter();
+    const member = await t.make.member();
+    const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
+    const { token } = await createEnrolment(t.em, input, t.now);
+    await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
+    const { challenge } = await startEnrolmentPasskey(t.em, token, party, t.now);
+    const response = createAuthenticator().register(challenge, { attest: certifiedBy(named.url) });
+    const done = completeEnrolment(t.em, { token, factor: { kind: 'passkey', response }, visitor }, settings, t.now);
+    await expect(done).rejects.toMatchObject({
+      reason: 'passkey_attested',
+      message: expect.stringContaining('or an authenticator app'),
+    });
+    expect(named.requests()).toBe(0);
+  });
+
+  it('is refused as a further factor, in each place of a statement that may hold one', async () => {
+    const t = await setupPeople();
+    const session = await t.session((await t.enrol()).token);
+    const named = await startCounter();
+    const chain = (value: Buffer): Attestation => ({ format: 'packed', statement: [['x5c', value]] });
+    const attests = [
+      certifiedBy(named.url),
+      () => chain(array([bytes(Buffer.alloc(20))])),
+      () => chain(array([])),
+      () => ({ format: 'none', statement: [['response', bytes(Buffer.from('a.b.c'))]] }) satisfies Attestation,
+      () => ({ format: 'tpm', statement: [['certInfo', bytes(Buffer.alloc(9))]] }) satisfies Attestation,
+    ];
+    for (const attest of attests) {
+      const { challenge } = await startPasskey(t.em, session, party, t.now);
+      const response = createAuthenticator().register(challenge, { attest });
+      const added = addPasskey(t.em, session, { response, name: 'Phone', visitor }, party, t.now);
+      await expect(added).rejects.toMatchObject({ reason: 'passkey_attested' });
+    }
+    expect(named.requests()).toBe(0);
+    expect((await listFactors(t.em, session)).factors.length).toBe(1);
+  });
+});
+
+it('a new passkey that signs itself, as some browsers send although none was requested, is added', async () => {
+  const t = await setupPeople();
+  const session = await t.session((await t.enrol()).token);
+  const { challenge } = await startPasskey(t.em, session, party, t.now);
+  const response = createAuthenticator().register(challenge, {
+    attest: ({ privateKey, authData, clientDataHash }) => ({
+      format: 'packed',
+      statement: [
+        ['alg', number(-7)],
+        ['sig', bytes(signatureOf(privateKey, authData, clientDataHash))],
+      ],
+    }),
+  });
+  await addPasskey(t.em, session, { response, name: 'Phone', visitor }, party, t.now);
+  expect((await listFactors(t.em, session)).factors.map(({ name }) => name)).toContain('Phone');
+});
+
+it('a new passkey whose attestation or transports are of any other kind is refused or added, never an error', async () => {
+  const t = await setupPeople();
+  const session = await t.session((await t.enrol()).token);
+  const nested = Buffer.concat([Buffer.alloc(10_000, 0x81), Buffer.from([0])]).toString('base64url');
+  const wrong: object[] = ['', 'oA', 'AA', nested, 7, null, { a: 1 }].map((attestationObject) => ({
+    attestationObject,
+  }));
+  for (const change of [
+    ...wrong,
+    { clientDataJSON: 7 },
+    { transports: 'usb' },
+    { transports: [{ toString: 1 }, 'nfc\0'] },
+  ]) {
+    const { challenge } = await startPasskey(t.em, session, party, t.now);
+    const answer = createAuthenticator().register(challenge);
+    const response = { ...answer, response: { ...answer.response, ...change } };
+    const reason = await addPasskey(t.em, session, { response, name: 'Phone', visitor }, party, t.now).then(
+      () => 'added',
+      (error: { reason?: string }) => error.reason,
+    );
+    expect(reason, JSON.stringify(change).slice(0, 60)).toBe(
+      'transports' in change ? 'added' : 'clientDataJSON' in change ? 'setup_expired' : 'wrong_passkey',
+    );
+  }
+});
+
+it('the guard of these tests sees connections, lookups and UDP of every library', async () => {
+  const { url } = await startCounter();
+  const watch = watchSockets();
+  onTestFinished(watch.end);
+  await fetch(url);
+  const raw = connect(Number(new URL(url).port), '127.0.0.1');
+  await new Promise((resolve) => raw.once('connect', resolve));
+  raw.destroy();
+  const name = 'metadata.invalid';
+  for (const lookup of [dns.lookup, dns.resolve4]) await lookup(name).catch(() => {});
+  const socket = dgram.createSocket('udp4');
+  await new Promise((resolve) => socket.send('x', 9, '127.0.0.1', resolve));
+  socket.close();
+  const { refused, targets } = watch.list(new Set());
+  expect(refused.length).toBe(targets.length);
+  expect(targets).toEqual([
+    ...Array(2).fill(`tcp 127.0.0.1:${new URL(url).port}`),
+    `lookup ${name}`,
+    `dns ${name}`,
+    expect.stringMatching(/^udp/),
+  ]);
+});
