@@ -135,7 +135,7 @@ describe('the list across webhooks', () => {
     );
     const sent = await t.visitor.submit(review, `${all}/redeliver`, { delivery: selected });
     expect(sent.to).toBe(all);
-    expect((await t.visitor.get(all)).text).toContain('Redelivering 1 event. 1 event can’t be sent again.');
+    expect((await t.visitor.get(all)).text).toContain('Redelivery of 1 event requested. 1 event can’t be sent again.');
     const rows = await t.owner.pool.query(`select event_id as id from delivery where round = 2`);
     expect(rows.rows).toEqual([{ id: mine.delivered }]);
   });
@@ -301,7 +301,9 @@ describe('a redelivery', () => {
     expect(review.text).toContain('Redeliver 3 events?');
     const sent = await t.visitor.submit(review, action, { delivery: selected });
     expect(sent.to).toBe(t.at('/deliveries'));
-    expect((await t.visitor.get(sent.to ?? '')).text).toContain('Redelivering 2 events. 1 event can’t be sent again.');
+    expect((await t.visitor.get(sent.to ?? '')).text).toContain(
+      'Redelivery of 2 events requested. 1 event can’t be sent again.',
+    );
     const { rows } = await t.owner.pool.query<{ id: string }>(
       `select event_id as id from delivery where round = 2 and state = 'waiting' order by event_id`,
     );

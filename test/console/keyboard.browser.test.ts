@@ -101,7 +101,7 @@ describe('with the keyboard alone', () => {
     await ready(page);
     await tabTo(page, 'Redeliver');
     await keyboard.press('Enter');
-    await page.getByText('Redelivery started').waitFor();
+    await page.getByText('Redelivery requested').waitFor();
 
     await page.goto(`/o/${ada.orgId}/members`);
     await ready(page);

@@ -1,3 +1,4 @@
+import dns from 'node:dns/promises';
 import { generateSync } from 'otplib';
 import type { DestinationStream } from 'pino';
 import { inject, onTestFinished } from 'vitest';
@@ -49,6 +50,10 @@ export async function setupConsole(
   template?: string,
 ) {
   const { database, owner, make } = await setupDatabase(onFinished, template);
+  // The pages' queries of DNS are refused at once, wherever the tests run.
+  const nameServers = dns.getServers();
+  dns.setServers(['127.0.0.1:9']);
+  onFinished(() => dns.setServers(nameServers));
   const port = await getFreePort();
   const origin = `http://localhost:${port}`;
   allowSockets(inject('databaseAdminUrl'), origin);

@@ -136,7 +136,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.goBack();
     await ready(page);
     await page.getByRole('button', { name: 'Redeliver' }).click();
-    await page.getByText('Redelivery started').waitFor();
+    await page.getByText('Redelivery requested').waitFor();
     await expect.poll(() => j.deliveries().length, patient).toBe(attempts + 1);
     const events = new Set(j.deliveries().map(({ headers }) => headers['webhook-id']));
     expect(events.size).toBe(1);
@@ -209,7 +209,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.getByText(/Last attempt: 503. Next attempt in 1 h/).waitFor(patient);
     await page.getByRole('link', { name: 'client.started' }).first().click();
     await page.getByRole('button', { name: 'Retry now' }).click();
-    await page.getByText('The next attempt is starting.').waitFor();
+    await page.getByText('Retry requested.').waitFor();
     await page.getByRole('heading', { name: 'Attempt 2' }).waitFor(patient);
     await pressed(page, 'Cancel delivery…').click();
     await page.getByRole('button', { name: 'Cancel delivery' }).click();

@@ -1,8 +1,11 @@
 /** Webhooks in the console. */
+import dns from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { refusals } from '#domain/webhooks/address/refusals.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
+import { startDnsServer } from '#test/dns-server.ts';
 import { verifySnippets } from '../../apps/console/pages/webhooks/verify-snippets.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
 import { insertWebhook, makeDeliveries } from './webhook-stories.ts';
@@ -42,6 +45,63 @@ const webhookRows = async ({ owner }: Pick<ConsoleInstallation, 'owner'>, { orgI
   ).rows;
 
 describe('adding a webhook', () => {
+  it('reports the problems of the URL and of the events together, when it is added and edited', async () => {
+    const t = await setup();
+    const webhook = await insertWebhook(t, t.ada);
+    for (const rest of ['/new', `/${webhook.id}/edit`]) {
+      const refused = await t.submit(rest, { ...fields, url: 'https://a:b@hooks.example.com', eventTypes: [] });
+      expect([rest, refused.status]).toEqual([rest, 422]);
+      expect(refused.text).toContain('Choose at least one event type.');
+      expect(refused.text).toContain(refusals.url_credentials);
+      expect(refused.text.indexOf(refusals.url_credentials)).toBeLessThan(refused.text.indexOf('Choose at least one'));
+    }
+  });
+
+  it('warns that the host name has no address, and accepts it; a name that DNS does not answer for gets no warning', async () => {
+    const t = await setup();
+    const { server } = await startDnsServer((name) => {
+      if (name === 'slow.example.com') return null;
+      return name === 'hooks.example.com' ? [{ type: 'A', value: '203.0.113.9' }] : 'NXDOMAIN';
+    });
+    dns.setServers([server]);
+    const warning = 'has no address in DNS now';
+    const addressed = await t.submit('/new', fields);
+    expect([addressed.status, addressed.text.includes(warning)]).toEqual([200, false]);
+    const unknown = await t.submit('/new', { ...fields, url: 'https://hoks.example.com/' });
+    expect([unknown.status, unknown.text.includes(warning), unknown.text.includes('whsec_')]).toEqual([
+      200,
+      true,
+      true,
+    ]);
+    const silent = await t.submit('/new', { ...fields, url: 'https://slow.example.com/' });
+    expect([silent.status, silent.text.includes(warning)]).toEqual([200, false]);
+    const [{ id } = { id: '' }] = await webhookRows(t, t.ada);
+    const moved = await t.submit(`/${id}/edit`, { ...fields, url: 'https://hoks.example.com/' });
+    expect([moved.status, moved.text.includes(warning)]).toEqual([200, true]);
+    expect((await webhookRows(t, t.ada)).map(({ url }) => url)).toEqual([
+      'https://hoks.example.com/',
+      'https://hoks.example.com/',
+      'https://slow.example.com/',
+    ]);
+  });
+
+  it('without a description is named apart from others at its host, on its page, in lists and in the log', async () => {
+    const t = await setup();
+    const ids = [];
+    for (const path of ['/a', '/b']) {
+      await t.submit('/new', { ...fields, url: `https://hooks.example.com${path}`, description: '' });
+      ids.push((await webhookRows(t, t.ada)).at(-1)?.id ?? '');
+    }
+    const names = ids.map((id) => `hooks.example.com (${id.slice(-6)})`);
+    expect(new Set(names).size).toBe(2);
+    for (const page of [t.at(''), `/o/${t.ada.orgId}/activity`, `/o/${t.ada.orgId}/deliveries`]) {
+      const { text } = await t.visitor.get(page);
+      for (const name of names) expect([page, text.includes(name)]).toEqual([page, true]);
+    }
+    for (const [index, id] of ids.entries())
+      expect((await t.visitor.get(t.at(`/${id}`))).text).toContain(`<h1>${names[index]}</h1>`);
+  });
+
   it('shows its secret once with the signature check, and never again; the log names the creator, without the URL’s token', async () => {
     const t = await setup();
     const made = await t.submit('/new', fields);

@@ -123,7 +123,7 @@ const entryColumns = ({ maySeeClients }: Reader) => sql`
     k.label as "keyLabel", k.hint as "keyHint",
   a.action, a.status, a.code, host(a.address) as address, a.count, a.detail, s.name as "memberName",
   coalesce(nullif(left(regexp_replace(w.description, '\\s+', ' ', 'g'), 100), ''),
-    split_part(w.url, '/', 3)) as "webhookName",
+    split_part(w.url, '/', 3) || ' (' || right(w.id::text, 6) || ')') as "webhookName",
   ${maySeeClients ? sql`f.name` : sql`null`} as "clientName", r.name as "roleName"`;
 
 /** Returns SQL for an id in a row's details, or null. Only this service writes details. */

@@ -1,5 +1,4 @@
 import type { FoundDelivery, ListedDelivery } from '#domain/webhooks/search-deliveries.ts';
-import type { WebhookHead } from '#domain/webhooks/summary.ts';
 import { copyableId } from '../../components/copy.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
@@ -8,7 +7,13 @@ import type { Page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { webhookName } from '../webhooks/cells.ts';
-import { canChange, webhookBreadcrumbs, webhookPath, webhookRequest } from '../webhooks/find-webhook.ts';
+import {
+  canChange,
+  type NamedWebhook,
+  webhookBreadcrumbs,
+  webhookPath,
+  webhookRequest,
+} from '../webhooks/find-webhook.ts';
 
 /** Returns the path of a delivery's page, below the webhook of this page. */
 export const deliveryPath = (visit: MemberVisit, eventId: string): string =>
@@ -21,10 +26,10 @@ export const deliveryRequest = (visit: MemberVisit) => ({
 });
 
 /** Returns the breadcrumbs of a page below the deliveries of a webhook. */
-export const deliveriesBreadcrumbs = (
-  visit: MemberVisit,
-  webhook: Pick<WebhookHead, 'description' | 'url'>,
-): Page['breadcrumbs'] => [['Deliveries', webhookPath(visit, '/deliveries')], ...webhookBreadcrumbs(visit, webhook)];
+export const deliveriesBreadcrumbs = (visit: MemberVisit, webhook: NamedWebhook): Page['breadcrumbs'] => [
+  ['Deliveries', webhookPath(visit, '/deliveries')],
+  ...webhookBreadcrumbs(visit, webhook),
+];
 
 /** The form that the checkboxes of a list belong to. */
 export const selectionForm = 'redeliver-selected';

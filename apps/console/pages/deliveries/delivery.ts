@@ -54,10 +54,7 @@ export const deliveryRoutes = [
       const delivery = deliveryRequest(visit);
       const options = { canRetryNow: workflows.isConfigured, onlyOpen: how === 'retry' };
       const sent = await redeliverOne(em, delivery, options);
-      const flash =
-        sent.how === 'queued'
-          ? 'Redelivery started. See the next attempt below.'
-          : await requestRetry(visit, delivery, sent.round);
+      const flash = sent.how === 'queued' ? 'Redelivery requested.' : await requestRetry(visit, delivery, sent.round);
       return redirect(deliveryPath(visit, sent.eventId), { flash });
     },
     rerender: (visit, state) => deliveryPage(visit, state, null),
@@ -66,7 +63,8 @@ export const deliveryRoutes = [
 
 /**
  * Notifies the delivery's workflow that a retry is requested. The delivery is already due in
- * PostgreSQL, so workers start it even when the workflow cannot be notified.
+ * PostgreSQL, so workers start it even when the workflow cannot be notified. Returns what happened,
+ * in words that stay true while the page shows how the attempt ends.
  */
 export async function requestRetry(
   { console, organizationId }: MemberVisit,
@@ -74,11 +72,11 @@ export async function requestRetry(
   round: number,
 ): Promise<string> {
   try {
-    const isNotified = await console.workflows.retryNow({ organizationId, webhookId, eventId }, round);
-    return isNotified ? 'The next attempt is starting.' : 'The next attempt starts within two minutes.';
+    await console.workflows.retryNow({ organizationId, webhookId, eventId }, round);
+    return 'Retry requested.';
   } catch (error) {
     if (!(error instanceof WorkflowsAway)) throw error;
-    return 'Sending is temporarily unavailable. The next attempt starts when sending is available again.';
+    return 'Retry requested. Sending was unavailable at that time, so the attempt may start late.';
   }
 }
 

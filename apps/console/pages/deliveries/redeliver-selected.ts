@@ -43,7 +43,7 @@ export const redeliverSelectedRoutes = member.formPage({
   async act(visit, fields) {
     const { sent, skipped } = await redeliverAll(visit, keysOf(fields.delivery));
     const rest = skipped === 0 ? '' : ` ${eventCount(skipped)} can’t be sent again.`;
-    return redirect(listPath(visit, fields.webhook), { flash: `Redelivering ${eventCount(sent)}.${rest}` });
+    return redirect(listPath(visit, fields.webhook), { flash: `Redelivery of ${eventCount(sent)} requested.${rest}` });
   },
   render: reviewPage,
 });

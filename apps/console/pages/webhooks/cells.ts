@@ -1,15 +1,15 @@
 import { type HealthCounts, totalOf } from '#domain/webhooks/health.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
-import { openCountedTo, type WebhookSummary } from '#domain/webhooks/summary.ts';
+import { openCountedTo } from '#domain/webhooks/summary.ts';
 import { chips } from '../../components/chips.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { notice } from '../../components/notice.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
-import { webhookTitle } from './find-webhook.ts';
+import { type NamedWebhook, webhookTitle } from './find-webhook.ts';
 
 /** Returns a webhook's name as HTML. Its description, which a member typed, is isolated. */
-export const webhookName = (webhook: Pick<WebhookSummary, 'description' | 'url'>): Html =>
+export const webhookName = (webhook: NamedWebhook): Html =>
   webhook.description.trim() === '' ? html`${webhookTitle(webhook)}` : foreignText(webhookTitle(webhook));
 
 /** Returns event types as chips. */

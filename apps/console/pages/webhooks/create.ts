@@ -15,7 +15,8 @@ import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { describeDay, webhookName } from './cells.ts';
-import { renderWebhookFields, webhookForm } from './fields.ts';
+import { renderWebhookFields, webhookForm, withUrlProblem } from './fields.ts';
+import { nameWarning } from './name-warning.ts';
 import { howToVerify } from './verify-snippets.ts';
 
 const breadcrumbs = (visit: MemberVisit) => [['Webhooks', visit.at('/webhooks')]] as const;
@@ -37,6 +38,7 @@ export const createRoutes = member.formPage({
       title: 'Webhook added',
       breadcrumbs: breadcrumbs(visit),
       body: html`
+        ${await nameWarning(fields.url)}
         ${shownOnce({
           label: 'Signing secret',
           value: created.secret,
@@ -52,7 +54,8 @@ export const createRoutes = member.formPage({
   render: newWebhookPage,
 });
 
-async function newWebhookPage(visit: MemberVisit, state: FormState): Promise<Page> {
+async function newWebhookPage(visit: MemberVisit, given: FormState): Promise<Page> {
+  const state = withUrlProblem(visit, given);
   const { em, now } = visit.console;
   const webhooks = await listWebhooks(em, visit.request, pageCounts(now()));
   if (webhooks.length >= webhooksPerOrganization) return fullPage(visit, webhooks);

@@ -1,14 +1,16 @@
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { form } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { renderWebhookFields, webhookForm } from './fields.ts';
+import { renderWebhookFields, webhookForm, withUrlProblem } from './fields.ts';
 import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
+import { nameWarning } from './name-warning.ts';
 
 /** Changes a webhook's URL, event types and description. */
 export const editRoutes = member.formPage({
@@ -26,7 +28,15 @@ export const editRoutes = member.formPage({
     const change = changeOf(await getWebhookHead(visit), fields);
     if (Object.keys(change).length === 0) return redirect(webhookPath(visit), { flash: 'No changes to save.' });
     await changeWebhook(visit.console.em, { ...webhookRequest(visit), ...change }, visit.console.webhookAllow);
-    return redirect(webhookPath(visit), { flash: 'Webhook updated.' });
+    const warning = change.url === undefined ? nothing : await nameWarning(change.url);
+    if (warning === nothing) return redirect(webhookPath(visit), { flash: 'Webhook updated.' });
+    return page({
+      title: 'Webhook updated',
+      breadcrumbs: webhookBreadcrumbs(visit, await getWebhookHead(visit)),
+      body: html`${warning}
+        <p class="actions">${linkButton(webhookPath(visit), 'View webhook')}
+          <a href="${webhookPath(visit, '/edit')}">Edit webhook</a></p>`,
+    });
   },
   render: editPage,
 });
@@ -44,7 +54,8 @@ function changeOf(before: Fields, { url, eventTypes, description }: Fields): Par
   };
 }
 
-async function editPage(visit: MemberVisit, state: FormState): Promise<Page> {
+async function editPage(visit: MemberVisit, given: FormState): Promise<Page> {
+  const state = withUrlProblem(visit, given);
   const webhook = await getWebhookHead(visit);
   return page({
     title: 'Edit webhook',

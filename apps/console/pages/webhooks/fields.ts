@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
+import { refusals } from '#domain/webhooks/address/refusals.ts';
+import { judgeUrl } from '#domain/webhooks/address/url.ts';
 import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import { choiceField, textField } from '../../components/form.ts';
-import { choices, type FormState, line, optionalLine } from '../../web/form.ts';
+import { choices, type FormState, line, optionalLine, textOf } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
@@ -13,6 +15,18 @@ export const webhookForm = z.object({
   eventTypes: choices(eventTypes as [EventType, ...EventType[]]).min(1, 'Choose at least one event type.'),
   description: optionalLine(descriptionMaxCharacters),
 });
+
+/**
+ * Returns the state of a refused form with the problem of its URL, so that a person reads the
+ * problems of all fields at once: the domain checks the URL only after the form is complete.
+ */
+export function withUrlProblem({ console }: MemberVisit, state: FormState): FormState {
+  const url = textOf(state, 'url').trim();
+  if (Object.keys(state.problems).length === 0 || state.problems.url !== undefined || url === '') return state;
+  const target = judgeUrl(url, console.webhookAllow);
+  // In the order of the fields, which is the order of the list of problems.
+  return target.ok ? state : { ...state, problems: { url: refusals[target.cause], ...state.problems } };
+}
 
 /** Renders the fields of a webhook, with the meaning and an example of each event type. */
 export function renderWebhookFields(visit: MemberVisit, state: FormState): Html {

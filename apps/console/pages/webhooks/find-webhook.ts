@@ -28,15 +28,23 @@ export const canChange = ({ state, managedBy }: Pick<WebhookHead, 'state' | 'man
 export const webhookPath = (visit: MemberVisit, rest = ''): string =>
   visit.at(`/webhooks/${visit.params.webhookId}${rest}`);
 
-/** Returns a webhook's name for a title: the start of its description, or its host. */
-export function webhookTitle({ description, url }: Pick<WebhookHead, 'description' | 'url'>): string {
-  const text = plainText(description.replace(/\s+/g, ' ').trim());
-  if (text === '') return URL.parse(url)?.host ?? 'Webhook';
+/** What a webhook, or a delivery to it, is named by. */
+export type NamedWebhook = Pick<WebhookHead, 'description' | 'url'> & ({ id: string } | { webhookId: string });
+
+/**
+ * Returns a webhook's name for a title: the start of its description. Without one, its host and the
+ * end of its id, because an organization may have several webhooks at a host; the path of a URL may
+ * contain a token.
+ */
+export function webhookTitle(webhook: NamedWebhook): string {
+  const text = plainText(webhook.description.replace(/\s+/g, ' ').trim());
+  const id = 'id' in webhook ? webhook.id : webhook.webhookId;
+  if (text === '') return `${URL.parse(webhook.url)?.host ?? 'Webhook'} (${id.slice(-6)})`;
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }
 
 /** Returns the breadcrumbs of a page below a webhook. */
-export const webhookBreadcrumbs = (visit: MemberVisit, webhook: Pick<WebhookHead, 'description' | 'url'>) =>
+export const webhookBreadcrumbs = (visit: MemberVisit, webhook: NamedWebhook) =>
   [
     [webhookTitle(webhook), webhookPath(visit)],
     ['Webhooks', visit.at('/webhooks')],

@@ -1,0 +1,38 @@
+import dns from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { notice } from '../../components/notice.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+
+/** How long a page waits for DNS; without an answer it says nothing. */
+const patienceMs = 1_500;
+
+/**
+ * Warns that the host name of a URL has no address in DNS now, a typing error or a name that is set
+ * up later. It is no refusal: events are retried until the name resolves.
+ */
+export async function nameWarning(url: string): Promise<Html> {
+  const hostname = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? '';
+  // Names without a dot are the installation's own, and are not in DNS everywhere.
+  if (isIP(hostname) !== 0 || !hostname.includes('.') || !(await isUnknown(hostname))) return nothing;
+  return notice(
+    'warning',
+    html`<bdi>${hostname}</bdi> has no address in DNS now. Check the spelling of the URL. Events are retried until the
+      name resolves.`,
+  );
+}
+
+async function isUnknown(hostname: string): Promise<boolean> {
+  const codes = await Promise.race([
+    Promise.all([codeOf(dns.resolve4(hostname)), codeOf(dns.resolve6(hostname))]),
+    setTimeout(patienceMs, [] as (string | null)[], { ref: false }),
+  ]);
+  return codes.includes('ENOTFOUND') || (codes.length > 0 && codes.every((code) => code === 'ENODATA'));
+}
+
+/** Returns the code of a failed query; null when it has addresses. */
+const codeOf = (query: Promise<string[]>): Promise<string | null> =>
+  query.then(
+    () => null,
+    ({ code }: NodeJS.ErrnoException) => code ?? 'unknown',
+  );
