@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
+import { Session } from '#domain/db/session.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
 import { type MaintenanceStep, type Step, type StepOptions, stepsOfMaintenance } from './maintenance-steps.ts';
 
@@ -37,14 +38,14 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
 
   async function connect(): Promise<pg.Client> {
     openedBy = urlNow(databaseUrl);
-    const opened = new pg.Client({
+    const opened = new Session({
       connectionString: openedBy,
       application_name: 'org-api-maintenance',
       connectionTimeoutMillis: 2_000,
       statement_timeout: statementTimeoutMs,
       query_timeout: queryTimeoutMs,
     });
-    opened.on('error', () => drop(opened));
+    for (const event of ['error', 'away']) opened.on(event as 'error', () => drop(opened));
     await opened.connect();
     return opened;
   }
@@ -77,7 +78,7 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
       const { isAllDone } = await run(holder);
       dueAtMs.set(name, isAllDone ? performance.now() + againMs : 0);
     } catch (cause) {
-      if (client !== holder || !isRefused(cause)) throw cause;
+      if (client !== holder || !(cause instanceof pg.DatabaseError)) throw cause;
       dueAtMs.set(name, performance.now() + pausedRuns * everyMs);
       onError(cause, name);
     }
@@ -100,9 +101,4 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
       isHolder = false;
     },
   };
-}
-
-/** Returns whether PostgreSQL refused the statement and still answers (not 57P01 and similar). */
-function isRefused(cause: unknown): boolean {
-  return cause instanceof pg.DatabaseError && !cause.code?.startsWith('57P') && !cause.code?.startsWith('08');
 }

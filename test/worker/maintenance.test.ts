@@ -4,6 +4,7 @@ import type { Database } from '#domain/db/connect.ts';
 import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
+import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../apps/worker/config.ts';
@@ -46,7 +47,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
 /**
  * Makes a grant due. One inserted past its end is ended at the insert, and leaves nothing to do.
  */
-const comesToItsEnd = (owner: Database, { id }: { id: string }) =>
+const comesToItsEnd = (owner: Pick<Database, 'pool'>, { id }: { id: string }) =>
   owner.pool.query('update client_grant set ends_at = now() where id = $1', [id]);
 
 describe('the maintenance loop', () => {
@@ -139,6 +140,28 @@ describe('the maintenance loop', () => {
 
     await vi.waitFor(() => expect(counts.rounds).toBeGreaterThan(before + 1), 10_000);
     expect(errors.length).toBeLessThanOrEqual(2);
+  });
+
+  it('ends grants within seconds after its server refused writes on connections that were open', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const { counts, errors } = await startMaintenance(database.urls.worker);
+    const grant = await make.grant({ professional: await make.member() });
+    await refuseWritesOnOpenConnections(owner);
+    await comesToItsEnd({ pool: openPool(database.ownerUrl, 1) }, grant);
+    await vi.waitFor(() => expect(counts.ended).toBe(1), 5_000);
+    expect(errors).toMatchObject([{ code: '25006' }]);
+  });
+
+  it('ends grants within seconds after its server was a standby for a while', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const { counts, errors } = await startMaintenance(database.urls.worker);
+    const grant = await make.grant({ professional: await make.member() });
+    const setReadOnly = await setupFailover(owner, onTestFinished);
+    await setReadOnly(true);
+    await vi.waitFor(() => expect(errors.at(-1)).toMatchObject({ code: '25006' }), 5_000);
+    await setReadOnly(false);
+    await comesToItsEnd(owner, grant);
+    await vi.waitFor(() => expect(counts.ended).toBe(1), 5_000);
   });
 
   it('runs all other steps when one keeps failing, reports that one, and runs it too once it works', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
 import pg from 'pg';
+import { isServerAway } from '#domain/db/server-away.ts';
 import {
   type AdmittedRow,
   admitAttemptSql,
@@ -353,9 +354,8 @@ async function findAdmission(
   return rows[0];
 }
 
-/** Returns whether the connection broke, or the server ended it (57P01 to 57P03, class 08). */
-const isConnectionLost = (error: unknown): boolean =>
-  !(error instanceof pg.DatabaseError) || /^(57P0[123]|08)/.test(error.code ?? '');
+/** Returns whether the connection broke, or its server is away, full, or not the primary. */
+const isConnectionLost = (error: unknown): boolean => !(error instanceof pg.DatabaseError) || isServerAway(error);
 
 /** The result when other attempts took the last free concurrency slot several times. */
 const noSlot: AdmittedRow = {

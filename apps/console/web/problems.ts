@@ -1,4 +1,5 @@
 import type { Middleware, ParameterizedContext } from 'koa';
+import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
 import { BudgetExhausted } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
@@ -128,7 +129,7 @@ function faultOf(error: unknown): Problem {
       sentence: error.message,
       next: 'Open the console in a current browser.',
     };
-  if (isAway(error))
+  if (isServerAway(error) || isStatementTimeout(error))
     return {
       status: 503,
       code: 'unavailable',
@@ -146,27 +147,4 @@ function faultOf(error: unknown): Problem {
     sentence: 'The console could not complete the request.',
     next: 'Try again. If the problem continues, contact support.',
   };
-}
-
-/**
- * SQLSTATE classes and system errors that mean the database is away, full or stopping, rather than
- * that a statement is wrong.
- */
-const away = /^(?:08|53|57|58)...$|^E[A-Z]{3,}$/;
-
-/**
- * Messages of `pg`, which have no code, when no connection was free, none could be made, or one was
- * lost or silent during a statement.
- */
-const lost = [
-  /^(?:timeout exceeded when trying to connect|timeout expired|Query read timeout)$/,
-  /^Connection terminated/,
-  /^Client (?:was closed|has encountered a connection error) and is not queryable$/,
-];
-
-function isAway(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as { code?: unknown };
-  const isAwayItself = typeof code === 'string' ? away.test(code) : lost.some((message) => message.test(error.message));
-  return isAwayItself || isAway(error.cause);
 }

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { parseIntoClientConfig } from 'pg-connection-string';
 import { Driver } from './driver.ts';
 import { entities } from './entities/index.ts';
+import { leaveServersAway, Session } from './session.ts';
 
 /** An open database: the entity manager, and the `pg` pool below it for prepared statements. */
 export interface Database {
@@ -58,6 +59,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       maxLifetimeSeconds: lifetimeSeconds,
       onPoolCreated: (created: Pool) => {
         pool = created;
+        leaveServersAway(created);
         if (typeof options.url === 'function') takeLoginFrom(created, options.url);
       },
     },
@@ -92,7 +94,7 @@ export function ormOptions(url: string): Options {
     driver: Driver,
     clientUrl: url,
     // MikroORM drops the URL's parameters, and with `sslmode` it would drop TLS without a word.
-    driverOptions: { ssl: parseIntoClientConfig(url).ssl },
+    driverOptions: { Client: Session, ssl: parseIntoClientConfig(url).ssl },
     entities,
     forceUtcTimezone: true,
     debug: false,

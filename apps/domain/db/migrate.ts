@@ -1,11 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
-import pg from 'pg';
+import type pg from 'pg';
 import { ormOptions } from './connect.ts';
 import { ensureLogin, type Login } from './logins.ts';
 import { migrations as allMigrations, currentMigration } from './migrations/index.ts';
 import type { NamedMigration } from './migrations/named-migration.ts';
+import { Session } from './session.ts';
 
 /** The advisory lock that migrators of one database take: "orga" in ASCII. */
 const migrationLock = 0x6f726761;
@@ -57,7 +58,7 @@ interface Migrated {
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { ownerUrl, report = () => {}, migrations = allMigrations } = options;
-  const lock = new pg.Client({ connectionString: ownerUrl, application_name: 'org-api-migrate' });
+  const lock = new Session({ connectionString: ownerUrl, application_name: 'org-api-migrate' });
   lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();
   try {

@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { type Region, regions } from '#domain/contract/regions.ts';
+import { Session } from '#domain/db/session.ts';
 import { checkStaged } from './check-staged.ts';
 import { type Kind, kindPlurals } from './format.ts';
 import type { Bytes } from './json-tokens.ts';
@@ -53,7 +54,7 @@ const importLock = 0x696d706f;
  * @throws a `pg` error when the database cannot be reached or fails.
  */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
-  const client = new pg.Client({
+  const client = new Session({
     connectionString: options.databaseUrl,
     application_name: 'org-api-import',
     connectionTimeoutMillis: 10_000,

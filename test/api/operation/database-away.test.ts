@@ -1,6 +1,7 @@
 /** While PostgreSQL is down, hangs or refuses, each request ends in an error without internals. */
 import { expect, it, onTestFinished } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
+import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 
@@ -89,28 +90,23 @@ it('connections that the server closed are replaced, and idle ones that it close
 
 it('while its connections lead to a standby after a failover, a read gets 503, and recovers with the primary', async () => {
   const { api, owner, key, path } = await setupBehindProxy();
-  const client = await owner.pool.connect();
-  onTestFinished(() => client.release());
-  /**
-   * Makes new connections read-only, as on a standby, or writable again, and closes the API's
-   * connections.
-   */
-  async function setReadOnly(isReadOnly: boolean): Promise<void> {
-    await client.query(
-      `do $$ begin
-         execute format('alter database %I set default_transaction_read_only = ${isReadOnly}', current_database());
-       end $$`,
-    );
-    await client.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
-        and application_name = 'org-api'`,
-    );
-  }
+  const setReadOnly = await setupFailover(owner, onTestFinished);
   await setReadOnly(true);
   for (let turn = 0; turn < 3; turn += 1) await expectUnavailable(await api.get(path, { key }));
 
   await setReadOnly(false);
   await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 15_000 }).toBe(200);
+});
+
+it('a server that refuses writes on connections that were open costs one refused round of reads', async () => {
+  const { api, owner, make, maker, path } = await setupBehindProxy();
+  const keys = await Promise.all([1, 2, 3, 4, 5].map(() => make.apiKey({ maker })));
+  const readAtOnce = async () =>
+    (await Promise.all(keys.map(({ key }) => api.get(path, { key })))).map(({ status }) => status);
+  expect(await readAtOnce()).toEqual([200, 200, 200, 200, 200]);
+  await refuseWritesOnOpenConnections(owner);
+  await expectUnavailable(await api.get(path, { key: keys[0]?.key ?? '' }));
+  expect(await readAtOnce()).toEqual([200, 200, 200, 200, 200]);
 });
 
 it('a statement that the database refuses gets 500 internal, without detail in the response or values in the log', async () => {

@@ -1,0 +1,57 @@
+/**
+ * SQLSTATE classes of a server that is away, full or stopping, and system errors of its connection:
+ * the statement is not wrong.
+ */
+const awayCode = /^(?:08|53|57|58)...$|^E[A-Z]{3,}$/;
+
+/** The code of a statement that exceeded `statement_timeout`, although it is in class 57. */
+const statementTimeout = '57014';
+
+/** The code of a write at a server that is not the primary, or no longer. */
+export const readOnly = '25006';
+
+/**
+ * Codes that hold for every connection to the server: it became read-only, shuts down, crashed, or
+ * is starting (57P01 to 57P03).
+ */
+const leavingCode = /^(?:25006|57P0[123])$/;
+
+/** The message of `pg` for a statement that the server did not answer in time. */
+export const unanswered = 'Query read timeout';
+
+/**
+ * Messages of `pg`, which have no code, when no connection was free, none could be made, or one was
+ * lost or silent during a statement.
+ */
+const lost = [
+  /^(?:timeout exceeded when trying to connect|timeout expired)$/,
+  new RegExp(`^${unanswered}$`),
+  /^Connection terminated/,
+  /^Client (?:was closed|has encountered a connection error) and is not queryable$/,
+];
+
+/** Returns whether a statement took longer than its session allows. Looks at the causes too. */
+export const isStatementTimeout = (error: unknown): boolean =>
+  error instanceof Error && (codeOf(error) === statementTimeout || isStatementTimeout(error.cause));
+
+/** Returns whether the error says that every connection to this server is of no more use. */
+export const leavesServer = (error: unknown): boolean => leavingCode.test(codeOf(error));
+
+/**
+ * Returns whether PostgreSQL is away, full, stopping, or not the primary, so that the same statement
+ * works once the primary is back. Looks at the causes too.
+ */
+export function isServerAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error);
+  const isAway =
+    code === ''
+      ? lost.some((message) => message.test(error.message))
+      : code === readOnly || (awayCode.test(code) && code !== statementTimeout);
+  return isAway || isServerAway(error.cause);
+}
+
+function codeOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? code : '';
+}

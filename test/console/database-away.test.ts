@@ -1,0 +1,54 @@
+/** While PostgreSQL is not the primary, every page and form answers 503, and works soon after. */
+import { expect, it, onTestFinished } from 'vitest';
+import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
+import { routes } from '../../apps/console/routes.ts';
+import { tokenOf } from './hostile/walk.ts';
+import { pathOf } from './paths.ts';
+import { setupConsole } from './setup.ts';
+
+it('while its connections lead to a standby, every page and form answers 503 with Retry-After, and works with the primary', {
+  timeout: 60_000,
+}, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const visitor = t.http(ada);
+  const _token = await tokenOf(visitor);
+  const request = (route: (typeof routes)[number]) => {
+    const path = pathOf(route, ada);
+    return route.method === 'POST' ? visitor.post(path, { _token }) : visitor.get(path);
+  };
+  const setReadOnly = await setupFailover(t.owner, onTestFinished);
+  await setReadOnly(true);
+  const seen = [];
+  for (const route of routes) {
+    const { status, headers, text } = await request(route);
+    if (route.access === 'anyone' && status < 500) continue; // it asks no database
+    seen.push(route.name);
+    expect([route.name, status, headers.get('retry-after'), headers.get('content-type')]).toEqual([
+      route.name,
+      503,
+      '5',
+      'text/html; charset=utf-8',
+    ]);
+    expect(text).toContain('Temporarily unavailable');
+  }
+  expect(seen.length).toBeGreaterThan(routes.length * 0.8);
+  await setReadOnly(false);
+  await expect.poll(async () => (await visitor.get(`/o/${ada.orgId}`)).status, { timeout: 5_000 }).toBe(200);
+  for (const route of routes) expect([route.name, (await request(route)).status < 500]).toEqual([route.name, true]);
+});
+
+it('a server that refuses writes on connections that were open costs one refused request', async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const visitor = t.http(ada);
+  const openAtOnce = async () =>
+    (await Promise.all(Array.from({ length: 5 }, () => visitor.get(`/o/${ada.orgId}`)))).map(({ status }) => status);
+  expect(await openAtOnce()).toEqual([200, 200, 200, 200, 200]);
+  await refuseWritesOnOpenConnections(t.owner);
+  expect((await visitor.get(`/o/${ada.orgId}`)).status).toBe(503);
+  expect(await openAtOnce()).toEqual([200, 200, 200, 200, 200]);
+  const keys = `/o/${ada.orgId}/keys/new`;
+  const key = { name: 'Report', scopes: 'org.read', expiry: 'never', expiresOn: '' };
+  expect((await visitor.submit(keys, keys, key)).status).toBe(200);
+});

@@ -1,0 +1,46 @@
+import type { Database } from '#domain/db/connect.ts';
+
+/**
+ * Makes a test's database read-only for new connections, as a standby is, or writable again, and
+ * ends all other connections, as a failover does.
+ *
+ * @returns a function that makes it read-only or writable again, over one connection.
+ */
+export async function setupFailover(owner: Database, onFinished: (end: () => void) => void) {
+  const client = await owner.pool.connect();
+  onFinished(() => client.release());
+  return async (isReadOnly: boolean): Promise<void> => {
+    await client.query(
+      `do $$ begin
+         execute format('alter database %I set default_transaction_read_only = ${isReadOnly}', current_database());
+       end $$`,
+    );
+    await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+  };
+}
+
+/**
+ * Makes the server refuse writes on all connections that are open now, as a primary does that was
+ * demoted without ending them. New connections lead to the new primary.
+ */
+export async function refuseWritesOnOpenConnections({ pool }: Database): Promise<void> {
+  await pool.query(/* sql */ `
+    create table demoted as select clock_timestamp() as at;
+    create function refuse_write() returns trigger language plpgsql security definer set search_path = public as $$
+      begin
+        if (select backend_start from pg_stat_activity where pid = pg_backend_pid()) < (select at from demoted) then
+          raise exception 'cannot execute in a read-only transaction' using errcode = '25006';
+        end if;
+        return null;
+      end $$;
+    do $$ declare t regclass; begin
+      for t in select c.oid from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+        and not c.relispartition and c.relname <> 'demoted' loop
+        execute format('create trigger refuse_write before insert or update or delete on %s
+          execute function refuse_write()', t);
+      end loop;
+    end $$`);
+}
