@@ -20,9 +20,9 @@ const callHoursSql = /* sql */ `
   select to_char(h.from_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "from", c.*
   from generate_series($2::timestamptz, $2::timestamptz + make_interval(hours => $3 - 1), interval '1 hour') h (from_at)
   cross join lateral (
-    select coalesce(sum(a.count) filter (where a.status < 400), 0)::int as succeeded,
-      coalesce(sum(a.count) filter (where a.status >= 400 and a.status <> 429), 0)::int as refused,
-      coalesce(sum(a.count) filter (where a.status = 429), 0)::int as limited,
+    select coalesce(sum(a.count) filter (where a.status < 400), 0)::float8 as succeeded,
+      coalesce(sum(a.count) filter (where a.status >= 400 and a.status <> 429), 0)::float8 as refused,
+      coalesce(sum(a.count) filter (where a.status = 429), 0)::float8 as limited,
       count(*) = $4 as "isCapped"
     from (
       select a.status, a.count from activity a

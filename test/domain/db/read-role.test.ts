@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
+import { listCallHours } from '#domain/activity/calls.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { setup, setupDatabase } from '#test/setup.ts';
 
@@ -103,6 +104,36 @@ it('the read login records in the activity log only that a key was used, now, by
       isNow: true,
     },
   ]);
+});
+
+it('a count of refusals ends at the largest integer: no login can make the next one, or a page that sums them, fail', async () => {
+  const { database, make, owner } = await setupDatabase();
+  const key = await make.apiKey();
+  const { rows: keys } = await owner.pool.query<{ fingerprint: Buffer }>('select fingerprint from api_key');
+  const fingerprint = keys[0]?.fingerprint;
+  const api = await connectAs(database);
+  const console = await connectAs(database, database.urls.console);
+  for (const counts of [[2_147_483_647], [1], ['9223372036854775807', '9223372036854775807']]) {
+    const fingerprints = counts.map(() => fingerprint);
+    await api.query('select api.record_refusals($1, $2)', [fingerprints, counts]);
+    await console.query('select api.record_keys_at_console($1, $2, $3)', [
+      fingerprints,
+      counts,
+      counts.map(() => null),
+    ]);
+  }
+  // These add nothing.
+  for (const count of [-1, 0, null]) await api.query('select api.record_refusals($1, $2)', [[fingerprint], [count]]);
+  const { rows } = await owner.pool.query('select distinct count from activity where status is not null');
+  expect(rows).toEqual([{ count: 2_147_483_647 }]);
+
+  await owner.pool.query(
+    `insert into activity (organization_id, key_id, action, status, count)
+     select $1, $2, 'api.' || n, 429, 2147483647 from generate_series(1, 3) n`,
+    [key.orgId, key.id],
+  );
+  const hours = await listCallHours(owner.pool, key.orgId, 2, new Date());
+  expect(hours.reduce((sum, { limited }) => sum + limited, 0)).toBeGreaterThanOrEqual(4 * 2_147_483_647);
 });
 
 it('the read login gets outcomes only as sums over five families or more', async () => {

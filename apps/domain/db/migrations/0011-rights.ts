@@ -125,7 +125,8 @@ export class Rights extends Migration {
     // Organization and person are the key's, so a compromised read process cannot record what a
     // person did, write into another organization's log, or into the past. The key is looked up row
     // by row ("offset 0"): a plan that was created while the table was small would later read all
-    // of it. Refused calls (429) arrive as counts and add to one row per key and minute.
+    // of it. Refused calls (429) arrive as counts and add to one row per key and minute. A count
+    // ends at the largest integer: one more would otherwise fail, with all counts of that second.
     this.addSql(/* sql */ `
       create function api.record_key_uses(ids uuid[], keys uuid[], actions text[], statuses smallint[], codes text[],
         addresses inet[]) returns void
@@ -145,18 +146,19 @@ export class Rights extends Migration {
         end if;
       end $$;
 
-      create function api.record_refusals(fingerprints bytea[], counts integer[]) returns void
+      create function api.record_refusals(fingerprints bytea[], counts bigint[]) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count)
         select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.rate_limited', 429,
-          'rate_limited', sum(r.refused)::integer
+          'rate_limited', least(sum(r.refused), 2147483647)::integer
         from unnest(fingerprints, counts) as r (fingerprint, refused)
         join public.api_key k on k.fingerprint = r.fingerprint
+        where r.refused > 0
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.rate_limited' do update
-          set count = activity.count + excluded.count, xact = excluded.xact;
+          set count = least(activity.count::bigint + excluded.count, 2147483647)::integer, xact = excluded.xact;
       end $$;
 
       grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant,
@@ -169,19 +171,21 @@ export class Rights extends Migration {
     // minute, with the address of the last request. The console may add to that row and change no
     // other.
     this.addSql(/* sql */ `
-      create function api.record_keys_at_console(fingerprints bytea[], counts integer[], addresses inet[])
+      create function api.record_keys_at_console(fingerprints bytea[], counts bigint[], addresses inet[])
       returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count, address)
         select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.console', 403,
           'api_key_not_accepted',
-          sum(r.refused)::integer, max(r.address)
+          least(sum(r.refused), 2147483647)::integer, max(r.address)
         from unnest(fingerprints, counts, addresses) as r (fingerprint, refused, address)
         join public.api_key k on k.fingerprint = r.fingerprint
+        where r.refused > 0
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.console'
-          do update set count = activity.count + excluded.count, address = excluded.address, xact = excluded.xact;
+          do update set count = least(activity.count::bigint + excluded.count, 2147483647)::integer,
+            address = excluded.address, xact = excluded.xact;
       end $$;
     `);
 

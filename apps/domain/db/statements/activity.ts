@@ -23,11 +23,11 @@ export const recordKeyUsesSql = /* sql */ `
   select api.record_key_uses($1::uuid[], $2::uuid[], $3::text[], $4::smallint[], $5::text[], $6::inet[])`;
 
 /** Adds requests to the console to rows of keys: arrays of fingerprints, counts and addresses. */
-export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_console($1::bytea[], $2::integer[],
+export const recordKeysAtConsoleSql = /* sql */ `select api.record_keys_at_console($1::bytea[], $2::bigint[],
   $3::inet[])`;
 
 /**
  * Adds refused calls (429) to their key's row of this minute. `$1` fingerprints, `$2` counts,
  * arrays of equal length.
  */
-export const recordRefusalsSql = /* sql */ `select api.record_refusals($1::bytea[], $2::integer[])`;
+export const recordRefusalsSql = /* sql */ `select api.record_refusals($1::bytea[], $2::bigint[])`;

@@ -6,6 +6,30 @@ export type AllowList = BlockList;
 /** `allowed`: the operator named the address, so plain http to it is permitted too. */
 type AddressJudgement = { ok: true; allowed: boolean } | { ok: false; cause: 'address_not_public' };
 
+type Block = [network: string, bits: number];
+
+/**
+ * Public addresses at which a cloud provider serves the machines of its own network: metadata, DNS,
+ * agents and private entrances to its APIs. Those of other providers are in blocks below: AWS,
+ * Google, Oracle and others 169.254.0.0/16, Alibaba 100.100.0.0/16, Oracle's older service
+ * 192.0.0.192, AWS fd00:ec2::/32, OpenStack and others fe80::a9fe:a9fe.
+ */
+const providers4: Block[] = [
+  // learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+  ['168.63.129.16', 32],
+  // cloud.ibm.com/docs/vpc, "Service endpoints": DNS, time, mirrors, private APIs
+  ['161.26.0.0', 16],
+  ['166.8.0.0', 14],
+  // cloud.google.com/vpc/docs/configure-private-google-access: restricted.googleapis.com, private.…
+  ['199.36.153.4', 30],
+  ['199.36.153.8', 30],
+];
+const providers6: Block[] = [
+  // The same page: restricted.googleapis.com, private.googleapis.com
+  ['2600:2d00:2:1000::', 64],
+  ['2600:2d00:2:2000::', 64],
+];
+
 const notPublicIPv4 = blocks('ipv4', [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -22,6 +46,7 @@ const notPublicIPv4 = blocks('ipv4', [
   ['203.0.113.0', 24],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
+  ...providers4,
 ]);
 const globalUnicast = blocks('ipv6', [['2000::', 3]]);
 const notPublicIPv6 = blocks('ipv6', [
@@ -29,6 +54,7 @@ const notPublicIPv6 = blocks('ipv6', [
   ['2001:db8::', 32],
   ['2002::', 16],
   ['3fff::', 20],
+  ...providers6,
 ]);
 
 /**
@@ -94,7 +120,7 @@ function bytesOfGroups(text: string): number[] {
   });
 }
 
-function blocks(family: 'ipv4' | 'ipv6', list: [string, number][]): BlockList {
+function blocks(family: 'ipv4' | 'ipv6', list: readonly Block[]): BlockList {
   const result = new BlockList();
   for (const [network, bits] of list) result.addSubnet(network, bits, family);
   return result;
