@@ -68,7 +68,8 @@ describe('the independent counts of the ledger', () => {
     expect(await t.unexplained()).toBe(0);
     expect(await t.rollUp()).toEqual({ deliveries: 20, events: 10 });
     expect(await t.unexplained()).toBe(0);
-    await t.pool.query(`update event set created_at = created_at - interval '91 days'`);
+    for (const table of ['event', 'delivery'])
+      await t.pool.query(`update ${table} set created_at = created_at - interval '91 days'`);
     await t.worker.query(purgeDeliveriesSql, [90, 100]);
     expect((await t.pool.query('select from event')).rowCount).toBe(0);
     expect(await t.unexplained()).toBe(0);
