@@ -1,0 +1,113 @@
+/**
+ * Compares a database with its state before, row by row, and says what no login may cause. The
+ * comparison runs in the transaction of the calls, as the owner.
+ */
+import type { Client } from 'pg';
+
+/**
+ * What functions may delete, per table, as a condition on the row `b` as it was before. The limits
+ * are written out here and not read from the database, because a call could move them.
+ */
+const mayBeGone: Readonly<Record<string, string>> = {
+  activity: `b.at < now() - interval '90 days'`,
+  activity_link: `b.line_at < now() - interval '90 days'`,
+  delivery: `b.settled_at < now() - interval '31 days'`,
+  delivery_attempt: `b.finished_at < now() - interval '31 days'`,
+  event: `b.created_at < now() - interval '31 days'`,
+  webhook_secret: 'b.valid_until < now()',
+  console_session: `(b.expires_at < now() or b.last_seen_at < now() - interval '30 minutes')`,
+  enrolment: 'b.expires_at < now()',
+  factor_challenge: 'b.expires_at < now()',
+  passkey_challenge: 'b.expires_at < now()',
+  known_browser: 'b.expires_at < now()',
+  sign_in_attempt: `b.at < now() - interval '24 hours'`,
+  // Folded: the test of the ledger compares the sums.
+  ledger_count: 'true',
+  ledger_day: 'true',
+};
+
+/** The columns that functions may change, per table. */
+const mayChange: Readonly<Record<string, readonly string[]>> = {
+  activity: ['count', 'address', 'xact'],
+  activity_chain: ['places', 'hash', 'dropped_places', 'dropped_hash', 'anchored_places', 'anchored_on'],
+  activity_progress: ['linked_to', 'streamed_to', 'leased_until'],
+  retention_floor: ['applied_days', 'applied_delivery_days'],
+  event: ['delivery_count', 'rolled_up'],
+  delivery: ['rolled_up'],
+};
+
+/** What functions may add, per table, as a condition on the new row `t`. */
+const mayAppear: Readonly<Record<string, string>> = {
+  activity: 't.at <= now()',
+  activity_link: 't.line_at <= now()',
+  activity_chain: 'true',
+  activity_purge: `t.kept_from <= now() - interval '90 days' and t.floor_days = 90`,
+  ledger_count: 'true',
+  ledger_day: 'true',
+};
+
+interface Table {
+  name: string;
+  key: string[];
+}
+
+/**
+ * Copies every table into the schema `before`.
+ * @returns a function that lists the faults of the open transaction.
+ */
+export async function keepState(client: Client): Promise<() => Promise<string[]>> {
+  const { rows: tables } = await client.query<Table>(
+    `select c.relname as name, array(select a.attname::text from pg_index i
+       join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
+       where i.indrelid = c.oid and i.indisprimary) as key
+     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+     order by 1`,
+  );
+  await client.query('create schema before');
+  for (const { name } of tables) await client.query(`create table before."${name}" as table public."${name}"`);
+  const faultsOf = new Map(tables.filter(({ key }) => key.length > 0).map((table) => [table.name, compareSql(table)]));
+  const { rows: partitions } = await client.query<{ name: string }>(
+    `select relname as name from pg_class where relispartition and relkind = 'r' order by 1`,
+  );
+  const names = partitions.map(({ name }) => name);
+  return async () => {
+    const { rows: touched } = await client.query<{ name: string }>(touchedSql);
+    const queries = touched.map(({ name }) => faultsOf.get(name) ?? `select 'written: ${name}'`);
+    const { rows } = await client.query<{ fault: string }>(
+      `select fault from (${[lostPartitionsSql, ...queries].join(' union all ')}) as f (fault)`,
+      [names],
+    );
+    return rows.map(({ fault }) => fault);
+  };
+}
+
+/** The tables that the open transaction wrote or that lost a partition. */
+const touchedSql = /* sql */ `
+  select distinct coalesce(p.relname, s.relname) as name from pg_stat_xact_user_tables s
+  left join pg_inherits i on i.inhrelid = s.relid left join pg_class p on p.oid = i.inhparent
+  where s.schemaname = 'public' and s.n_tup_ins + s.n_tup_upd + s.n_tup_del > 0
+  union select unnest('{activity,activity_link}'::text[])`;
+
+/** `$1` are the partitions before. A month may be gone when it ended before the owner's floor. */
+const lostPartitionsSql = /* sql */ `
+  select 'partition ' || n from unnest($1::text[]) n where to_regclass('public.' || n) is null
+    and (n !~ '^activity_(link_)?\\d{4}_\\d{2}$'
+      or to_date(right(n, 7), 'YYYY_MM') + interval '1 month' > now() at time zone 'UTC' - interval '90 days')`;
+
+/** Returns a query of the faults of a table. */
+function compareSql({ name, key }: Table): string {
+  const same = key.map((column) => `b."${column}" = t."${column}"`).join(' and ');
+  const changed = (mayChange[name] ?? []).map((column) => ` - '${column}'`).join('');
+  const row = `(b.*)::text`;
+  const faults = [
+    `select 'gone from ${name}: ' || ${row} from before."${name}" b
+      where not exists (select from public."${name}" t where ${same})
+        and not coalesce(${mayBeGone[name] ?? 'false'}, false)`,
+    `select 'changed in ${name}: ' || ${row} from before."${name}" b join public."${name}" t on ${same}
+      where (b.*)::text <> (t.*)::text and to_jsonb(b)${changed} <> to_jsonb(t)${changed}`,
+    `select 'added to ${name}: ' || (t.*)::text from public."${name}" t
+      where not exists (select from before."${name}" b where ${same})
+        and not coalesce(${mayAppear[name] ?? 'false'}, false)`,
+  ];
+  return faults.map((fault) => `(${fault} limit 2)`).join(' union all ');
+}

@@ -1,0 +1,72 @@
+/** A database with rows of every kind, young ones and ones that may be gone. */
+import type { Pool } from 'pg';
+import { arrange, type Scene } from '../../console/hostile/scene.ts';
+import type { ConsoleInstallation } from '../../console/setup.ts';
+
+const dayMs = 86_400_000;
+const daysAgo = (days: number) => new Date(Date.now() - days * dayMs);
+
+/** Two organizations with objects of every kind, and rows of each age. */
+export async function stockDatabase(t: ConsoleInstallation): Promise<[Scene, Scene]> {
+  const { make, owner } = t;
+  const { pool } = owner;
+  const scenes: [Scene, Scene] = [await arrange(t, 'Harbor'), await arrange(t, 'Elsewhere')];
+  for (const { webhook, orgId, owner: person, key } of scenes) {
+    for (const days of [200, 32, 30, 1]) {
+      const [createdAt, settledAt] = [daysAgo(days), daysAgo(days)];
+      await make.delivery({ webhook, state: 'delivered', createdAt, settledAt, attempts: [{ status: 200 }] });
+    }
+    await pool.query(`update delivery set rolled_up = true where organization_id = $1 and settled_at is not null`, [
+      orgId,
+    ]);
+    await pool.query(
+      `update event e set rolled_up = true where organization_id = $1 and not exists (
+      select from delivery d where d.organization_id = e.organization_id and d.event_id = e.id and not d.rolled_up)`,
+      [orgId],
+    );
+    for (const days of [600, 150, 89, 40, 1, 0]) await recordAt(pool, daysAgo(days), [orgId, person.personId, key.id]);
+    await pool.query(
+      `insert into webhook_secret (organization_id, webhook_id, sealed, valid_until)
+      select organization_id, webhook_id, sealed, now() + n * interval '1 hour'
+      from webhook_secret, unnest('{-1,24}'::int[]) n
+      where organization_id = $1 and valid_until is null`,
+      [orgId],
+    );
+    await pool.query(
+      `insert into console_session (token_hash, person_id, state, created_at, last_seen_at, expires_at,
+        second_factor_at, user_agent)
+      select sha256($2::bytea), $1, 'full', now() - interval '2 days', now() - interval '1 day',
+        now() - interval '1 hour', now() - interval '2 days', ''`,
+      [person.personId, Buffer.from(orgId)],
+    );
+    await pool.query(
+      `insert into sign_in_attempt (subject, network, at)
+      select sha256($1::bytea), '198.51.100.0/24', now() - n * interval '1 hour'
+      from unnest('{25,23,0}'::int[]) n`,
+      [Buffer.from(orgId)],
+    );
+  }
+  await pool.query(
+    'update console_session set second_factor_at = now(), last_seen_at = now() where expires_at > now()',
+  );
+  await pool.query('select append_activity_chain(100000)');
+  return scenes;
+}
+
+/** Writes a line of a past day, into the partition of its month. */
+async function recordAt(pool: Pool, at: Date, [orgId, personId, keyId]: [string, string, string]): Promise<void> {
+  const month = at.toISOString().slice(0, 7);
+  const name = month.replace('-', '_');
+  await pool.query(
+    `do $$ declare first timestamptz := '${month}-01T00:00Z'; begin
+      if to_regclass('public.activity_${name}') is null then
+        execute format('create table activity_${name} partition of activity for values from (%L) to (%L)',
+          first, (first at time zone 'UTC' + interval '1 month') at time zone 'UTC');
+      end if; end $$`,
+  );
+  await pool.query(
+    `insert into activity (at, organization_id, person_id, key_id, action, status)
+     values ($1, $2, $3, null, 'role.create', null), ($1, $2, $3, $4, 'api.getOrg', 200)`,
+    [at, orgId, personId, keyId],
+  );
+}
