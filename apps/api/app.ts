@@ -36,10 +36,11 @@ const unknownKeepAliveSeconds = 15;
 export async function startApi(config: ApiConfig, log: Logger): Promise<RunningApp> {
   const serving = notServing();
   const isDraining = () => serving.isDraining;
+  const { redis } = config;
 
   const tracing = await openTracing({ otlpEndpoint: config.otlpEndpoint, app: 'api', region: config.region });
   const database = await openDatabase({
-    url: () => config.databaseUrl,
+    server: () => config.database,
     applicationName: 'org-api',
     poolMax: config.databasePoolMax,
   });
@@ -51,7 +52,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     onWaited: (end, limit) => metrics.answerWaits.inc({ end, limit }),
   });
   const limiter = createLimiter({
-    redisUrl: config.redisUrl === null ? null : () => config.redisUrl ?? '',
+    redis: redis === null ? null : () => config.redis ?? redis,
     limit: requestsPerWindow,
     windowSeconds: requestWindowSeconds,
     keyPrefix: `limit:${config.region}:`,

@@ -57,10 +57,10 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     /** `watchSettings` keeps the values of secrets current. */
     followed,
     keys: currentKeySecrets(s.REGION, values),
-    get databaseUrl() {
+    get database() {
       return values.API_DATABASE_URL;
     },
-    get redisUrl() {
+    get redis() {
       return values.REDIS_URL ?? null;
     },
     ...serverConfigOf(s),

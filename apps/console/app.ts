@@ -39,7 +39,7 @@ export async function startConsole(
   const { trustedProxies, keys, factors } = config;
 
   const database = await openDatabase({
-    url: () => config.databaseUrl,
+    server: () => config.database,
     applicationName: 'org-console',
     poolMax: config.databasePoolMax,
   });

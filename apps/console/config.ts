@@ -77,7 +77,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
         return values.WEBHOOK_SECRET_KEYS;
       },
     },
-    get databaseUrl() {
+    get database() {
       return values.CONSOLE_DATABASE_URL;
     },
     ...serverConfigOf(s),

@@ -3,7 +3,8 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
-import { databaseUrl, port, redisUrl } from '#runtime/settings/types.ts';
+import { hostAndPort } from '#runtime/settings/temporal-address.ts';
+import { databaseUrl, port, redisUrl, temporalAddress } from '#runtime/settings/types.ts';
 
 export const Settings = z.object({
   ORG_API_STATE: z.string().default('.org-api').describe('Folder of the development stack.'),
@@ -14,8 +15,7 @@ export const Settings = z.object({
   REDIS_URL: redisUrl
     .optional()
     .meta({ description: 'A Redis server to use instead of the embedded one.', shown: 'embedded' }),
-  TEMPORAL_ADDRESS: z
-    .string()
+  TEMPORAL_ADDRESS: temporalAddress
     .optional()
     .meta({ description: 'A Temporal server to use instead of the embedded one.', shown: 'embedded' }),
   KEY_PEPPERS: z.string().optional().describe('Peppers of the stack’s keys, as of the API.'),
@@ -49,9 +49,9 @@ export function readStackSettings(environment: Record<string, string | undefined
     stateFolder: path.resolve(s.ORG_API_STATE),
     /** Port of the first region's API. Each region takes ten ports. */
     firstPort: s.ORG_API_PORT,
-    databaseUrl: s.DATABASE_URL ?? null,
-    redisUrl: s.REDIS_URL ?? null,
-    temporalAddress: s.TEMPORAL_ADDRESS ?? null,
+    postgres: s.DATABASE_URL ?? null,
+    redis: s.REDIS_URL ?? null,
+    temporalAddress: s.TEMPORAL_ADDRESS === undefined ? null : hostAndPort(s.TEMPORAL_ADDRESS),
     keyPeppers: s.KEY_PEPPERS ?? null,
     keyTagSecrets: s.KEY_TAG_SECRETS ?? null,
   };

@@ -2,19 +2,20 @@ import { Client, escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import type { LoginRole } from '#domain/db/logins.ts';
+import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import type { RegionSecrets } from './state.ts';
 
 /** The setting of a development stack's database. `dev:key` refuses all others. */
 export const developmentMark = 'org_api.development';
 
+const applicationName = 'org-api-dev';
+
 /**
- * Returns the owner's URL of a region's database, which it creates if needed and marks as part of a
- * development stack.
+ * Returns a region's database as its owner reaches it. It creates the database if needed and marks
+ * it as part of a development stack.
  */
-export async function getRegionDatabase(serverUrl: string, name: string): Promise<string> {
-  const ownerUrl = new URL(serverUrl);
-  ownerUrl.pathname = name;
-  const client = new Client({ connectionString: serverUrl, connectionTimeoutMillis: 10_000 });
+export async function getRegionDatabase(server: PostgresServer, name: string): Promise<PostgresServer> {
+  const client = new Client(connectionOptions(server, { applicationName, connectTimeoutMs: 10_000 }));
   client.on('error', () => {}); // the failed query reports it as well
   await client.connect();
   try {
@@ -25,16 +26,16 @@ export async function getRegionDatabase(serverUrl: string, name: string): Promis
   } finally {
     await client.end();
   }
-  return ownerUrl.href;
+  return { ...server, database: name };
 }
 
 /** Runs `work` with a database, which is closed afterwards. */
 export async function withDatabase<Result>(
-  url: string,
+  server: PostgresServer,
   work: (database: Database) => Promise<Result>,
-  applicationName = 'org-api-dev',
+  name = applicationName,
 ): Promise<Result> {
-  const database = await openDatabase({ url, applicationName, poolMax: 2 });
+  const database = await openDatabase({ server, applicationName: name, poolMax: 2 });
   try {
     return await work(database);
   } finally {
@@ -45,18 +46,16 @@ export async function withDatabase<Result>(
 /** The roles of the apps that `npm start` runs. */
 type AppRole = Exclude<LoginRole, 'operator'>;
 
-/** Returns each app's URL. Logins belong to the server, so the database is part of their names. */
-export function loginUrls(
-  ownerUrl: string,
+/** Returns each app's login. Logins belong to the server, so the database is part of their names. */
+export function loginsOf(
+  owner: PostgresServer,
   region: Region,
   passwords: RegionSecrets['passwords'],
-): Record<AppRole, string> {
-  const database = new URL(ownerUrl).pathname.slice(1);
-  const url = (role: AppRole) => {
-    const login = new URL(ownerUrl);
-    login.username = `${database}_${region}_${role}`.slice(0, 63);
-    login.password = passwords[role];
-    return login.href;
-  };
-  return { api: url('api'), worker: url('worker'), console: url('console'), platform: url('platform') };
+): Record<AppRole, PostgresServer> {
+  const login = (role: AppRole): PostgresServer => ({
+    ...owner,
+    user: `${owner.database}_${region}_${role}`.slice(0, 63),
+    password: passwords[role],
+  });
+  return { api: login('api'), worker: login('worker'), console: login('console'), platform: login('platform') };
 }

@@ -2,10 +2,12 @@ import { parseArgs } from 'node:util';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { scopes as allScopes, isScope, type Scope } from '#domain/contract/scopes.ts';
 import type { Database } from '#domain/db/connect.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { readStackSettings } from './config.ts';
 import { developmentMark, withDatabase } from './databases.ts';
@@ -41,13 +43,13 @@ async function main(args: string[]): Promise<void> {
     process.exitCode = args.includes('--help') ? 0 : 2;
     return;
   }
-  const { databaseUrl, secrets } = findStack(flags.region);
+  const { server, secrets } = findStack(flags.region);
   const work = async (database: Database) => {
     await assertDevelopment(database);
     if (flags.revoke !== undefined) await revoke(database, secrets, flags.revoke);
     else console.log(await create(database, secrets, flags));
   };
-  await withDatabase(databaseUrl, work, 'org-api-dev-key');
+  await withDatabase(server, work, 'org-api-dev-key');
 }
 
 function parse(args: string[]) {
@@ -66,21 +68,21 @@ function parse(args: string[]) {
     : { region, revoke, org, maker, scopes, expires };
 }
 
-/** Returns the owner's URL and the secrets of the stack; the environment may name others. */
-function findStack(region: Region): { databaseUrl: string; secrets: KeySecrets } {
+/** Returns the owner's login and the secrets of the stack; the environment may name others. */
+function findStack(region: Region): { server: PostgresServer; secrets: KeySecrets } {
   const settings = readStackSettings();
   const state = openState(settings.stateFolder);
-  const databaseUrl =
-    settings.databaseUrl ?? state.findStack()?.regions.find((entry) => entry.region === region)?.databaseUrl;
+  const stackUrl = state.findStack()?.regions.find((entry) => entry.region === region)?.databaseUrl;
+  const server = settings.postgres ?? (stackUrl === undefined ? undefined : parsePostgresUrl(stackUrl));
   const kept = state.findSecrets(region);
   const peppers = settings.keyPeppers ?? kept?.keyPeppers;
   const tagSecrets = settings.keyTagSecrets ?? kept?.keyTagSecrets;
-  if (databaseUrl === undefined || peppers === undefined || tagSecrets === undefined) {
+  if (server === undefined || peppers === undefined || tagSecrets === undefined) {
     throw new SettingsRefused([
       `there is no development stack with the region ${region}; run npm start -- --regions ${region} first`,
     ]);
   }
-  return { databaseUrl, secrets: keySecretsOf(region, { keyPeppers: peppers, keyTagSecrets: tagSecrets }) };
+  return { server, secrets: keySecretsOf(region, { keyPeppers: peppers, keyTagSecrets: tagSecrets }) };
 }
 
 async function assertDevelopment(database: Database): Promise<void> {

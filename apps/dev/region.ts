@@ -1,12 +1,15 @@
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import { migrate } from '#domain/db/migrate.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
+import { postgresUrlOf } from '#runtime/settings/postgresql.ts';
+import { type RedisServer, redisUrlOf } from '#runtime/settings/redis.ts';
 import { Settings as ApiSettings } from '../api/config.ts';
 import { Settings as ConsoleSettings } from '../console/config.ts';
 import { Settings as ReceiverSettings } from '../receiver/config.ts';
 import { Settings as WorkerSettings } from '../worker/config.ts';
 import { type AppProcess, answersOk, startApp } from './app-process.ts';
-import { getRegionDatabase, loginUrls } from './databases.ts';
+import { getRegionDatabase, loginsOf } from './databases.ts';
 import { passedSettings } from './passed-settings.ts';
 import { workflowBundle } from './prebuilt.ts';
 import { type RegionApp, type RegionPorts, temporalNamespaceOf } from './region-plan.ts';
@@ -21,8 +24,8 @@ import type { Timed } from './timeline.ts';
 export interface RegionOptions {
   region: Region;
   state: State;
-  /** A server's URL with rights to create databases and roles, and the region's database on it. */
-  serverUrl: string;
+  /** A login with rights to create databases and roles, and the region's database on its server. */
+  server: PostgresServer;
   databaseName: string;
   ports: RegionPorts;
   /** `BASE_URL_…` of every region, for the message that names the region of a key. */
@@ -42,7 +45,7 @@ export interface StackTemporal {
 
 /** The servers that a region's apps use beside PostgreSQL. */
 export interface RegionServers {
-  redisUrl: string | null;
+  redis: RedisServer | null;
   /** Resolves when Temporal's process runs: the console and the worker wait for its address. */
   temporal: Promise<StackTemporal>;
   /** Resolves when the workflow bundle is written: the worker waits for it. */
@@ -65,24 +68,24 @@ export type PreparedRegion = Awaited<ReturnType<typeof prepareRegion>>;
 export async function prepareRegion(options: RegionOptions) {
   const { region, state, report, timed } = options;
   const secrets = state.getSecrets(region);
-  const ownerUrl = await getRegionDatabase(options.serverUrl, options.databaseName);
-  const urls = loginUrls(ownerUrl, region, secrets.passwords);
-  const logins = (['api', 'worker', 'console', 'platform'] as const).map((role) => ({ role, url: urls[role] }));
+  const owner = await getRegionDatabase(options.server, options.databaseName);
+  const servers = loginsOf(owner, region, secrets.passwords);
+  const logins = (['api', 'worker', 'console', 'platform'] as const).map((role) => ({ role, server: servers[role] }));
   const { applied, current } = await timed(`${region} schema`, () =>
-    migrate({ ownerUrl, logins, report: (line) => report(`${region}: ${line}`) }),
+    migrate({ owner, logins, report: (line) => report(`${region}: ${line}`) }),
   );
   if (applied.length === 0) report(`${region}: the schema is current (${current})`);
 
   const wasEmpty = state.getMemory(region).imported.length === 0;
   const { sources } = options;
   const memory = await timed(`${region} import`, () =>
-    importSources({ region, ownerUrl, sources, memory: state.getMemory(region), report }),
+    importSources({ region, owner, sources, memory: state.getMemory(region), report }),
   );
   const receiver = `http://127.0.0.1:${options.ports.receiver}`;
   const { organizations, webhooks } = await timed(`${region} keys and webhooks`, async () => {
-    const organizations = await ensureSampleKeys(ownerUrl, keySecretsOf(region, secrets), memory.organizations);
+    const organizations = await ensureSampleKeys(owner, keySecretsOf(region, secrets), memory.organizations);
     const webhooks = await ensureSampleWebhooks({
-      ownerUrl,
+      owner,
       receiverUrl: receiver,
       sealingKeys: secrets.webhookSecretKeys,
       organizations,
@@ -91,14 +94,14 @@ export async function prepareRegion(options: RegionOptions) {
     return { organizations, webhooks };
   });
   state.writeMemory(region, { ...memory, organizations, webhooks });
-  return { ...options, secrets, ownerUrl, urls, wasEmpty, organizations, webhooks, receiver };
+  return { ...options, secrets, owner, logins: servers, wasEmpty, organizations, webhooks, receiver };
 }
 
 /** Starts the apps of a region, each as soon as it has what it needs, until all serve. */
 export async function startRegion(prepared: PreparedRegion, servers: RegionServers): Promise<StartedRegion> {
-  const { region, state, ports, baseUrls, report, timed, secrets, ownerUrl, urls } = prepared;
+  const { region, state, ports, baseUrls, report, timed, secrets, owner, logins } = prepared;
   const { organizations, webhooks, receiver } = prepared;
-  const { redisUrl } = servers;
+  const { redis } = servers;
   const folder = path.join(state.folder, region);
   const start = async (name: RegionApp, readyUrl: string, line: string, env: Record<string, string>) => {
     const startedAt = performance.now();
@@ -136,8 +139,8 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
       ...baseUrls,
       PORT: String(ports.api),
       METRICS_PORT: String(ports.metrics),
-      API_DATABASE_URL: urls.api,
-      ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
+      API_DATABASE_URL: postgresUrlOf(logins.api),
+      ...(redis === null ? {} : { REDIS_URL: redisUrlOf(redis) }),
     });
   const startConsole = async () => {
     const { address } = await servers.temporal;
@@ -147,7 +150,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
       ...keySettings,
       ...deliverySettings,
       TEMPORAL_ADDRESS: address,
-      CONSOLE_DATABASE_URL: urls.console,
+      CONSOLE_DATABASE_URL: postgresUrlOf(logins.console),
       CONSOLE_URL: consoleUrl,
       API_URL: api,
       PORT: String(ports.console),
@@ -162,7 +165,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
       ...common,
       ...deliverySettings,
       TEMPORAL_ADDRESS: address,
-      WORKER_DATABASE_URL: urls.worker,
+      WORKER_DATABASE_URL: postgresUrlOf(logins.worker),
       WORKFLOW_BUNDLE: workflowBundle,
       METRICS_PORT: String(ports.workerMetrics),
     });
@@ -171,7 +174,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
   const hasNewSamples = prepared.wasEmpty && prepared.sources.some(({ isSample }) => isSample);
   const [first] = organizations;
   if (hasNewSamples && first !== undefined) {
-    await causeFirstEvent(ownerUrl, first.id);
+    await causeFirstEvent(owner, first.id);
     report(`${region}: a first client of ${first.name} was started; its event is on the receiver's page`);
   }
   const temporal = await servers.temporal;
@@ -180,13 +183,13 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     api,
     console: consoleUrl,
     metrics: `http://127.0.0.1:${ports.metrics}`,
-    databaseUrl: ownerUrl,
+    databaseUrl: postgresUrlOf(owner),
     receiver,
-    ...(redisUrl === null ? {} : { redisUrl }),
+    ...(redis === null ? {} : { redisUrl: redisUrlOf(redis) }),
     temporalAddress: temporal.address,
     temporalNamespace: temporalNamespaceOf(region),
     ...(temporal.ui === null ? {} : { temporalUi: temporal.ui }),
     organizations,
   };
-  return { stack, owner: await createOwnerLink(ownerUrl, consoleUrl, organizations) };
+  return { stack, owner: await createOwnerLink(owner, consoleUrl, organizations) };
 }

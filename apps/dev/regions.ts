@@ -1,4 +1,5 @@
 import type { Region } from '#domain/contract/regions.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
 import type { DevConfig } from './config.ts';
 import { type PreparedRegion, prepareRegion, type RegionOptions, startRegion } from './region.ts';
 import type { RegionPorts } from './region-plan.ts';
@@ -11,11 +12,11 @@ export { startRegion };
 export async function prepareRegions(
   config: DevConfig,
   ports: ReadonlyMap<Region, RegionPorts>,
-  serverUrl: Promise<string>,
+  postgres: Promise<PostgresServer>,
   common: Pick<RegionOptions, 'state' | 'report' | 'timed'>,
 ): Promise<PreparedRegion[]> {
   const sources = await listSources(config);
-  const server = await serverUrl;
+  const server = await postgres;
   const startedAt = performance.now();
   const baseUrls = Object.fromEntries(
     [...ports].map(([region, { api }]) => [`BASE_URL_${region.toUpperCase()}`, `http://127.0.0.1:${api}`]),
@@ -26,7 +27,7 @@ export async function prepareRegions(
       await prepareRegion({
         ...common,
         region,
-        serverUrl: server,
+        server,
         databaseName: databaseName(config, region),
         ports: regionPorts,
         baseUrls,
@@ -40,7 +41,7 @@ export async function prepareRegions(
 
 /** Returns the database's name. With an external server and one region it is the URL's own. */
 function databaseName(config: DevConfig, region: Region): string {
-  if (config.databaseUrl === null) return `org_api_${region}`;
-  const name = decodeURIComponent(new URL(config.databaseUrl).pathname.slice(1));
+  if (config.postgres === null) return `org_api_${region}`;
+  const name = config.postgres.database;
   return config.regions.length === 1 ? name : `${name}_${region}`;
 }

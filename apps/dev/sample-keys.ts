@@ -1,5 +1,6 @@
 import { scopes } from '#domain/contract/scopes.ts';
 import type { Database } from '#domain/db/connect.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { withDatabase } from './databases.ts';
@@ -11,11 +12,11 @@ import type { StackOrganization } from './state.ts';
  * the owner may never have signed in.
  */
 export async function ensureSampleKeys(
-  ownerUrl: string,
+  owner: PostgresServer,
   secrets: KeySecrets,
   organizations: StackOrganization[],
 ): Promise<StackOrganization[]> {
-  return withDatabase(ownerUrl, async (database) => {
+  return withDatabase(owner, async (database) => {
     const withKeys: StackOrganization[] = [];
     for (const organization of organizations) {
       const kept = organization.sampleKey !== null && (await isLive(database, secrets, organization.sampleKey));

@@ -1,3 +1,4 @@
+import type { PostgresServer } from '#domain/db/server.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
@@ -20,14 +21,14 @@ export interface SampleOwner {
  * link would replace their password.
  */
 export async function createOwnerLink(
-  ownerUrl: string,
+  owner: PostgresServer,
   consoleUrl: string,
   organizations: readonly StackOrganization[],
 ): Promise<SampleOwner | null> {
   const organization = organizations.find(({ ownerUserId }) => ownerUserId !== null);
   if (organization === undefined) return null;
   const { id: organizationId, name: organizationName, ownerUserId } = organization;
-  return withDatabase(ownerUrl, async (database) => {
+  return withDatabase(owner, async (database) => {
     const { rows } = await database.pool.query<{ email: string; signInEmail: string | null }>(
       `select m.email, i.email as "signInEmail" from membership m
        left join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id

@@ -1,5 +1,6 @@
 import { eventTypes } from '#domain/contract/events.ts';
 import type { Database } from '#domain/db/connect.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
 import { withDatabase } from './databases.ts';
@@ -13,19 +14,19 @@ export const stackAllow = '127.0.0.0/8,::1';
  * path of the URL is the organization's id. Returns all webhooks, older ones first.
  */
 export async function ensureSampleWebhooks(options: {
-  ownerUrl: string;
+  owner: PostgresServer;
   receiverUrl: string;
   sealingKeys: string;
   organizations: readonly StackOrganization[];
   known: readonly SampleWebhook[];
 }): Promise<SampleWebhook[]> {
-  const { ownerUrl, receiverUrl, organizations, known } = options;
+  const { owner, receiverUrl, organizations, known } = options;
   const settings = {
     allow: addressBlocks.parse(stackAllow),
     sealingKeys: webhookSecretKeys.parse(options.sealingKeys),
   };
   const all = [...known];
-  return withDatabase(ownerUrl, async (database) => {
+  return withDatabase(owner, async (database) => {
     for (const { webhookId } of known) await followReceiver(database, webhookId, receiverUrl);
     for (const { id: organizationId } of organizations) {
       if (known.some((webhook) => webhook.organizationId === organizationId)) continue;
@@ -56,8 +57,8 @@ async function followReceiver(database: Database, webhookId: string, receiverUrl
  * Starts a client's first grant, so that a first event is delivered: a new family gives an active
  * member access. The database creates the event.
  */
-export async function causeFirstEvent(ownerUrl: string, organizationId: string): Promise<void> {
-  await withDatabase(ownerUrl, (database) =>
+export async function causeFirstEvent(owner: PostgresServer, organizationId: string): Promise<void> {
+  await withDatabase(owner, (database) =>
     database.pool.query(
       `with professional as (
          select person_id from membership where organization_id = $1 and status = 'active' order by person_id limit 1

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
 import { StartRefused } from '#runtime/start-refused.ts';
 import { findRegion } from '../import/document/find-region.ts';
 import { importFile } from '../import/document/import-file.ts';
@@ -50,12 +51,12 @@ export async function listSources(config: DevConfig): Promise<ImportSource[]> {
  */
 export async function importSources(options: {
   region: Region;
-  ownerUrl: string;
+  owner: PostgresServer;
   sources: ImportSource[];
   memory: RegionMemory;
   report: (line: string) => void;
 }): Promise<RegionMemory> {
-  const { region, ownerUrl, sources, report } = options;
+  const { region, owner, sources, report } = options;
   const imported = [...options.memory.imported];
   const organizations = new Map(options.memory.organizations.map((organization) => [organization.id, organization]));
   for (const source of sources) {
@@ -63,7 +64,7 @@ export async function importSources(options: {
       report(`${region}: ${source.name} was imported before; its data is kept`);
       continue;
     }
-    for (const organization of await importOne(ownerUrl, source, report)) {
+    for (const organization of await importOne(owner, source, report)) {
       organizations.set(organization.id, { sampleKey: null, ...organizations.get(organization.id), ...organization });
     }
     imported.push(source.hash);
@@ -72,7 +73,7 @@ export async function importSources(options: {
 }
 
 async function importOne(
-  databaseUrl: string,
+  server: PostgresServer,
   source: ImportSource,
   report: (line: string) => void,
 ): Promise<Omit<StackOrganization, 'sampleKey'>[]> {
@@ -80,7 +81,7 @@ async function importOne(
   const progress = (line: string) => report(`${region}: ${line}`);
   try {
     const { organizations } = await importFile({
-      databaseUrl,
+      server,
       source: open(),
       fileName,
       region,

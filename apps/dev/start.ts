@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Region } from '#domain/contract/regions.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
+import { parseRedisUrl, type RedisServer } from '#runtime/settings/redis.ts';
 import { StartRefused } from '#runtime/start-refused.ts';
 import { type AppProcess, stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
@@ -58,12 +61,12 @@ async function bringUp(config: DevConfig): Promise<void> {
   const servers = startServers(config, timed);
   const { prepareRegions, startRegion } = await timed('loading of the database code', () => import('./regions.ts'));
   const preparing = prepareRegions(config, ports, servers.postgres, { state, report, timed });
-  const [regions, redisUrl] = await allOrFirstFailure([preparing, servers.redis]);
+  const [regions, redis] = await allOrFirstFailure([preparing, servers.redis]);
   const ended: Promise<string>[] = [];
   const start = (prepared: PreparedRegion) =>
     startRegion(prepared, {
       ...servers,
-      redisUrl,
+      redis,
       onStarted: (app) => {
         open.push({ name: `the ${prepared.region} ${app.name}`, stop: app.stop });
         ended.push(endOf(app, prepared.region));
@@ -83,8 +86,8 @@ async function bringUp(config: DevConfig): Promise<void> {
 function startServers(config: DevConfig, timed: Timed) {
   const servers = {
     temporal: launchTemporalServer(config, timed),
-    postgres: timed('PostgreSQL', () => getPostgresUrl(config)),
-    redis: timed('Redis', () => getRedisUrl(config)),
+    postgres: timed('PostgreSQL', () => getPostgres(config)),
+    redis: timed('Redis', () => getRedis(config)),
     bundle: timed('workflow bundle', prepareWorkflowBundle),
   };
   for (const server of Object.values(servers)) server.catch(() => {});
@@ -108,19 +111,19 @@ async function endOf(app: AppProcess, region: Region): Promise<string> {
   return `The ${region} ${app.name} ended by itself (${how})`;
 }
 
-async function getPostgresUrl({ databaseUrl, stateFolder }: DevConfig): Promise<string> {
-  if (databaseUrl !== null) return databaseUrl;
+async function getPostgres({ postgres: given, stateFolder }: DevConfig): Promise<PostgresServer> {
+  if (given !== null) return given;
   const postgres = await startPostgres({ stateFolder, report });
   open.push({ name: 'PostgreSQL', stop: postgres.stop });
-  return postgres.adminUrl;
+  return parsePostgresUrl(postgres.adminUrl);
 }
 
-async function getRedisUrl({ redisUrl, stateFolder }: DevConfig): Promise<string | null> {
-  if (redisUrl !== null) return redisUrl;
+async function getRedis({ redis: given, stateFolder }: DevConfig): Promise<RedisServer | null> {
+  if (given !== null) return given;
   const redis = await startRedis({ stateFolder, report });
   if (redis === null) return null;
   open.push({ name: 'Redis', stop: redis.stop });
-  return redis.url;
+  return parseRedisUrl(redis.url);
 }
 
 /** Resolves when Temporal's address is known. Its web UI has port 9 of the first region's ten. */

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { type Region, regionCodes } from '#domain/contract/regions.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
 import { databaseUrl, region } from '#runtime/settings/types.ts';
 
@@ -17,12 +18,12 @@ export const Settings = z.object({
 });
 
 /** The part of the file that `npm start` writes that is read here. */
-const Stack = z.object({ regions: z.array(z.object({ region: z.enum(regionCodes), databaseUrl: z.string() })) });
+const Stack = z.object({ regions: z.array(z.object({ region: z.enum(regionCodes), databaseUrl })) });
 
 /** One installation to import into. */
 export interface Installation {
   region: Region;
-  databaseUrl: string;
+  server: PostgresServer;
 }
 
 export interface ImportConfig {
@@ -46,7 +47,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       throw new SettingsRefused([
         'REGION is missing: DATABASE_URL alone does not say which region that database serves',
       ]);
-    return { installations: [{ region: of, databaseUrl: s.DATABASE_URL }], callerFolder };
+    return { installations: [{ region: of, server: s.DATABASE_URL }], callerFolder };
   }
   const [first, ...others] = wanted;
   if (first === undefined) {
@@ -61,7 +62,8 @@ function readStack(folder: string): Installation[] {
   const file = path.join(folder, 'stack.json');
   if (!existsSync(file)) return [];
   try {
-    return Stack.parse(JSON.parse(readFileSync(file, 'utf8'))).regions;
+    const { regions } = Stack.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return regions.map(({ region, databaseUrl: server }) => ({ region, server }));
   } catch {
     throw new SettingsRefused([`${file} cannot be understood: run npm start again, or set DATABASE_URL and REGION`]);
   }

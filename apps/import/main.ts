@@ -64,9 +64,9 @@ async function main(): Promise<number> {
 async function importOne(file: string, flags: Flags, config: ImportConfig): Promise<ImportResult> {
   const { installations, callerFolder } = config;
   const open = () => bytesOf(file, callerFolder);
-  const { region, databaseUrl } = await chooseInstallation(file, installations, open);
+  const { region, server } = await chooseInstallation(file, installations, open);
   return importFile({
-    databaseUrl,
+    server,
     region,
     source: open(),
     fileName: file === '-' ? 'standard input' : path.basename(file),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Login, LoginRole } from '#domain/db/logins.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { databaseUrl, days } from '#runtime/settings/types.ts';
 
@@ -44,21 +45,21 @@ export const Settings = z.object({
  * @throws SettingsRefused
  */
 export function readConfig(environment: Record<string, string | undefined> = process.env): {
-  ownerUrl: string;
+  owner: PostgresServer;
   logins: Login[];
   activityFloorDays: number;
 } {
   const s = readSettings(Settings, environment);
-  const urls: Record<LoginRole, string | undefined> = {
+  const servers: Record<LoginRole, PostgresServer | undefined> = {
     api: s.API_DATABASE_URL,
     worker: s.WORKER_DATABASE_URL,
     console: s.CONSOLE_DATABASE_URL,
     platform: s.PLATFORM_DATABASE_URL,
     operator: s.OPERATOR_DATABASE_URL,
   };
-  const logins = (Object.keys(urls) as LoginRole[]).flatMap((role) => {
-    const url = urls[role];
-    return url === undefined ? [] : [{ role, url }];
+  const logins = (Object.keys(servers) as LoginRole[]).flatMap((role) => {
+    const server = servers[role];
+    return server === undefined ? [] : [{ role, server }];
   });
-  return { ownerUrl: s.DATABASE_URL, logins, activityFloorDays: s.ACTIVITY_RETENTION_FLOOR };
+  return { owner: s.DATABASE_URL, logins, activityFloorDays: s.ACTIVITY_RETENTION_FLOOR };
 }

@@ -85,7 +85,7 @@ export function readConfig(askedRegion: string | null, environment: Record<strin
   const s = readSettings(Settings, { ...environment, ...Object.fromEntries(missing) });
   return Object.freeze({
     region,
-    databaseUrl: s.DATABASE_URL,
+    database: s.DATABASE_URL,
     /** Null: secrets can be neither created nor rotated. */
     sealingKeys: s.WEBHOOK_SECRET_KEYS ?? null,
     allow: s.WEBHOOK_ALLOW,
@@ -125,8 +125,8 @@ function stackSettings(folder: string, entry: StackRegion): Record<string, strin
 }
 
 function isSameDatabase(one: string, other: string): boolean {
-  const [a, b] = [URL.parse(one), URL.parse(other)];
-  return a !== null && b !== null && a.host === b.host && a.pathname === b.pathname;
+  const [a, b] = [one, other].map((url) => databaseUrl.safeParse(url).data);
+  return a !== undefined && b !== undefined && a.host === b.host && a.port === b.port && a.database === b.database;
 }
 
 /** Returns null when there is no such file. */

@@ -86,7 +86,7 @@ function parse(args: string[], options: Command['options']): Record<string, stri
 
 async function run(command: Command, options: Options, config: OrgctlConfig): Promise<Answer> {
   const database = await openDatabase({
-    url: config.databaseUrl,
+    server: config.database,
     applicationName: 'org-api-orgctl',
     poolMax: 2,
     connectTimeoutMs: 10_000,

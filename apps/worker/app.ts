@@ -26,7 +26,7 @@ export async function startWorker(
   const metrics = createMetrics();
   const tracing = await openTracing({ otlpEndpoint: config.otlpEndpoint, app: 'worker', region: config.region });
   const database = await openDatabase({
-    url: () => config.databaseUrl,
+    server: () => config.database,
     applicationName: 'org-api-worker',
     poolMax: config.databasePoolMax,
   });
@@ -43,7 +43,7 @@ export async function startWorker(
     log.warn({ reason }, 'waiting for the schema');
   });
   const maintenance = createMaintenance({
-    databaseUrl: () => config.databaseUrl,
+    server: () => config.database,
     activityRetentionDays: config.activityRetentionDays,
     deliveryRetentionDays: config.deliveryRetentionDays,
     suspendAfterSeconds: config.suspendAfterSeconds,

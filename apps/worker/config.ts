@@ -188,7 +188,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   return Object.freeze({
     /** Each look-up of a secret returns its file's newest value (`watchSettings`). */
     followed,
-    get databaseUrl() {
+    get database() {
       return followed.values.WORKER_DATABASE_URL;
     },
     get webhookSecretKeys() {

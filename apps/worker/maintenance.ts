@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { type DatabaseUrl, urlNow } from '#domain/db/connect.ts';
+import { type CurrentServer, connectionOptions, type PostgresServer, serverNow } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
 import { type MaintenanceStep, type Step, type StepOptions, stepsOfMaintenance } from './maintenance-steps.ts';
@@ -13,7 +13,7 @@ const statementTimeoutMs = 25_000;
 const queryTimeoutMs = 30_000;
 
 interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
-  databaseUrl: DatabaseUrl;
+  server: CurrentServer;
   everyMs?: number;
   /** Called after each run, also when steps failed. */
   onRun?: () => void;
@@ -29,22 +29,23 @@ interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
  * that connection ends, another worker takes over within a second.
  */
 export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoop, 'start' | 'stop'> {
-  const { databaseUrl, everyMs = 1000, onRun = () => {}, onError } = options;
+  const { server, everyMs = 1000, onRun = () => {}, onError } = options;
   const steps = stepsOfMaintenance({ ...options, everyMs });
   const dueAtMs = new Map<MaintenanceStep, number>();
   let client: pg.Client | null = null;
-  let openedBy = '';
+  let openedBy: PostgresServer | null = null;
   let isHolder = false;
 
   async function connect(): Promise<pg.Client> {
-    openedBy = urlNow(databaseUrl);
-    const opened = new Session({
-      connectionString: openedBy,
-      application_name: 'org-api-maintenance',
-      connectionTimeoutMillis: 2_000,
-      statement_timeout: statementTimeoutMs,
-      query_timeout: queryTimeoutMs,
-    });
+    openedBy = serverNow(server);
+    const opened = new Session(
+      connectionOptions(openedBy, {
+        applicationName: 'org-api-maintenance',
+        connectTimeoutMs: 2_000,
+        statementTimeoutMs,
+        queryTimeoutMs,
+      }),
+    );
     for (const event of ['error', 'away']) opened.on(event as 'error', () => drop(opened));
     await opened.connect();
     return opened;
@@ -57,7 +58,7 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
   }
 
   async function work(): Promise<void> {
-    if (client !== null && openedBy !== urlNow(databaseUrl)) drop(client); // its login is being replaced
+    if (client !== null && openedBy !== serverNow(server)) drop(client); // its login is being replaced
     client ??= await connect();
     if (!isHolder) {
       const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [

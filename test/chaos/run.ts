@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { createKey } from '#domain/keys/create.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { becomesTrue, readLastComplaint, secondsSince } from '../../apps/dev/servers/process.ts';
@@ -93,7 +94,11 @@ async function runOn(
 ): Promise<ChaosResult> {
   const { events, seed, kills: times = 3, settleDeadlineMs = 300_000, hasLongFaults = false, report } = options;
   const startedAt = performance.now();
-  const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'chaos', poolMax: 4 });
+  const owner = await openDatabase({
+    server: parsePostgresUrl(servers.ownerUrl),
+    applicationName: 'chaos',
+    poolMax: 4,
+  });
   closers.push(() => owner.close());
   const { organization, webhooks, receivers, apiKey } = await arrange(owner, options);
   closers.push(() => receivers.stop());

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Client, escapeIdentifier } from 'pg';
 import type { LoginRole } from '#domain/db/logins.ts';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { makeRunFolder, memoryFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
 import { prepareWorkflowBundle } from '../../apps/dev/prebuilt.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
@@ -117,8 +118,11 @@ async function makeDatabase(adminUrl: string): Promise<Pick<Addresses, 'ownerUrl
   };
   const apps = { api: at('api'), worker: at('worker'), console: at('console') };
   const urls = { ...apps, platform: at('platform'), operator: at('operator') };
-  const logins = Object.entries(urls).map(([role, url]) => ({ role: role as LoginRole, url }));
-  await migrate({ ownerUrl: at(), logins });
+  const logins = Object.entries(urls).map(([role, url]) => ({
+    role: role as LoginRole,
+    server: parsePostgresUrl(url),
+  }));
+  await migrate({ owner: parsePostgresUrl(at()), logins });
   return { ownerUrl: at(), urls };
 }
 

@@ -10,6 +10,7 @@ import { parseIntoClientConfig } from 'pg-connection-string';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { problemOf } from './commands.ts';
@@ -313,7 +314,10 @@ it('an owner that may create roles and is no superuser can migrate, and create a
     return own.href;
   };
   const login = (user: string) =>
-    migrate({ ownerUrl: url('org_api_owner'), logins: [{ role: 'api', url: url(user) }] });
+    migrate({
+      owner: parsePostgresUrl(url('org_api_owner')),
+      logins: [{ role: 'api', server: parsePostgresUrl(url(user)) }],
+    });
   await login('org_api_api');
   await login('org_api_api_2');
   await run(url('org_api_api_2'), 'select from api.organization');

@@ -7,6 +7,7 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { createKey } from '#domain/keys/create.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { addressBlocks, keyPeppers, keyTagSecrets, webhookSecretKeys } from '#runtime/settings/types.ts';
 import { fixturePath } from '#test/fixtures.ts';
 import { type ImportResult, importFile } from '../../apps/import/document/import-file.ts';
@@ -61,7 +62,7 @@ type FilledRegion = Pick<Installation, 'organizations' | 'webhookIds'> & {
  */
 export function importFixture({ region, ownerUrl }: RegionServers): Promise<ImportResult> {
   return importFile({
-    databaseUrl: ownerUrl,
+    server: parsePostgresUrl(ownerUrl),
     source: createReadStream(fixturePath(`${region}.json`)),
     fileName: `${region}.json`,
     region,
@@ -84,7 +85,11 @@ export async function fillRegion(options: {
   const { servers, secrets, receiver, allow } = options;
   const { region, ownerUrl } = servers;
   const { organizations: imported } = await importFixture(servers);
-  const database = await openDatabase({ url: ownerUrl, applicationName: 'org-api-cluster-test', poolMax: 2 });
+  const database = await openDatabase({
+    server: parsePostgresUrl(ownerUrl),
+    applicationName: 'org-api-cluster-test',
+    poolMax: 2,
+  });
   const keySecrets = keySecretsOf(region, secrets);
   const webhookSettings: WebhookSettings = {
     allow: addressBlocks.parse(allow),
@@ -126,7 +131,11 @@ export async function addKey(
   { servers, secrets }: Pick<Installation, 'servers' | 'secrets'>,
   { id, ownerUserId }: Installation['organizations'][number],
 ): Promise<string> {
-  const database = await openDatabase({ url: servers.ownerUrl, applicationName: 'org-api-cluster-test', poolMax: 2 });
+  const database = await openDatabase({
+    server: parsePostgresUrl(servers.ownerUrl),
+    applicationName: 'org-api-cluster-test',
+    poolMax: 2,
+  });
   const input = { organizationId: id, makerId: ownerUserId, scopes, label: 'rotated', expiresAt: null };
   try {
     return (await createKey(database.orm.em, { ...input, byOperator: true }, keySecretsOf(servers.region, secrets)))

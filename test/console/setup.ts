@@ -8,6 +8,7 @@ import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { enrolmentLink, findLinkToken } from '#domain/identity/enrolment-link.ts';
 import type { FactorSettings } from '#domain/identity/types.ts';
 import { createLog } from '#runtime/log.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
 import { allowSockets, guardSockets } from '#test/socket-guard.ts';
@@ -85,7 +86,7 @@ export async function setupConsole(
   onFinished(() => console.stop());
   allowSockets(console.metricsUrl);
   const people = await openDatabase({
-    url: database.urls.console,
+    server: parsePostgresUrl(database.urls.console),
     applicationName: 'test',
     poolMax: 4,
     connectTimeoutMs: 20_000,

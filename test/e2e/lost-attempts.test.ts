@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { admitAttemptSql, recordOutcomeSql } from '#domain/db/statements/attempts.ts';
 import { readLedgerSql } from '#domain/db/statements/ledger.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { refusedPost as refused } from '#test/post-outcomes.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
@@ -388,7 +389,7 @@ async function setupProxied() {
   const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   url.port = String(proxy.port);
   url.hostname = '127.0.0.1';
-  const worker = await openDatabase({ url: url.href, applicationName: 'test', poolMax: 2 });
+  const worker = await openDatabase({ server: parsePostgresUrl(url.href), applicationName: 'test', poolMax: 2 });
   onTestFinished(() => worker.close());
   return { owner, make, proxy, worker };
 }

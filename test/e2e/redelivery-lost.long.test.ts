@@ -2,6 +2,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { findRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { insertExhausted } from '#test/exhausted-deliveries.ts';
 import { startAppProcess } from '../chaos/app-processes.ts';
 import { insertOrganization, insertWebhook } from '../chaos/changes.ts';
@@ -14,7 +15,7 @@ const count = 300;
 it('a redelivery completes although its worker is killed, and then the whole Temporal store is lost, half-way', async () => {
   const servers = await startServers(() => {});
   onTestFinished(() => servers.stop());
-  const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'test', poolMax: 4 });
+  const owner = await openDatabase({ server: parsePostgresUrl(servers.ownerUrl), applicationName: 'test', poolMax: 4 });
   onTestFinished(() => owner.close());
   const { webhookId, organizationId, receivers } = await arrange(owner.pool);
   // Temporal is away at the time of the request, so the row is the only record of it.

@@ -1,6 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startAppProcess } from '../chaos/app-processes.ts';
 import { insertOrganization, insertWebhook, makeChange } from '../chaos/changes.ts';
 import { judge } from '../chaos/judge.ts';
@@ -15,7 +16,7 @@ const webhookCount = 3;
 it('no delivery is lost when the whole Temporal store is deleted while deliveries wait for their retry', async () => {
   const servers = await startServers(() => {});
   onTestFinished(() => servers.stop());
-  const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'test', poolMax: 4 });
+  const owner = await openDatabase({ server: parsePostgresUrl(servers.ownerUrl), applicationName: 'test', poolMax: 4 });
   onTestFinished(() => owner.close());
   const { organization, webhookIds, receivers } = await arrange(owner.pool);
   const settings = { DELIVERY_SCHEDULE: '300ms,25s,1s,1s,1s', RECONCILE_AFTER: '2s' };

@@ -6,6 +6,7 @@ import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { generateKey } from '#domain/keys/format.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type Exchanged, exchange } from '#test/exchange.ts';
 import { fixturePath } from '#test/fixtures.ts';
 import { withinOneDay } from '#test/one-day.ts';
@@ -38,7 +39,7 @@ function onTheWire({ status, headers, body }: Exchanged) {
 async function setupFixture() {
   const installation = await setup({ BASE_URL_CA: 'https://reads.example.ca' });
   const { organizations } = await importFile({
-    databaseUrl: installation.database.ownerUrl,
+    server: parsePostgresUrl(installation.database.ownerUrl),
     source: createReadStream(fixturePath('us.json')),
     fileName: 'us.json',
     region: 'us',

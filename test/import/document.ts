@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import pg from 'pg';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type ImportOptions, type ImportResult, importFile } from '../../apps/import/document/import-file.ts';
 import { ImportRefused, type Problem } from '../../apps/import/document/problems.ts';
 
@@ -166,7 +167,13 @@ export function importText(
   text: string | Uint8Array,
   options: Partial<ImportOptions> = {},
 ): Promise<ImportResult> {
-  return importFile({ databaseUrl, source: Readable.from([text]), fileName: 'test.json', region: 'us', ...options });
+  return importFile({
+    server: parsePostgresUrl(databaseUrl),
+    source: Readable.from([text]),
+    fileName: 'test.json',
+    region: 'us',
+    ...options,
+  });
 }
 
 /** Returns the problems of a document that must be refused. */

@@ -3,6 +3,7 @@
  * prints how much memory that took.
  */
 
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { importFile } from '../../apps/import/document/import-file.ts';
 import { sampleOrganization } from '../../apps/import/generate/organization.ts';
 
@@ -51,7 +52,7 @@ async function* text(): AsyncGenerator<string> {
 
 const progress: string[] = [];
 const { counts } = await importFile({
-  databaseUrl,
+  server: parsePostgresUrl(databaseUrl),
   source: text(),
   fileName: 'large.json',
   region: 'us',

@@ -11,6 +11,7 @@ import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { claimValues } from '#test/claim.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { createFactories } from '#test/make.ts';
@@ -41,7 +42,11 @@ export async function openProtocol(
   post: (request: { headers: Record<string, string>; webhookId: string }) => Promise<PostOutcome>,
 ) {
   const database = await createTestDatabase();
-  const owner: Database = await openDatabase({ url: database.ownerUrl, applicationName: 'model', poolMax: 2 });
+  const owner: Database = await openDatabase({
+    server: parsePostgresUrl(database.ownerUrl),
+    applicationName: 'model',
+    poolMax: 2,
+  });
   const worker: Pool = new PgPool({ connectionString: database.urls.worker, max: 4 });
   worker.on('error', () => {});
   const make = createFactories(owner);

@@ -4,6 +4,7 @@ import { Migration } from '@mikro-orm/migrations';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
 import { migrations } from '#domain/db/migrations/index.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { pick, render } from '../charts/render.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
 import { arrangeRollout, waiting } from './rollout.ts';
@@ -32,7 +33,7 @@ it('a contract migration waits for the pods of the version before, and then runs
   const readSchema = async () => (await t.read()).status?.conditions?.find(({ type }) => type === 'SchemaCurrent');
   const run = (contract: boolean) =>
     migrate({
-      ownerUrl: database.ownerUrl,
+      owner: parsePostgresUrl(database.ownerUrl),
       logins: [],
       migrations: [...migrations, { name: '9999-drop-table', class: DropTable, isContract: true }],
       contract,
@@ -89,7 +90,7 @@ it('without the right to create Jobs nothing is lost, and the status says which 
   const t = await arrangeRollout(server);
   t.startOperator('one');
   await migrate({
-    ownerUrl: t.database.ownerUrl,
+    owner: parsePostgresUrl(t.database.ownerUrl),
     logins: [],
     migrations: [...migrations, { name: '9999-drop-table', class: DropTable, isContract: true }],
   });

@@ -1,5 +1,6 @@
 import { EventsV1Api, type KubeConfig } from '@kubernetes/client-node';
 import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createApis, type SentRequest } from '../../apps/operator/kube/client.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';
 import { createWebhookRunners } from '../../apps/operator/webhooks.ts';
@@ -21,7 +22,11 @@ export interface ControllersOptions {
 export async function startControllers(options: ControllersOptions) {
   const { kubeConfig, namespace, databaseUrl, allowedOrganizations, onAction = () => {} } = options;
   const { onListed = () => {}, onPass = () => {} } = options;
-  const database = await openDatabase({ url: databaseUrl, applicationName: 'operator', poolMax: 8 });
+  const database = await openDatabase({
+    server: parsePostgresUrl(databaseUrl),
+    applicationName: 'operator',
+    poolMax: 8,
+  });
   const requests: SentRequest[] = [];
   const errors: unknown[] = [];
   const apis = createApis({ kubeConfig, deadlineMs: 10_000, onRequest: (request) => requests.push(request) });

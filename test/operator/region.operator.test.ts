@@ -12,6 +12,7 @@ import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
 import type { NamedMigration } from '#domain/db/migrations/named-migration.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { createLog } from '#runtime/log.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
@@ -322,7 +323,7 @@ describe('the operator', () => {
     const expectReason = (reason: string) =>
       vi.waitFor(async () => expect((await readSchema())?.reason).toBe(reason), waiting);
     const run = (migrations: readonly NamedMigration[]) =>
-      migrate({ ownerUrl: database.ownerUrl, logins: [], migrations });
+      migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [], migrations });
     await expectReason('MigrationsApplied');
 
     for (let times = 0; times < 2; times += 1)

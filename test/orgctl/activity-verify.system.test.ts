@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { emptyFolder, setupOrgctl } from './orgctl.ts';
@@ -13,7 +14,7 @@ it('finds no error in a complete log, and names a changed line and a chain that 
   const [first] = await writeLines(owner, [{ orgId }, { orgId }, { orgId }]);
   const anchors: ActivityAnchor[] = [];
   const maintenance = createMaintenance({
-    databaseUrl: database.urls.worker,
+    server: parsePostgresUrl(database.urls.worker),
     activityRetentionDays: 730,
     deliveryRetentionDays: 90,
     suspendAfterSeconds: 72 * 3_600,

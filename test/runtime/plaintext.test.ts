@@ -118,16 +118,27 @@ describe('this machine', () => {
     'postgresql://u:p@127.8.9.1/org',
     'postgresql://u:p@[::1]/org',
     'postgresql://u:p@%2Fvar%2Frun%2Fpostgresql/org',
-    'postgresql://u:p@x/org?host=/var/run/postgresql',
+    'postgresql://u:p@/org?host=/var/run/postgresql',
+    'postgresql://u:p@/org?host=127.0.0.1&port=5433',
   ])('is %s', (url) => expect(api(url)).toEqual([]));
 
   it.each([
     'postgresql://u:p@127.example.com/org',
     'postgresql://u:p@localhost.example.com/org',
-    'postgresql://u:p@localhost/org?host=db.example.com',
+    'postgresql://u:p@/org?host=db.example.com',
     'postgresql://u:p@0.0.0.0/org',
+    'postgresql://u:p@127.1/org',
     'postgresql://u:p@db/org?sslmode=disable',
+    'postgresql://u:p@db/org?sslmode=allow',
+    'postgresql://u:p@db/org?sslmode=prefer',
+    'postgresql://u:p@db/org?sslmode=require',
+    'postgresql://u:p@db/org?sslmode=no-verify',
   ])('is not %s', (url) => expect(api(url)).toEqual([expect.stringMatching(/^API_DATABASE_URL: .*without TLS/)]));
+
+  it.each(['postgresql://u:p@db/org?host=127.0.0.1', 'postgresql://u:p@127.0.0.1:1/org?port=2'])(
+    'is not decided by one half of %s',
+    (url) => expect(api(url)).toEqual([expect.stringMatching(/^API_DATABASE_URL: names a (host|port) twice/)]),
+  );
 });
 
 it('an ALLOW_PLAINTEXT with a malformed name is refused, also when nothing is plain', () => {

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { Client, escapeIdentifier } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { prepareWorkflowBundle } from '../../apps/dev/prebuilt.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
@@ -162,8 +163,11 @@ async function buildTemplate(adminUrl: string) {
   ownerUrl.pathname = name;
 
   await asAdmin(adminUrl, (admin) => admin.query(`create database ${escapeIdentifier(name)} template template0`));
-  const logging = Object.entries(logins).map(([role, url]) => ({ role: role as TestLogin, url }));
-  const { current } = await migrate({ ownerUrl: ownerUrl.href, logins: logging });
+  const logging = Object.entries(logins).map(([role, url]) => ({
+    role: role as TestLogin,
+    server: parsePostgresUrl(url),
+  }));
+  const { current } = await migrate({ owner: parsePostgresUrl(ownerUrl.href), logins: logging });
   await asAdmin(adminUrl, (admin) => admin.query(`alter database ${escapeIdentifier(name)} allow_connections false`));
   report(`template database migrated to ${current} (${secondsSince(startedAt)})`);
   return { name, prefix, logins };

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { createLog } from '#runtime/log.ts';
 import type { RunningApp } from '#runtime/serve-app.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApi } from '../../apps/api/app.ts';
 import { readConfig } from '../../apps/api/config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
@@ -71,7 +72,7 @@ export async function setupDatabase(onFinished: OnFinished = onTestFinished, tem
   const database = await createTestDatabase(template === undefined ? {} : { template });
   onFinished(() => database.drop());
   const owner = await openDatabase({
-    url: database.ownerUrl,
+    server: parsePostgresUrl(database.ownerUrl),
     applicationName: 'test',
     poolMax: 5,
     connectTimeoutMs: 20_000,

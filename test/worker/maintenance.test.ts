@@ -4,6 +4,7 @@ import type { Database } from '#domain/db/connect.ts';
 import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
@@ -18,7 +19,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
   const counts = { ended: 0, rounds: 0, deliveries: 0, events: 0 };
   const anchors: ActivityAnchor[] = [];
   const maintenance = createMaintenance({
-    databaseUrl,
+    server: parsePostgresUrl(databaseUrl),
     activityRetentionDays: retentionDays,
     deliveryRetentionDays: 90,
     suspendAfterSeconds: 72 * 3_600,

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { createReceiverSpeed } from '../../apps/worker/receiver-speed.ts';
 
@@ -59,7 +60,11 @@ describe('the queue of a webhook whose receiver accepts everything', () => {
 async function arrange() {
   const { database, owner, make } = await setupDatabase();
   const { id, orgId } = await make.webhook({ orgId: await make.organization(), url: 'http://127.0.0.1:9/' });
-  const opened = await openDatabase({ url: database.urls.worker, applicationName: 'test', poolMax: 1 });
+  const opened = await openDatabase({
+    server: parsePostgresUrl(database.urls.worker),
+    applicationName: 'test',
+    poolMax: 1,
+  });
   onTestFinished(() => opened.close());
   const errors: unknown[] = [];
   const speed = createReceiverSpeed({ pool: opened.pool, onError: (cause) => errors.push(cause) });

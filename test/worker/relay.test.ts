@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 import type { ClaimedDelivery } from '../../apps/worker/relay/claimed-delivery.ts';
 import { createRelay } from '../../apps/worker/relay/relay.ts';
@@ -239,7 +240,11 @@ async function arrange() {
       isAway = () => false,
       claimEveryMs = 500,
     } = options;
-    const opened = await openDatabase({ url: database.urls.worker, applicationName: 'test', poolMax: 3 });
+    const opened = await openDatabase({
+      server: parsePostgresUrl(database.urls.worker),
+      applicationName: 'test',
+      poolMax: 3,
+    });
     onTestFinished(() => opened.close());
     const { promise, resolve } = Promise.withResolvers<void>();
     if (!isHeld) resolve();

@@ -3,6 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
@@ -36,7 +37,10 @@ it('a worker waits for the migrations, unready with the reason, and takes no wor
   expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
   expect(worker.lines.join('\n')).not.toContain('the worker is running');
 
-  await migrate({ ownerUrl: database.ownerUrl, logins: [{ role: 'worker', url: database.urls.worker }] });
+  await migrate({
+    owner: parsePostgresUrl(database.ownerUrl),
+    logins: [{ role: 'worker', server: parsePostgresUrl(database.urls.worker) }],
+  });
   await vi.waitFor(async () => expect((await readiness()).status).toBe(200), patient);
   expect(await worker.stop()).toBe(0);
 }, 60_000);

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { workflowIdOf } from '#workflows/deliver-event/types.ts';
 import { becomesTrue, secondsSince } from '../../apps/dev/servers/process.ts';
 import { type AppProcess, startAppProcess } from '../chaos/app-processes.ts';
@@ -34,7 +35,11 @@ async function main(kinds: string[]): Promise<void> {
   const servers = await startServers(report);
   const closers: (() => Promise<void>)[] = [() => servers.stop()];
   try {
-    const owner = await openDatabase({ url: servers.ownerUrl, applicationName: 'record', poolMax: 4 });
+    const owner = await openDatabase({
+      server: parsePostgresUrl(servers.ownerUrl),
+      applicationName: 'record',
+      poolMax: 4,
+    });
     closers.push(() => owner.close());
     const connection = await Connection.connect({ address: servers.temporalAddress });
     closers.push(() => connection.close());

@@ -1,4 +1,5 @@
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import type { RedisServer } from '#runtime/settings/redis.ts';
 import { type PodRing, PodRings } from './pod-ring.ts';
 import { createRedisWindow, reasonOf } from './redis-window.ts';
 
@@ -57,8 +58,8 @@ export interface Limiter {
 }
 
 export interface LimiterOptions {
-  /** `redis:` or `rediss:` (TLS); null: no Redis, this process counts alone. */
-  redisUrl: string | (() => string) | null;
+  /** Each new connection uses the login of that moment; null: no Redis, this process counts alone. */
+  redis: RedisServer | (() => RedisServer) | null;
   /** Calls admitted in any window. */
   limit: number;
   windowSeconds: number;
@@ -106,17 +107,17 @@ interface Call {
  * wait after the pod, which the pod adds to its answer.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const { redisUrl, limit, windowSeconds, keyPrefix, commandTimeoutMs = 250, onModeChange } = options;
+  const { redis: server, limit, windowSeconds, keyPrefix, commandTimeoutMs = 250, onModeChange } = options;
   const now = options.now ?? (() => performance.now());
   const windowMs = windowSeconds * 1_000;
   const longestSeconds = Math.ceil(windowSeconds);
-  const redisLagMs = redisUrl === null ? 0 : commandTimeoutMs;
+  const redisLagMs = server === null ? 0 : commandTimeoutMs;
   const rings = new PodRings(limit, windowMs, now());
   const redis =
-    redisUrl === null
+    server === null
       ? null
       : createRedisWindow({
-          redisUrl: typeof redisUrl === 'string' ? () => redisUrl : redisUrl,
+          server: typeof server === 'function' ? server : () => server,
           limit,
           windowUs: Math.round(windowMs * 1_000),
           keyPrefix,

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
+import { type RedisServer, redisOptions } from '#runtime/settings/redis.ts';
 
 declare module 'ioredis' {
   interface Redis {
@@ -27,7 +28,7 @@ const PROBE = { limit: Number.MAX_SAFE_INTEGER, windowUs: 1 };
 
 interface RedisWindowOptions {
   /** Read for each connection; a later connection takes only user and password from it. */
-  redisUrl: () => string;
+  server: () => RedisServer;
   limit: number;
   windowUs: number;
   keyPrefix: string;
@@ -68,7 +69,8 @@ interface RedisWindow {
  */
 export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
   const { limit, windowUs, keyPrefix, timeoutMs, now } = options;
-  const redis = new Redis(options.redisUrl(), {
+  const redis = new Redis({
+    ...redisOptions(options.server()),
     lazyConnect: true,
     scripts: { slidingWindow: { lua: script } },
     enableOfflineQueue: false,
@@ -98,9 +100,8 @@ export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
     options.onReady();
   });
   redis.on('close', () => {
-    const { username, password } = new URL(options.redisUrl());
-    redis.options.username = decodeURIComponent(username);
-    redis.options.password = decodeURIComponent(password);
+    const { user, password } = options.server();
+    Object.assign(redis.options, { username: user, password });
     options.onLost(lastError ?? 'Redis closed the connection');
   });
 

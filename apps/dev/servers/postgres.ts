@@ -14,7 +14,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'pg';
+import { connectionOptions } from '#domain/db/server.ts';
 import { once } from '#runtime/once.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { choosePort, isPortFree } from './ports.ts';
 import {
   type Cluster,
@@ -37,6 +39,7 @@ import {
 /** A PostgreSQL that answers. `adminUrl` is the superuser's, `version` for example `18.4`. */
 export type RunningPostgres = ReturnType<typeof ready>;
 
+const applicationName = 'org-api-dev';
 const RETRY_MS = 10_000;
 const READY_DEADLINE_MS = 120_000; // recovery after a crash in the middle of an import takes longest
 const WRONG_PASSWORD = '28P01'; // SQLSTATE
@@ -189,7 +192,9 @@ async function answers(cluster: Cluster, port: number, isGone: () => boolean, re
 
 /** Returns why the server on `port` cannot be used, or null. `isFinal`: it refuses this client. */
 async function findFailure(cluster: Cluster, port: number): Promise<{ reason: string; isFinal: boolean } | null> {
-  const client = new Client({ connectionString: adminUrl(cluster, port), connectionTimeoutMillis: 5_000 });
+  const client = new Client(
+    connectionOptions(parsePostgresUrl(adminUrl(cluster, port)), { applicationName, connectTimeoutMs: 5_000 }),
+  );
   client.on('error', () => {}); // the failed query reports it as well
   try {
     await client.connect();

@@ -1,8 +1,15 @@
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
-import { parseIntoClientConfig } from 'pg-connection-string';
 import { Driver } from './driver.ts';
 import { entities } from './entities/index.ts';
+import {
+  type CurrentServer,
+  connectionOptions,
+  loginOptions,
+  type PostgresServer,
+  type SessionOptions,
+  serverNow,
+} from './server.ts';
 import { leaveServersAway, Session } from './session.ts';
 
 /** An open database: the entity manager, and the `pg` pool below it for prepared statements. */
@@ -12,17 +19,11 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** A URL, or a function that returns it: each new connection uses the login of that moment. */
-export type DatabaseUrl = string | (() => string);
-
-export const urlNow = (url: DatabaseUrl): string => (typeof url === 'string' ? url : url());
-
 /** The longest life of a connection, so that a login that is being replaced is soon unused. */
 const lifetimeSeconds = 600;
 
 interface DatabaseOptions {
-  /** A `postgresql://` URL of one login. */
-  url: DatabaseUrl;
+  server: CurrentServer;
   /** Shown in `pg_stat_activity`. */
   applicationName: string;
   poolMax: number;
@@ -44,23 +45,23 @@ interface DatabaseOptions {
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { connectTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options;
   let pool: Pool | undefined;
-  const common = ormOptions(urlNow(options.url));
+  const common = ormOptions(serverNow(options.server), {
+    applicationName: options.applicationName,
+    connectTimeoutMs,
+    statementTimeoutMs,
+    queryTimeoutMs: statementTimeoutMs + 1_000,
+    parameters: { plan_cache_mode: 'force_generic_plan', jit: 'off' },
+  });
   const orm = await MikroORM.init({
     ...common,
     pool: { min: 0, max: options.poolMax },
     driverOptions: {
       ...common.driverOptions,
-      application_name: options.applicationName,
-      connectionTimeoutMillis: connectTimeoutMs,
-      statement_timeout: statementTimeoutMs,
-      query_timeout: statementTimeoutMs + 1_000,
-      options: '-c plan_cache_mode=force_generic_plan -c jit=off',
-      keepAlive: true,
       maxLifetimeSeconds: lifetimeSeconds,
       onPoolCreated: (created: Pool) => {
         pool = created;
         leaveServersAway(created);
-        if (typeof options.url === 'function') takeLoginFrom(created, options.url);
+        if (typeof options.server === 'function') takeLoginFrom(created, options.server);
       },
     },
   });
@@ -80,21 +81,25 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 /** Replaces the pool's login, which it reads again for each new connection. */
-function takeLoginFrom(pool: Pool, url: () => string): void {
-  const login = (part: 'username' | 'password') => decodeURIComponent(new URL(url())[part]);
-  Object.defineProperties(pool.options, {
-    user: { configurable: true, enumerable: true, get: () => login('username') },
-    password: { configurable: true, enumerable: false, get: () => login('password') },
-  });
+function takeLoginFrom(pool: Pool, server: () => PostgresServer): void {
+  const names = Object.keys(loginOptions(server())) as (keyof ReturnType<typeof loginOptions>)[];
+  for (const name of names)
+    Object.defineProperty(pool.options, name, {
+      configurable: true,
+      enumerable: name !== 'password',
+      get: () => loginOptions(server())[name],
+    });
 }
 
-/** Returns the options of every MikroORM instance. Values never reach a log; errors are thrown. */
-export function ormOptions(url: string): Options {
+/**
+ * Returns the options of every MikroORM instance. Values never reach a log; errors are thrown. The
+ * driver's options replace what MikroORM would read from a URL or the environment.
+ */
+export function ormOptions(server: PostgresServer, session: SessionOptions): Options {
   return {
     driver: Driver,
-    clientUrl: url,
-    // MikroORM drops the URL's parameters, and with `sslmode` it would drop TLS without a word.
-    driverOptions: { Client: Session, ssl: parseIntoClientConfig(url).ssl },
+    dbName: server.database,
+    driverOptions: { ...connectionOptions(server, session), Client: Session },
     entities,
     forceUtcTimezone: true,
     debug: false,

@@ -1,5 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
+import type { PostgresServer } from './server.ts';
 
 /** The group role of each app. Migration 0011 grants its rights. */
 const groupRoles = {
@@ -12,10 +13,10 @@ const groupRoles = {
 
 export type LoginRole = keyof typeof groupRoles;
 
-/** The login of an app: user and password of the URL that the app connects with. */
+/** The login of an app: user and password of the server that the app connects to. */
 export interface Login {
   role: LoginRole;
-  url: string;
+  server: PostgresServer;
 }
 
 /** SQLSTATEs when two databases of one server change the same role at once; a retry succeeds. */
@@ -28,19 +29,17 @@ const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
  * own database: a login of one region cannot enter another region's database on the same server.
  * TEMPORARY is granted only to the platform, whose imports use temporary tables.
  *
- * @throws Error when the URL names no user or password, or the user is the owner itself.
+ * @throws Error when there is no password, or the user is the owner itself.
  */
 export async function ensureLogin(owner: pg.Client, login: Login): Promise<void> {
-  const { username, password } = new URL(login.url);
-  const user = decodeURIComponent(username);
-  if (user === '' || password === '')
-    throw new Error(`the database URL of the ${login.role} names no user or no password; give it both`);
+  const { user, password } = login.server;
+  if (password === null) throw new Error(`the database URL of the ${login.role} names no password; give it one`);
   if (user === owner.user)
     throw new Error(`the ${login.role} would connect as the database's owner; give it a separate login`);
   const name = pg.escapeIdentifier(user);
   const group = pg.escapeIdentifier(groupRoles[login.role]);
   const database = pg.escapeIdentifier(owner.database ?? '');
-  const verifier = pg.escapeLiteral(scramVerifier(decodeURIComponent(password)));
+  const verifier = pg.escapeLiteral(scramVerifier(password));
   await retried(() =>
     owner.query(`do $$ begin
       if not exists (select from pg_roles where rolname = ${pg.escapeLiteral(user)})

@@ -6,7 +6,10 @@ import { ormOptions } from './connect.ts';
 import { ensureLogin, type Login } from './logins.ts';
 import { migrations as allMigrations, currentMigration } from './migrations/index.ts';
 import type { NamedMigration } from './migrations/named-migration.ts';
+import { connectionOptions, type PostgresServer } from './server.ts';
 import { Session } from './session.ts';
+
+const applicationName = 'org-api-migrate';
 
 /** The advisory lock that migrators of one database take: "orga" in ASCII. */
 const migrationLock = 0x6f726761;
@@ -23,8 +26,8 @@ const lockTries = 30;
 const lockNotAvailable = '55P03';
 
 interface MigrateOptions {
-  /** URL of the database's owner, which may create roles, schemas and tables. */
-  ownerUrl: string;
+  /** The database's owner, which may create roles, schemas and tables. */
+  owner: PostgresServer;
   /** One login per app; each is created or brought up to date, with its password and rights. */
   logins: Login[];
   /** Days for which the worker must keep the activity log; unchanged when absent. */
@@ -57,13 +60,13 @@ interface Migrated {
  * until a later call succeeds, and so are the contract migrations that are left pending.
  */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const { ownerUrl, report = () => {}, migrations = allMigrations } = options;
-  const lock = new Session({ connectionString: ownerUrl, application_name: 'org-api-migrate' });
+  const { owner, report = () => {}, migrations = allMigrations } = options;
+  const lock = new Session(connectionOptions(owner, { applicationName }));
   lock.on('error', () => {}); // the failed query reports it as well
   await lock.connect();
   try {
     await lock.query('select pg_advisory_lock($1)', [migrationLock]);
-    const target = { ownerUrl, migrations };
+    const target = { owner, migrations };
     const pending = await withMigrator(target, { alone: false }, (migrator) => migrator.getPending());
     const names = pending.map(({ name }) => name);
     const isNew = names.length === migrations.length;
@@ -158,16 +161,14 @@ async function patiently(apply: () => Promise<unknown>, report: (line: string) =
 
 /** Opens MikroORM's migrator, which opens a transaction for all migrations or for none. */
 async function withMigrator<T>(
-  { ownerUrl, migrations }: Required<Pick<MigrateOptions, 'ownerUrl' | 'migrations'>>,
+  { owner, migrations }: Required<Pick<MigrateOptions, 'owner' | 'migrations'>>,
   { alone }: Pick<Batch, 'alone'>,
   use: (migrator: MikroORM['migrator']) => Promise<T>,
 ): Promise<T> {
-  const common = ormOptions(ownerUrl);
   const orm = await MikroORM.init({
-    ...common,
     // A concurrent build waits for others without delaying them, and one that fails would have to
     // start again.
-    driverOptions: { ...common.driverOptions, ...(!alone && { lock_timeout: lockTimeoutMs }) },
+    ...ormOptions(owner, { applicationName, ...(!alone && { lockTimeoutMs }) }),
     extensions: [Migrator],
     migrations: {
       migrationsList: [...migrations],

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { type Region, regions } from '#domain/contract/regions.ts';
+import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { checkStaged } from './check-staged.ts';
 import { type Kind, kindPlurals } from './format.ts';
@@ -14,7 +15,7 @@ import { listImportedOrganizations, recordActivity } from './summary.ts';
 
 export interface ImportOptions {
   /** The owner's or platform's login; for `backfill` one that may act as `org_api_backfill`. */
-  databaseUrl: string;
+  server: PostgresServer;
   source: Bytes;
   /** Shown in progress, refusals and the activity log. */
   fileName: string;
@@ -54,12 +55,9 @@ const importLock = 0x696d706f;
  * @throws a `pg` error when the database cannot be reached or fails.
  */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
-  const client = new Session({
-    connectionString: options.databaseUrl,
-    application_name: 'org-api-import',
-    connectionTimeoutMillis: 10_000,
-    keepAlive: true,
-  });
+  const client = new Session(
+    connectionOptions(options.server, { applicationName: 'org-api-import', connectTimeoutMs: 10_000 }),
+  );
   // A broken connection fails the statement in progress; unheard, it would also end the process.
   client.on('error', () => {});
   await client.connect();

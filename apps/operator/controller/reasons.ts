@@ -10,6 +10,7 @@ export const reasons = [
   'SecretForbidden',
   'SecretKeyMissing',
   'SecretMissing',
+  'ValueRefused',
   // Region.
   'AllConditionsHold',
   'BuildCurrent',

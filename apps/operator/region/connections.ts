@@ -1,9 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { CoreV1Api, V1Secret } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
 import type { Pool } from 'pg';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
+import type { PostgresServer } from '#domain/db/server.ts';
+import { ValueRefused } from '#runtime/settings/connection-url.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
+import { hostAndPort, parseTemporalAddress } from '#runtime/settings/temporal-address.ts';
 import { connectionOptions } from '#workflows/connection.ts';
 import { ReconcileFailed, type SecretRef } from '../controller/contract.ts';
 import { statusOf } from '../kube/client.ts';
@@ -21,7 +26,7 @@ const applicationName = 'org-api-operator';
 export function createConnections(options: { api: CoreV1Api; namespace: string; allowPlaintext: string }) {
   const { api, namespace, allowPlaintext } = options;
   const secrets = new Map<string, { secret: V1Secret; at: number }>();
-  let database: { url: string; opened: Promise<Database> } | null = null;
+  let database: { server: PostgresServer; opened: Promise<Database> } | null = null;
   let temporal: { key: string; opened: Connection } | null = null;
 
   async function readSecret(name: string): Promise<Record<string, string>> {
@@ -49,22 +54,28 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     return Buffer.from(encoded, 'base64').toString('utf8').trim();
   }
 
-  /** Returns the URL of a login. @throws ReconcileFailed */
-  async function readUrl(ref: SecretRef): Promise<string> {
-    const url = await readKey(ref);
-    refusePlaintext('DATABASE_URL', url);
-    return url;
+  /** Returns the server and login of a URL. @throws ReconcileFailed */
+  async function readServer(ref: SecretRef): Promise<PostgresServer> {
+    return parse(`Key ${ref.key} of Secret ${ref.name}`, await readKey(ref), parsePostgresUrl);
   }
 
-  function refusePlaintext(name: string, value: string, tls = false): void {
+  /** Returns a parsed value, whose server is then reached as the installation allows. */
+  function parse<T>(name: string, text: string, parser: (text: string) => T, tls = false): T {
     const environment = { ALLOW_PLAINTEXT: allowPlaintext, TEMPORAL_TLS: String(tls) };
-    const [problem] = findPlaintext({ [name]: value }, environment);
-    if (problem !== undefined) throw new ReconcileFailed('PlaintextRefused', `${problem}.`);
+    try {
+      const value = parser(text);
+      const [problem] = findPlaintext({ [name]: value }, environment);
+      if (problem !== undefined) throw new ReconcileFailed('PlaintextRefused', `${problem}.`);
+      return value;
+    } catch (error) {
+      if (error instanceof ValueRefused) throw new ReconcileFailed('ValueRefused', `${name} ${error.message}.`);
+      throw error;
+    }
   }
 
   /** The address of a Region's Temporal, and a key that changes with it. @throws ReconcileFailed */
   async function serverOf({ spec: { temporal: spec } }: Region): Promise<{ key: string; server: TemporalServer }> {
-    refusePlaintext('TEMPORAL_ADDRESS', spec.address, spec.tls);
+    const address = parse('temporal.address', spec.address, parseTemporalAddress, spec.tls);
     const read = async (ref?: SecretRef) => (ref === undefined ? null : readKey(ref));
     const ca = await read(spec.caSecretRef);
     const cert = await read(spec.certificateSecretRef);
@@ -72,7 +83,7 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     const apiKey = await read(spec.apiKeySecretRef);
     const own = cert === null || certKey === null ? null : { cert, key: certKey };
     const server: TemporalServer = {
-      address: spec.address,
+      address: hostAndPort(address),
       namespace: spec.namespace,
       tls: spec.tls ? { serverName: spec.tlsServerName ?? null, ca, own } : null,
       apiKey: apiKey === null ? null : () => apiKey,
@@ -84,17 +95,17 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     readKey,
     /** The database of a Region. @throws ReconcileFailed */
     async openDatabase({ spec }: Region): Promise<Database> {
-      const url = await readUrl(spec.database.secretRef);
-      if (database?.url !== url) {
+      const server = await readServer(spec.database.secretRef);
+      if (database === null || !isDeepStrictEqual(database.server, server)) {
         const before = database;
-        database = { url, opened: openDatabase({ url, applicationName, poolMax: 4 }) };
+        database = { server, opened: openDatabase({ server, applicationName, poolMax: 4 }) };
         await (await before?.opened)?.close();
       }
       return database.opened;
     },
     /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
     async withLogin<T>(ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
-      const opened = await openDatabase({ url: await readUrl(ref), applicationName, poolMax: 1 });
+      const opened = await openDatabase({ server: await readServer(ref), applicationName, poolMax: 1 });
       try {
         return await work(opened.pool);
       } finally {

@@ -5,14 +5,14 @@ import { type Region, regionCodes } from '#domain/contract/regions.ts';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
-import { webhookSecretKeys } from '#runtime/settings/types.ts';
+import { databaseUrl, webhookSecretKeys } from '#runtime/settings/types.ts';
 
 /** The parts of the file that `npm start` writes that are read here. */
 const StackFile = z.object({
   regions: z.array(
     z.object({
       region: z.enum(regionCodes),
-      databaseUrl: z.string(),
+      databaseUrl,
       organizations: z.array(z.object({ id: z.string(), name: z.string() })),
     }),
   ),
@@ -52,7 +52,7 @@ export async function openStack(
   if (!sealing.success)
     throw new SettingsRefused(['the stack has no keys for webhook secrets: stop it and run npm start again']);
   const database = await openDatabase({
-    url: entry.databaseUrl,
+    server: entry.databaseUrl,
     applicationName: 'org-api-listen',
     poolMax: 2,
     connectTimeoutMs: 5_000,

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
+import type { PostgresServer } from '#domain/db/server.ts';
 import { readSettings, withoutLineEnd } from './read.ts';
+import type { RedisServer } from './redis.ts';
 
 /** Reports changes of followed settings: names and reasons, never values. */
 interface FollowReport {
@@ -20,7 +22,7 @@ export interface FollowedSettings<V> {
 }
 
 /** Returns why a new value cannot replace the old one, as the end of a sentence, or null. */
-type MayReplace = (old: string, next: string) => string | null;
+type MayReplace = (old: unknown, next: unknown) => string | null;
 
 /**
  * Reads the settings of a schema, and follows those of `names` that come from files (`NAME_FILE`),
@@ -64,7 +66,7 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
     if (!text) return text === '' ? 'its file is empty' : 'its file cannot be read';
     const result = schema.shape[file.name]?.safeParse(text, { reportInput: false });
     if (!result?.success) return result?.error.issues[0]?.message ?? 'it cannot be understood';
-    const refusal = file.inUse === undefined ? null : mayReplace[file.name]?.(file.inUse, text);
+    const refusal = mayReplace[file.name]?.(values[file.name], result.data);
     if (refusal) return refusal;
     values[file.name] = result.data as Pick<z.output<S>, N>[N];
     file.inUse = text;
@@ -74,13 +76,11 @@ export function readFollowedSettings<S extends z.ZodObject, N extends string & k
   return { settings, followed: { values, names: files.map(({ name }) => name), check } };
 }
 
-/** Only user and password may change: another server or database is another installation. */
+/** Only the login may change: another server or database is another installation. */
 export const sameButLogin: MayReplace = (old, next) => {
-  const [before, after] = [old, next].map((text) => {
-    const url = new URL(text);
-    url.username = '';
-    url.password = '';
-    return url.href;
+  const [before, after] = [old, next].map((server) => {
+    const { user, password, tls, ...place } = server as PostgresServer | RedisServer;
+    return JSON.stringify([place, tls?.isVerified]);
   });
   return before === after ? null : 'it names another server, which takes effect when the process restarts';
 };

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { StartRefused } from '../start-refused.ts';
 import { findPlaintext } from './plaintext.ts';
 
@@ -34,20 +34,16 @@ export function readSettings<S extends z.ZodObject>(
     const value = environment[name] || readNamedFile(name, environment[`${name}_FILE`], problems);
     if (value) values[name] = value;
   }
-  problems.push(...findPlaintext(values, { ...environment, ...values }));
-  const parsed = schema.safeParse(values, { reportInput: false });
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues) {
-      const name = String(issue.path[0] ?? '');
-      problems.push(
-        name in values || name === ''
-          ? `${name}: ${issue.message}`
-          : `${name} is missing: ${schema.shape[name]?.description ?? 'it is required'}`,
-      );
-    }
+  const parsed: Record<string, unknown> = {};
+  for (const [name, type] of Object.entries(schema.shape)) {
+    const result = z.safeParse(type, values[name], { reportInput: false });
+    if (result.success) parsed[name] = result.data;
+    else if (values[name] === undefined) problems.push(`${name} is missing: ${type.description ?? 'it is required'}`);
+    else problems.push(...result.error.issues.map(({ message }) => `${name}: ${message}`));
   }
-  if (!parsed.success || problems.length > 0) throw new SettingsRefused(problems);
-  return Object.freeze(parsed.data);
+  problems.push(...findPlaintext(parsed, { ...environment, ...values }));
+  if (problems.length > 0) throw new SettingsRefused(problems);
+  return Object.freeze(parsed as z.output<S>);
 }
 
 export const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, '');

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { SettingsRefused } from './read.ts';
+import { hostAndPort, type TemporalAddress } from './temporal-address.ts';
 
 /** How a Temporal server is reached. */
 export interface TemporalServer {
@@ -58,7 +59,7 @@ export const temporalAccess = {
 const Access = z.object(temporalAccess);
 
 /** Settings of Temporal, each well-formed by itself. */
-type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: string | undefined };
+type Parsed = z.output<typeof Access> & { TEMPORAL_ADDRESS?: TemporalAddress | undefined };
 
 /**
  * Returns the server that the settings describe, or null without an address. `apiKeyNow` looks the
@@ -71,7 +72,7 @@ export function temporalServerOf<S extends Parsed>(
   s: S,
   namespace: string,
   apiKeyNow?: () => string | undefined,
-): TemporalServer | (S extends { TEMPORAL_ADDRESS: string } ? never : null);
+): TemporalServer | (S extends { TEMPORAL_ADDRESS: TemporalAddress } ? never : null);
 export function temporalServerOf(
   s: Parsed,
   namespace: string,
@@ -87,7 +88,7 @@ export function temporalServerOf(
     own: cert === undefined || key === undefined ? null : { cert, key },
   };
   return {
-    address: s.TEMPORAL_ADDRESS,
+    address: hostAndPort(s.TEMPORAL_ADDRESS),
     namespace,
     tls: s.TEMPORAL_TLS === 'true' ? tls : null,
     apiKey: apiKey === undefined ? null : () => apiKeyNow?.() ?? apiKey,

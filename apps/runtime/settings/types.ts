@@ -2,6 +2,10 @@ import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { regionCodes } from '#domain/contract/regions.ts';
 import type { Pepper } from '#domain/keys/fingerprint.ts';
+import { ValueRefused } from './connection-url.ts';
+import { parsePostgresUrl } from './postgresql.ts';
+import { parseRedisUrl } from './redis.ts';
+import { parseTemporalAddress } from './temporal-address.ts';
 
 /** Types of settings that several apps share. No message repeats a value, which may be a secret. */
 
@@ -21,16 +25,26 @@ export const port = z.coerce
   .min(0, 'must be 0 or more')
   .max(65_535, 'must be 65535 or less');
 
-export const databaseUrl = z
-  .string()
-  .regex(/^postgres(ql)?:\/\/[^/]+\/[^/]+/, 'must be a postgresql:// URL that names a host and a database');
+/** Returns a transform of a setting that parses its text, once. */
+const parsedBy =
+  <T>(parse: (text: string) => T) =>
+  (text: string, context: z.RefinementCtx): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (error instanceof ValueRefused) return refuse(context, error.message);
+      throw error;
+    }
+  };
 
-export const redisUrl = z.string().regex(/^rediss?:\/\/./, 'must be a redis:// or rediss:// URL');
+export const databaseUrl = z.string().transform(parsedBy(parsePostgresUrl));
+
+export const redisUrl = z.string().transform(parsedBy(parseRedisUrl));
 
 export const temporalAddress = z
   .string()
-  .regex(/^[^\s:]+:\d{1,5}$/, 'must be host:port')
-  .describe('`host:port` of Temporal.');
+  .transform(parsedBy(parseTemporalAddress))
+  .describe('`host:port` of Temporal; an IPv6 address is in brackets.');
 
 export const httpUrl = z
   .string()

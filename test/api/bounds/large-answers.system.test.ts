@@ -12,6 +12,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { authorizedValues, chunkBytes } from '#domain/db/statements/authorized.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startChildApi } from '#test/child-api.ts';
 import { exchange } from '#test/exchange.ts';
 import { testKeySecrets } from '#test/secrets.ts';
@@ -37,7 +38,7 @@ const shared = shareInstallation(async (onFinished) => {
   const maker = await make.member();
   await giveGrants(owner, maker, grants);
   await owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 34)`);
-  const api = await openDatabase({ url: database.urls.api, applicationName: 'large', poolMax: 2 });
+  const api = await openDatabase({ server: parsePostgresUrl(database.urls.api), applicationName: 'large', poolMax: 2 });
   onFinished(() => api.close());
   const { key } = await make.apiKey({ maker });
   const values = {

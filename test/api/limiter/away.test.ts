@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import {
   createLimiter,
   type LimitDecision,
@@ -35,7 +36,7 @@ afterEach(async () => {
 
 async function started(options: Partial<LimiterOptions> = {}): Promise<Limiter> {
   limiter = createLimiter({
-    redisUrl: server.url,
+    redis: parseRedisUrl(server.url),
     limit: 120,
     windowSeconds: 60,
     keyPrefix: 'limit:us:',
@@ -168,7 +169,12 @@ describe('the limiter while Redis is away', () => {
     await burst(limiter, 1, 'other');
     server.resume();
     await mode(limiter, 'redis');
-    const otherPod = createLimiter({ redisUrl: server.url, limit: 3, windowSeconds: 2, keyPrefix: 'limit:us:' });
+    const otherPod = createLimiter({
+      redis: parseRedisUrl(server.url),
+      limit: 3,
+      windowSeconds: 2,
+      keyPrefix: 'limit:us:',
+    });
     await otherPod.start();
     expect(admitted(await burst(otherPod, 3))).toBe(3);
     await otherPod.stop();

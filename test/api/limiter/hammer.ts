@@ -4,11 +4,12 @@
  * until the duration has passed. Then the process prints `{"admitted", "refused", "byPod"}`:
  * numbers of calls.
  */
+import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import { createLimiter } from '../../../apps/api/limiter/limiter.ts';
 
 const [redisUrl = '', keyPrefix = '', limit, windowSeconds, durationMs] = process.argv.slice(2);
 const limiter = createLimiter({
-  redisUrl,
+  redis: parseRedisUrl(redisUrl),
   keyPrefix,
   limit: Number(limit),
   windowSeconds: Number(windowSeconds),

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parseRedisUrl } from '#runtime/settings/redis.ts';
 import {
   createLimiter,
   type LimitDecision,
@@ -29,7 +30,7 @@ async function limiterOf(
   options: Partial<LimiterOptions> & { limit: number; windowSeconds: number },
 ): Promise<Limiter> {
   const limiter = createLimiter({
-    redisUrl: server.url,
+    redis: parseRedisUrl(server.url),
     keyPrefix: `test:${prefixes++}:`,
     commandTimeoutMs: 5_000,
     ...options,
@@ -159,7 +160,7 @@ describe('the limiter without Redis', () => {
     const modeChanges: string[] = [];
     let nowMs = 0;
     const limiter = await limiterOf({
-      redisUrl: null,
+      redis: null,
       limit: 120,
       windowSeconds: 60,
       now: () => nowMs,
@@ -177,7 +178,12 @@ describe('the limiter without Redis', () => {
   });
 
   it('can be stopped before it is started, and twice', async () => {
-    const limiter = createLimiter({ redisUrl: server.url, limit: 1, windowSeconds: 60, keyPrefix: 'stop:' });
+    const limiter = createLimiter({
+      redis: parseRedisUrl(server.url),
+      limit: 1,
+      windowSeconds: 60,
+      keyPrefix: 'stop:',
+    });
     await limiter.stop();
     await limiter.stop();
     expect(await limiter.take('key')).toMatchObject({ admitted: true, decidedBy: 'pod' });

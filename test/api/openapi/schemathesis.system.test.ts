@@ -5,6 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { importFile } from '../../../apps/import/document/import-file.ts';
@@ -61,7 +62,7 @@ async function makeKeys({
     for await (const piece of sample) yield Buffer.from(piece);
   })();
   const imported = await importFile({
-    databaseUrl: database.ownerUrl,
+    server: parsePostgresUrl(database.ownerUrl),
     source,
     fileName: 'sample',
     region: 'us',

@@ -20,7 +20,7 @@ function problemsOf(environment: Record<string, string>): readonly string[] {
 
 it('the configuration has defaults for everything except region, database and key secrets, and is frozen', () => {
   const config = readConfig(needed);
-  expect(config).toMatchObject({ region: 'us', port: 8080, metricsPort: 9090, redisUrl: null, otlpEndpoint: null });
+  expect(config).toMatchObject({ region: 'us', port: 8080, metricsPort: 9090, redis: null, otlpEndpoint: null });
   expect(config.keys).toEqual(testKeySecrets);
   expect(Object.isFrozen(config)).toBe(true);
 });

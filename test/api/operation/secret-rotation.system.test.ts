@@ -8,6 +8,7 @@ import { Client } from 'pg';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { ensureLogin } from '#domain/db/logins.ts';
 import { createKey } from '#domain/keys/create.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
@@ -162,7 +163,7 @@ async function setup() {
       Object.assign(url, { username: user, password });
       const client = new Client({ connectionString: database.ownerUrl });
       await client.connect();
-      await ensureLogin(client, { role: 'api', url: url.href });
+      await ensureLogin(client, { role: 'api', server: parsePostgresUrl(url.href) });
       await client.end();
       onTestFinished(async () => {
         // the database of another test may still hold it

@@ -5,6 +5,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { MadeKey } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -16,7 +17,7 @@ import { createReadBatches } from '../../../apps/api/read-batches.ts';
 async function setupBatches(poolMax = 5) {
   const installation = await setupDatabase();
   const api = await openDatabase({
-    url: installation.database.urls.api,
+    server: parsePostgresUrl(installation.database.urls.api),
     applicationName: 'batches',
     poolMax,
     connectTimeoutMs: 20_000,

@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import type { Region } from '#domain/contract/regions.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type Answers, comparable, shifted } from '#test/expected-answers.ts';
 import { fixturePath } from '#test/fixtures.ts';
 import { withinOneDay } from '#test/one-day.ts';
@@ -43,7 +44,7 @@ it.for<Region>(['us', 'ca'])(
     const { database, owner } = await setupDatabase();
     const api = await startTestApi(database, { REGION: region });
     const { answers, shiftedDays } = await withinOneDay(async () => {
-      const document = { databaseUrl: database.ownerUrl, fileName: `${region}.json`, region, today: true };
+      const document = { server: parsePostgresUrl(database.ownerUrl), fileName: `${region}.json`, region, today: true };
       const yesterday = new Date(Date.now() - 86_400_000);
       await importFile({ ...document, source: createReadStream(file), now: yesterday });
       const imported = await importFile({ ...document, source: createReadStream(file) });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { createFactories, type Factories } from '#test/make.ts';
 import { startTestApi } from '#test/setup.ts';
@@ -38,8 +39,15 @@ function expectSorted<T>(list: T[], length: number, ...texts: ((item: T) => stri
 async function setupReader() {
   const database = await createTestDatabase({ empty: true, icuLocale: 'en-US' });
   onTestFinished(() => database.drop());
-  await migrate({ ownerUrl: database.ownerUrl, logins: [{ role: 'api', url: database.urls.api }] });
-  const owner = await openDatabase({ url: database.ownerUrl, applicationName: 'test', poolMax: 5 });
+  await migrate({
+    owner: parsePostgresUrl(database.ownerUrl),
+    logins: [{ role: 'api', server: parsePostgresUrl(database.urls.api) }],
+  });
+  const owner = await openDatabase({
+    server: parsePostgresUrl(database.ownerUrl),
+    applicationName: 'test',
+    poolMax: 5,
+  });
   onTestFinished(() => owner.close());
   const { rows } = await owner.pool.query(`select 'ada' < 'Zoë' as dictionary`);
   expect(rows).toEqual([{ dictionary: true }]);

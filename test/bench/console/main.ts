@@ -5,6 +5,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { cookieName } from '../../../apps/console/web/cookies.ts';
 import { asOwner } from '../servers.ts';
 import { type FilledOrganization, fillOrganization, preparePast, signIn } from './fill.ts';
@@ -89,7 +90,11 @@ async function measureFile(stack: BenchStack, cookie: string, large: FilledOrgan
 }
 
 async function fill(stack: BenchStack) {
-  const database = await openDatabase({ url: stack.ownerUrl, applicationName: 'bench', poolMax: 2 });
+  const database = await openDatabase({
+    server: parsePostgresUrl(stack.ownerUrl),
+    applicationName: 'bench',
+    poolMax: 2,
+  });
   try {
     return await asOwner(stack.ownerUrl, async (owner) => {
       await preparePast(owner);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { migrate } from '#domain/db/migrate.ts';
 import { createLog } from '#runtime/log.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startConsole } from '../../../apps/console/app.ts';
 import { type ConsoleConfig, readConfig } from '../../../apps/console/config.ts';
 import { getFreePort } from '../../../apps/dev/servers/ports.ts';
@@ -27,7 +28,10 @@ export async function startStack(report: (line: string) => void): Promise<BenchS
     ownerUrl.pathname = consoleUrl.pathname = 'bench_console';
     Object.assign(consoleUrl, { username: 'bench_console', password: 'bench' });
     await asOwner(postgres.adminUrl, (admin) => admin.query('create database bench_console template template0'));
-    await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'console', url: consoleUrl.href }] });
+    await migrate({
+      owner: parsePostgresUrl(ownerUrl.href),
+      logins: [{ role: 'console', server: parsePostgresUrl(consoleUrl.href) }],
+    });
     const port = await getFreePort();
     const origin = `http://localhost:${port}`;
     const config = readConfig({

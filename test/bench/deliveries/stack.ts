@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { Client } from 'pg';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { makeRunFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
 import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
@@ -73,7 +74,7 @@ export async function startStack(options: {
   serverPids.push(temporal.pid);
   const { ownerUrl, workerUrl } = await makeDatabase(postgres.adminUrl);
   const owner = await openDatabase({
-    url: ownerUrl,
+    server: parsePostgresUrl(ownerUrl),
     applicationName: 'bench',
     poolMax: 12,
     statementTimeoutMs: 120_000,
@@ -121,6 +122,9 @@ async function makeDatabase(adminUrl: string): Promise<{ ownerUrl: string; worke
   ownerUrl.pathname = 'bench';
   const workerUrl = new URL(ownerUrl);
   Object.assign(workerUrl, { username: 'bench_worker', password: 'bench' });
-  await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'worker', url: workerUrl.href }] });
+  await migrate({
+    owner: parsePostgresUrl(ownerUrl.href),
+    logins: [{ role: 'worker', server: parsePostgresUrl(workerUrl.href) }],
+  });
   return { ownerUrl: ownerUrl.href, workerUrl: workerUrl.href };
 }

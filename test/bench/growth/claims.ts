@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { migrate } from '#domain/db/migrate.ts';
 import { claimDeliveriesSql, listUnclaimedSql } from '#domain/db/statements/claim-deliveries.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { quantile } from '../console/measure.ts';
 import { addDue, addWebhooks, type FilledWebhook } from '../retention/fill.ts';
 import { asOwner, type BenchServers } from '../servers.ts';
@@ -98,7 +99,10 @@ async function makeScene({ postgres, onStop }: BenchServers, name: string, sql: 
   const [ownerUrl, workerUrl] = [new URL(postgres.adminUrl), new URL(postgres.adminUrl)];
   ownerUrl.pathname = workerUrl.pathname = name;
   Object.assign(workerUrl, { username: `${name}_worker`, password: randomUUID() });
-  await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'worker', url: workerUrl.href }] });
+  await migrate({
+    owner: parsePostgresUrl(ownerUrl.href),
+    logins: [{ role: 'worker', server: parsePostgresUrl(workerUrl.href) }],
+  });
   const webhooks = await asOwner(ownerUrl.href, async (owner) => {
     const filled = await addWebhooks(owner, measured.organizations, measured.webhooksEach);
     for (const webhook of filled) await addDue(owner, webhook, measured.dueEach);

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { openDatabase } from '#domain/db/connect.ts';
 import { migrate } from '#domain/db/migrate.ts';
 import { createLog } from '#runtime/log.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApi } from '../../../apps/api/app.ts';
 import { readConfig as readApiConfig } from '../../../apps/api/config.ts';
 import { startConsole } from '../../../apps/console/app.ts';
@@ -53,7 +54,10 @@ export async function growRegion(
     Object.assign(url, { username: `${name}_${role}`, password: 'bench' });
     return url.href;
   };
-  await migrate({ ownerUrl: ownerUrl.href, logins: logins.map((role) => ({ role, url: urlOf(role) })) });
+  await migrate({
+    owner: parsePostgresUrl(ownerUrl.href),
+    logins: logins.map((role) => ({ role, server: parsePostgresUrl(urlOf(role)) })),
+  });
 
   async function connect(url: string): Promise<pg.Client> {
     const client = new pg.Client({ connectionString: url, options: '-c plan_cache_mode=force_generic_plan' });
@@ -95,7 +99,11 @@ export async function growRegion(
   await preparePast(owner);
   await fillWebhooks(owner);
   await fillRows(owner, rows, report);
-  const database = await openDatabase({ url: ownerUrl.href, applicationName: 'bench', poolMax: 2 });
+  const database = await openDatabase({
+    server: parsePostgresUrl(ownerUrl.href),
+    applicationName: 'bench',
+    poolMax: 2,
+  });
   const organization = await fillOrganization(owner, database, consoleConfig, measured);
   const session = await signIn(database, [organization.id], consoleConfig);
   await database.close();

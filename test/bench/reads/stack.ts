@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startRedis } from '../../../apps/dev/servers/redis.ts';
 import { asOwner, startServers } from '../servers.ts';
 import { BenchRefused } from './options.ts';
@@ -82,6 +83,9 @@ async function createRegion(adminUrl: string, database: string, template: string
   const apiUrl = new URL(ownerUrl);
   apiUrl.username = 'bench_api';
   apiUrl.password = 'bench';
-  await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'api', url: apiUrl.href }] });
+  await migrate({
+    owner: parsePostgresUrl(ownerUrl.href),
+    logins: [{ role: 'api', server: parsePostgresUrl(apiUrl.href) }],
+  });
   return { apiUrl: apiUrl.href, ownerUrl: ownerUrl.href };
 }

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';
 import { deliver, type Statement } from './deliver.ts';
 import { addDue, addSettled, addWebhooks } from './fill.ts';
@@ -33,7 +34,7 @@ export async function measurePurge(stack: RetentionStack, report: (line: string)
   const purged: { deliveries: number; atMs: number }[] = [];
   const startedAtMs = performance.now();
   const maintenance = createMaintenance({
-    databaseUrl: workerUrl,
+    server: parsePostgresUrl(workerUrl),
     activityRetentionDays: 400,
     deliveryRetentionDays: 90,
     suspendAfterSeconds: 86_400 * 30,

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import pg from 'pg';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { makeRunFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
 import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
 
@@ -40,7 +41,10 @@ export async function startStack(report: (line: string) => void) {
       ownerUrl.pathname = name;
       const workerUrl = new URL(ownerUrl);
       Object.assign(workerUrl, { username: `${name}_worker`, password: 'bench' });
-      await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'worker', url: workerUrl.href }] });
+      await migrate({
+        owner: parsePostgresUrl(ownerUrl.href),
+        logins: [{ role: 'worker', server: parsePostgresUrl(workerUrl.href) }],
+      });
       return { ownerUrl: ownerUrl.href, workerUrl: workerUrl.href, owner: await connect(ownerUrl.href) };
     },
 

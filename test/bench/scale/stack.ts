@@ -3,6 +3,7 @@ import path from 'node:path';
 import { Client } from 'pg';
 import { openDatabase } from '#domain/db/connect.ts';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { prepareWorkflowBundle, workflowBundle } from '../../../apps/dev/prebuilt.ts';
 import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
@@ -74,8 +75,11 @@ async function openStack(
   ownerUrl.pathname = database;
   const workerUrl = new URL(ownerUrl);
   Object.assign(workerUrl, { username: 'bench_worker', password: 'bench' });
-  await migrate({ ownerUrl: ownerUrl.href, logins: [{ role: 'worker', url: workerUrl.href }] });
-  const owner = await openDatabase({ url: ownerUrl.href, applicationName: 'bench', poolMax: 12 });
+  await migrate({
+    owner: parsePostgresUrl(ownerUrl.href),
+    logins: [{ role: 'worker', server: parsePostgresUrl(workerUrl.href) }],
+  });
+  const owner = await openDatabase({ server: parsePostgresUrl(ownerUrl.href), applicationName: 'bench', poolMax: 12 });
   onStop(() => owner.close());
   const receiver = await startReceiver();
   onStop(() => receiver.stop());

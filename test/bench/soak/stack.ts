@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { readConfig as readConsoleConfig } from '../../../apps/console/config.ts';
 import { prepareWorkflowBundle, workflowBundle } from '../../../apps/dev/prebuilt.ts';
@@ -78,9 +79,12 @@ async function openStack(
     if (role !== undefined) Object.assign(url, { username: `${name}_${role}`, password: 'bench' });
     return url.href;
   };
-  await migrate({ ownerUrl: urlOf(), logins: logins.map((role) => ({ role, url: urlOf(role) })) });
+  await migrate({
+    owner: parsePostgresUrl(urlOf()),
+    logins: logins.map((role) => ({ role, server: parsePostgresUrl(urlOf(role)) })),
+  });
   const database = await openDatabase({
-    url: urlOf(),
+    server: parsePostgresUrl(urlOf()),
     applicationName: 'bench',
     poolMax: 8,
     connectTimeoutMs: 60_000,

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 /** Returns the months of the partitions, oldest first, as `YYYY_MM`. */
@@ -96,7 +97,7 @@ const hostileDays = ['399', '0', '-1', '-36500', '-2147483648', '2147483647', '3
 
 it('the worker drops nothing younger than the owner’s floor, with any argument, time zone or date style', async () => {
   const { owner, database } = await setupDatabase();
-  await migrate({ ownerUrl: database.ownerUrl, logins: [], activityFloorDays: 400 });
+  await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [], activityFloorDays: 400 });
   const worker = await connect(database.urls.worker);
   for (const days of ['0', '45', '399']) await recordAt(owner, `now() - interval '${days} days'`);
   await recordAt(owner, `now() + interval '40 days'`);

@@ -10,6 +10,7 @@ import { migrate } from '#domain/db/migrate.ts';
 import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
 import type { NamedMigration } from '#domain/db/migrations/named-migration.ts';
 import { readRegionStateSql } from '#domain/db/statements/region-state.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { startTestApi } from '#test/setup.ts';
 
@@ -53,7 +54,7 @@ async function openEmpty() {
 /** Opens a database with every migration of the release before. */
 async function openMigrated() {
   const t = await openEmpty();
-  await migrate({ ownerUrl: t.ownerUrl, logins: [], migrations: before });
+  await migrate({ owner: parsePostgresUrl(t.ownerUrl), logins: [], migrations: before });
   return t;
 }
 
@@ -66,7 +67,11 @@ const hasColumn = async (owner: pg.Client): Promise<boolean> => {
 
 /** Reads the migration status with the rights of the operator's login. */
 async function readState({ urls, ownerUrl }: TestDatabase) {
-  await migrate({ ownerUrl, logins: [{ role: 'operator', url: urls.operator }], migrations: after });
+  await migrate({
+    owner: parsePostgresUrl(ownerUrl),
+    logins: [{ role: 'operator', server: parsePostgresUrl(urls.operator) }],
+    migrations: after,
+  });
   const operator = new pg.Client({ connectionString: urls.operator });
   await operator.connect();
   const { rows } = await operator.query(readRegionStateSql);
@@ -77,7 +82,7 @@ async function readState({ urls, ownerUrl }: TestDatabase) {
 it('a contract migration stays pending, and the expand migrations before and behind it run', async () => {
   const { ownerUrl, owner } = await openMigrated();
 
-  const result = await migrate({ ownerUrl, logins: [], migrations: after });
+  const result = await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after });
 
   expect(result).toMatchObject({ applied: ['9003-add-table'], pendingContract: ['9002-drop-column'] });
   expect(await hasColumn(owner)).toBe(true);
@@ -85,10 +90,10 @@ it('a contract migration stays pending, and the expand migrations before and beh
 
 it('a contract migration runs once when it is asked for', async () => {
   const { ownerUrl, owner } = await openMigrated();
-  await migrate({ ownerUrl, logins: [], migrations: after });
+  await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after });
 
-  const first = await migrate({ ownerUrl, logins: [], migrations: after, contract: true });
-  const second = await migrate({ ownerUrl, logins: [], migrations: after, contract: true });
+  const first = await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after, contract: true });
+  const second = await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after, contract: true });
 
   expect([first, second].map(({ applied, pendingContract }) => [applied, pendingContract])).toEqual([
     [['9002-drop-column'], []],
@@ -99,7 +104,7 @@ it('a contract migration runs once when it is asked for', async () => {
 
 it('two calls at once apply a contract migration once', async () => {
   const { ownerUrl } = await openMigrated();
-  const run = () => migrate({ ownerUrl, logins: [], migrations: after, contract: true });
+  const run = () => migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after, contract: true });
 
   const results = await Promise.all([run(), run()]);
 
@@ -109,7 +114,7 @@ it('two calls at once apply a contract migration once', async () => {
 it('a new database gets every migration at once, because no older version uses it', async () => {
   const { ownerUrl, owner } = await openEmpty();
 
-  const result = await migrate({ ownerUrl, logins: [], migrations: after });
+  const result = await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after });
 
   expect(result).toMatchObject({ applied: after.map(({ name }) => name), pendingContract: [] });
   expect(await hasColumn(owner)).toBe(false);
@@ -119,18 +124,18 @@ it('the operator sees which contract migrations are pending, until they are appl
   const { database, ownerUrl } = await openMigrated();
 
   expect(await readState(database)).toMatchObject({ pendingContract: ['9002-drop-column'], failedMigration: null });
-  await migrate({ ownerUrl, logins: [], migrations: after, contract: true });
+  await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after, contract: true });
   expect(await readState(database)).toMatchObject({ pendingContract: [] });
 });
 
 it('the version before forgets a contract migration that it does not know, so a rollback leaves none pending', async () => {
   const { ownerUrl, owner } = await openMigrated();
-  await migrate({ ownerUrl, logins: [], migrations: after });
+  await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after });
 
-  await migrate({ ownerUrl, logins: [], migrations: before });
+  await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: before });
 
   expect((await owner.query('select name from contract_migration')).rows).toEqual([]);
-  expect(await migrate({ ownerUrl, logins: [], migrations: after })).toMatchObject({
+  expect(await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: after })).toMatchObject({
     pendingContract: ['9002-drop-column'],
   });
 });
@@ -138,9 +143,9 @@ it('the version before forgets a contract migration that it does not know, so a 
 it('a contract migration that fails changes nothing, stays pending, and is recorded', async () => {
   const { ownerUrl, owner } = await openMigrated();
   const failing = [...before, contract, { name: '9004-fail', class: Fail, isContract: true }];
-  await migrate({ ownerUrl, logins: [], migrations: failing });
+  await migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: failing });
 
-  const failed = migrate({ ownerUrl, logins: [], migrations: failing, contract: true });
+  const failed = migrate({ owner: parsePostgresUrl(ownerUrl), logins: [], migrations: failing, contract: true });
 
   await expect(failed).rejects.toMatchObject({ code: '22012' });
   expect(await hasColumn(owner)).toBe(true);
@@ -151,7 +156,11 @@ it('a contract migration that fails changes nothing, stays pending, and is recor
 
 it('reads are served while a contract migration is pending', async () => {
   const { database, ownerUrl } = await openMigrated();
-  await migrate({ ownerUrl, logins: [{ role: 'api', url: database.urls.api }], migrations: after });
+  await migrate({
+    owner: parsePostgresUrl(ownerUrl),
+    logins: [{ role: 'api', server: parsePostgresUrl(database.urls.api) }],
+    migrations: after,
+  });
   const api = await startTestApi(database);
 
   await expect.poll(async () => (await api.get('/readyz')).status, { timeout: 15_000 }).toBe(200);

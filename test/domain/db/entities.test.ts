@@ -2,6 +2,7 @@
 import { MikroORM } from '@mikro-orm/postgresql';
 import { expect, it } from 'vitest';
 import { ormOptions } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 /** How each side spells the types that both have. */
@@ -24,7 +25,7 @@ interface Column {
 
 it('each entity has the columns, types, nullability and primary key of its table', async () => {
   const { database, owner } = await setupDatabase();
-  const orm = await MikroORM.init(ormOptions(database.ownerUrl));
+  const orm = await MikroORM.init(ormOptions(parsePostgresUrl(database.ownerUrl), { applicationName: 'test' }));
   try {
     for (const { properties, tableName } of [...orm.getMetadata().getAll().values()]) {
       const ofEntity: Column[] = Object.values(properties)

@@ -8,6 +8,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
 import { buildOnPartitions } from '#domain/db/migrations/concurrently.ts';
 import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 
 const timeout = 90_000;
@@ -80,7 +81,7 @@ async function connectOwner(url: string): Promise<pg.Client> {
 
 const migrateWith = (url: string, more: { name: string; class: typeof ColumnOfActivity }[], lines: string[] = []) =>
   migrate({
-    ownerUrl: url,
+    owner: parsePostgresUrl(url),
     logins: [],
     migrations: [...migrations, ...more],
     report: (line) => void lines.push(line),

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
 import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import type { TestLogin } from '#test/global-setup.ts';
 import { startTestApi } from '#test/setup.ts';
@@ -14,7 +15,7 @@ async function emptyDatabase(): Promise<TestDatabase> {
 }
 
 const loginsOf = ({ urls }: TestDatabase) =>
-  Object.entries(urls).map(([role, url]) => ({ role: role as TestLogin, url }));
+  Object.entries(urls).map(([role, url]) => ({ role: role as TestLogin, server: parsePostgresUrl(url) }));
 
 /** Returns null when a login may connect, otherwise the SQLSTATE of the refusal. */
 async function findRefusal(url: string): Promise<string | null> {
@@ -34,7 +35,7 @@ it('one call brings an empty database to the current schema, and reports it', as
   const database = await emptyDatabase();
   const lines: string[] = [];
   const report = (line: string) => void lines.push(line);
-  const result = await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database), report });
+  const result = await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database), report });
   expect(result).toEqual({
     applied: migrations.map(({ name }) => name),
     pendingContract: [],
@@ -46,14 +47,14 @@ it('one call brings an empty database to the current schema, and reports it', as
 
 it('a second call applies nothing', async () => {
   const database = await emptyDatabase();
-  await migrate({ ownerUrl: database.ownerUrl, logins: [] });
-  const again = await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) });
+  await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [] });
+  const again = await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) });
   expect(again).toEqual({ applied: [], pendingContract: [], current: currentMigration });
 });
 
 it('four parallel calls are safe: one applies, and the others find nothing to do', async () => {
   const database = await emptyDatabase();
-  const options = { ownerUrl: database.ownerUrl, logins: loginsOf(database) };
+  const options = { owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) };
   const results = await Promise.all(Array.from({ length: 4 }, () => migrate(options)));
   expect(results.map(({ applied }) => applied.length).sort()).toEqual([0, 0, 0, migrations.length]);
 });
@@ -61,7 +62,7 @@ it('four parallel calls are safe: one applies, and the others find nothing to do
 it('two databases of one server can migrate at once, although they share their roles', async () => {
   const databases = await Promise.all([emptyDatabase(), emptyDatabase(), emptyDatabase()]);
   const results = await Promise.all(
-    databases.map((database) => migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) })),
+    databases.map((database) => migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) })),
   );
   for (const { applied } of results) expect(applied.length).toBe(migrations.length);
   for (const { urls } of databases) expect(await findRefusal(urls.api)).toBeNull();
@@ -82,12 +83,18 @@ it('a login gets access to its own database only, and the password of its URL', 
     await admin.query(`drop owned by ${name}; drop role ${name}`);
     await admin.end();
   });
-  await migrate({ ownerUrl: us.ownerUrl, logins: [{ role: 'api', url: urlOf(us, 'first: p@ss/word') }] });
-  await migrate({ ownerUrl: ca.ownerUrl, logins: loginsOf(ca) });
+  await migrate({
+    owner: parsePostgresUrl(us.ownerUrl),
+    logins: [{ role: 'api', server: parsePostgresUrl(urlOf(us, 'first: p@ss/word')) }],
+  });
+  await migrate({ owner: parsePostgresUrl(ca.ownerUrl), logins: loginsOf(ca) });
   expect(await findRefusal(urlOf(us, 'first: p@ss/word'))).toBeNull();
   expect(await findRefusal(urlOf(ca, 'first: p@ss/word'))).toBe('42501');
 
-  await migrate({ ownerUrl: us.ownerUrl, logins: [{ role: 'api', url: urlOf(us, 'second') }] });
+  await migrate({
+    owner: parsePostgresUrl(us.ownerUrl),
+    logins: [{ role: 'api', server: parsePostgresUrl(urlOf(us, 'second')) }],
+  });
   expect(await findRefusal(urlOf(us, 'second'))).toBeNull();
 });
 
@@ -95,14 +102,20 @@ it('a login without a password is refused, and so is the owner as a login', asyn
   const database = await emptyDatabase();
   const nameless = new URL(database.urls.api);
   nameless.password = '';
-  await expect(migrate({ ownerUrl: database.ownerUrl, logins: [{ role: 'api', url: nameless.href }] })).rejects.toThrow(
-    /names no user or no password/,
-  );
+  await expect(
+    migrate({
+      owner: parsePostgresUrl(database.ownerUrl),
+      logins: [{ role: 'api', server: parsePostgresUrl(nameless.href) }],
+    }),
+  ).rejects.toThrow(/names no password/);
   const owner = new URL(database.ownerUrl);
   owner.password ||= 'x';
-  await expect(migrate({ ownerUrl: database.ownerUrl, logins: [{ role: 'api', url: owner.href }] })).rejects.toThrow(
-    /owner/,
-  );
+  await expect(
+    migrate({
+      owner: parsePostgresUrl(database.ownerUrl),
+      logins: [{ role: 'api', server: parsePostgresUrl(owner.href) }],
+    }),
+  ).rejects.toThrow(/owner/);
 });
 
 it('a failed migration leaves nothing behind, and the next call applies all', async () => {
@@ -111,10 +124,12 @@ it('a failed migration leaves nothing behind, and the next call applies all', as
   await owner.connect();
   onTestFinished(() => owner.end());
   await owner.query('create table api_key (in_the_way int)'); // the fifth migration's name
-  await expect(migrate({ ownerUrl: database.ownerUrl, logins: [] })).rejects.toThrow(/api_key/);
+  await expect(migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [] })).rejects.toThrow(/api_key/);
   expect((await owner.query(`select to_regclass('organization') as found`)).rows).toEqual([{ found: null }]);
   await owner.query('drop table api_key');
-  expect((await migrate({ ownerUrl: database.ownerUrl, logins: [] })).applied.length).toBe(migrations.length);
+  expect((await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: [] })).applied.length).toBe(
+    migrations.length,
+  );
 });
 
 it('an API that waits on the empty database becomes ready', async () => {
@@ -122,6 +137,6 @@ it('an API that waits on the empty database becomes ready', async () => {
   const api = await startTestApi(database);
   const readiness = async () => (await api.get('/readyz')).status;
   expect([await readiness(), (await api.get('/livez')).status]).toEqual([503, 200]);
-  await migrate({ ownerUrl: database.ownerUrl, logins: loginsOf(database) });
+  await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins: loginsOf(database) });
   await expect.poll(readiness, { timeout: 15_000 }).toBe(200);
 });

@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase } from '#test/database.ts';
 import type { TestLogin } from '#test/global-setup.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -11,8 +12,8 @@ it('rights.txt lists exactly the rights that are not the owner’s', async () =>
   const database = await createTestDatabase({ empty: true });
   onTestFinished(() => database.drop());
   const urls = Object.entries(database.urls);
-  const logins = urls.map(([role, url]) => ({ role: role as TestLogin, url }));
-  await migrate({ ownerUrl: database.ownerUrl, logins });
+  const logins = urls.map(([role, url]) => ({ role: role as TestLogin, server: parsePostgresUrl(url) }));
+  await migrate({ owner: parsePostgresUrl(database.ownerUrl), logins });
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   onTestFinished(() => owner.end());

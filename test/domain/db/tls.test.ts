@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 
 /** PostgreSQL's SSLRequest: its length, then a code that is not a version of the protocol. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
@@ -22,7 +23,7 @@ async function firstBytes(parameters: string): Promise<Buffer> {
   });
   const { port } = server.address() as AddressInfo;
   const url = `postgresql://someone:secret@127.0.0.1:${port}/base${parameters}`;
-  const database = await openDatabase({ url, applicationName: 'test', poolMax: 1 });
+  const database = await openDatabase({ server: parsePostgresUrl(url), applicationName: 'test', poolMax: 1 });
   onTestFinished(() => database.close());
   await database.pool.query('select 1').catch(() => {});
   return received;

@@ -6,6 +6,7 @@ import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { startPasskey, startTotp } from '#domain/identity/factors.ts';
 import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { settings, setupPeople, visitor } from './people.ts';
 
 it('the worker can purge expired sign-in data, and nothing else', async () => {
@@ -44,7 +45,11 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
     [old.personId],
   );
 
-  const worker = await openDatabase({ url: t.database.urls.worker, applicationName: 'test', poolMax: 1 });
+  const worker = await openDatabase({
+    server: parsePostgresUrl(t.database.urls.worker),
+    applicationName: 'test',
+    poolMax: 1,
+  });
   try {
     await worker.pool.query(purgeExpiredSignInsSql);
     for (const table of [

@@ -5,6 +5,7 @@ import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#do
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { allowSockets, guardSockets } from '#test/socket-guard.ts';
@@ -39,7 +40,7 @@ export async function setupPeople() {
   allowSockets(inject('databaseAdminUrl'));
   guardSockets(onTestFinished);
   const { database, owner, make } = await setupDatabase();
-  const options = { url: database.urls.console, applicationName: 'test', poolMax: 8 };
+  const options = { server: parsePostgresUrl(database.urls.console), applicationName: 'test', poolMax: 8 };
   const console = await openDatabase({ ...options, connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 });
   onTestFinished(() => console.close());
   const em = console.orm.em;

@@ -7,6 +7,7 @@ import { listKeys } from '#domain/keys/list.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -32,7 +33,12 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
   const maker = await make.member();
   const consoles = await Promise.all(
     Array.from({ length: 5 }, () =>
-      openDatabase({ url: database.urls.console, applicationName: 'test', poolMax: 4, ...patient }),
+      openDatabase({
+        server: parsePostgresUrl(database.urls.console),
+        applicationName: 'test',
+        poolMax: 4,
+        ...patient,
+      }),
     ),
   );
   try {

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 /** The ids of the system roles (migration 0002). */
@@ -17,7 +18,7 @@ export const systemRole = {
 export async function setupStaff() {
   const { database, owner, make } = await setupDatabase();
   const console = await openDatabase({
-    url: database.urls.console,
+    server: parsePostgresUrl(database.urls.console),
     applicationName: 'test',
     poolMax: 8,
     connectTimeoutMs: 20_000,

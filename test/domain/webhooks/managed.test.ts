@@ -12,6 +12,7 @@ import { cancelRedelivery, countRedelivery, requestRedelivery } from '#domain/we
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testAllowList, testSealingKeys } from '#test/secrets.ts';
 import { setupWebhooks } from './subscriptions.ts';
 
@@ -20,7 +21,11 @@ const settings = { allow: testAllowList, sealingKeys: testSealingKeys };
 /** A webhook managed by `by`, changed over the operator's login. */
 async function setupManaged() {
   const t = await setupWebhooks();
-  const operator = await openDatabase({ url: t.database.urls.operator, applicationName: 'operator', poolMax: 4 });
+  const operator = await openDatabase({
+    server: parsePostgresUrl(t.database.urls.operator),
+    applicationName: 'operator',
+    poolMax: 4,
+  });
   onTestFinished(() => operator.close());
   const by: ClusterObject = { objectUid: randomUUID(), objectName: 'WebhookSubscription us/orders' };
   const input = {

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { claimDeliveriesSql, listOverdueSql, listUnclaimedSql } from '#domain/db/statements/claim-deliveries.ts';
 import { restartDeliveriesSql, suspendFailingWebhooksSql } from '#domain/db/statements/park-webhooks.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { claimValues } from '#test/claim.ts';
 import { type Plan, planOf, rowsRead } from './plans.ts';
 import { setupWebhooks } from './subscriptions.ts';
@@ -113,7 +114,7 @@ describe('a claim that was planned while hardly anything was waiting', () => {
     await t.rows('vacuum (analyze) delivery');
 
     const { pool: relay, close } = await openDatabase({
-      url: t.database.urls.worker,
+      server: parsePostgresUrl(t.database.urls.worker),
       applicationName: 'test',
       poolMax: 1, // prepared statements belong to their connection
     });

@@ -15,6 +15,7 @@ import {
   type Selection,
 } from '#domain/webhooks/redeliveries.ts';
 import { carryOutPage, listUnnotified, recordNotified } from '#domain/webhooks/redelivery-page.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { nowhere, setupWebhooks } from './subscriptions.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
@@ -265,7 +266,7 @@ describe('the rights', () => {
     await t.failed(3);
     const [console, worker] = await Promise.all(
       [t.database.urls.console, t.database.urls.worker].map((url) =>
-        openDatabase({ url, applicationName: 'test', poolMax: 1 }),
+        openDatabase({ server: parsePostgresUrl(url), applicationName: 'test', poolMax: 1 }),
       ),
     );
     if (console === undefined || worker === undefined) throw new Error('no database');

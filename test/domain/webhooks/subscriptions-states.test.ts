@@ -11,6 +11,7 @@ import {
   purgeExpiredSecretsSql,
   restartDeliveriesSql,
 } from '#domain/db/statements/park-webhooks.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { claimValues } from '#test/claim.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
@@ -256,7 +257,7 @@ describe('the maintenance, with the worker’s own login', () => {
     const errors: unknown[] = [];
     const counts = { rounds: 0 };
     const maintenance = createMaintenance({
-      databaseUrl,
+      server: parsePostgresUrl(databaseUrl),
       activityRetentionDays: 730,
       deliveryRetentionDays: 90,
       suspendAfterSeconds: 72 * 3_600,

@@ -12,10 +12,12 @@ import Fastify, { type FastifyReply, type FastifyRequest, LogController } from '
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
+import { connectionOptions } from '#domain/db/server.ts';
 import { organizationSql } from '#domain/db/statements/organization.ts';
 import { rosterSql } from '#domain/db/statements/roster.ts';
 import { fingerprint } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
+import { redisOptions } from '#runtime/settings/redis.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
 
 interface KeyRow {
@@ -37,9 +39,13 @@ class Refusal extends Error {
 }
 
 const config = readConfig();
-const pool = new pg.Pool({ connectionString: config.databaseUrl, max: config.databasePoolMax });
+const pool = new pg.Pool({
+  ...connectionOptions(config.database, { applicationName: 'bench-fastify' }),
+  max: config.databasePoolMax,
+});
 const lua = readFileSync(new URL('../../../../apps/api/limiter/sliding-window.lua', import.meta.url), 'utf8');
-const redis = new Redis(config.redisUrl ?? '', {
+const redis = new Redis({
+  ...(config.redis === null ? {} : redisOptions(config.redis)),
   enableAutoPipelining: true,
   scripts: { slidingWindow: { lua, numberOfKeys: 1 } },
 });

@@ -18,12 +18,12 @@ import { createReadBatches } from '../../../../apps/api/read-batches.ts';
 
 const config = readConfig();
 const { pool } = await openDatabase({
-  url: config.databaseUrl,
+  server: config.database,
   applicationName: 'bench-floor',
   poolMax: config.databasePoolMax,
 });
 const limiter = createLimiter({
-  redisUrl: config.redisUrl,
+  redis: config.redis,
   limit: requestsPerWindow,
   windowSeconds: requestWindowSeconds,
   keyPrefix: `limit:${config.region}:`,

@@ -1,0 +1,101 @@
+import { isIPv6 } from 'node:net';
+
+/** The parts of a URL that names a server, decoded. */
+export interface ConnectionUrl {
+  scheme: string;
+  user: string | null;
+  password: string | null;
+  /** A name, an address (IPv6 without brackets), an absolute path (of a socket), or '' if absent. */
+  host: string;
+  port: number | null;
+  /** Without the slash before it; '' if absent. */
+  path: string;
+  parameters: ReadonlyMap<string, string>;
+}
+
+/**
+ * A value that cannot be used. The message ends a sentence that begins with the setting's name, and
+ * repeats nothing of the value.
+ */
+export class ValueRefused extends Error {}
+
+/** No part may contain a character that ends it; those of user and password are percent-encoded. */
+const form =
+  /^(?<scheme>[a-z]+):\/\/(?:(?<user>[^:@/?#\s]*)(?::(?<password>[^@/?#\s]*))?@)?(?<host>\[[^\]@/?#\s]*\]|[^:@/?#\s[\]]*)(?::(?<port>\d{1,5}))?(?:\/(?<path>[^?#\s]*))?(?:\?(?<query>[^#@\s]*))?$/;
+
+/**
+ * Returns the one reading of a URL of a server. No driver reads the text again, because each reads
+ * it differently: `pg` takes `?host=`, MikroORM does not, and ioredis takes any option.
+ *
+ * @param example - the form that is expected, for the message.
+ * @throws ValueRefused
+ */
+export function parseConnectionUrl(text: string, schemes: readonly string[], example: string): ConnectionUrl {
+  const parts = form.exec(text)?.groups;
+  if (parts === undefined || !schemes.includes(parts.scheme ?? ''))
+    throw new ValueRefused(`must be ${example}, with other characters percent-encoded`);
+  const { scheme = '', user, password, host = '', port, path = '', query } = parts;
+  return {
+    scheme,
+    user: user ? decode(user, 'user') : null,
+    password: password ? decode(password, 'password') : null,
+    host: readHost(host),
+    port: port === undefined ? null : readPort(port),
+    path: decode(path, 'path'),
+    parameters: readParameters(query),
+  };
+}
+
+/** Returns a host without brackets and percent-encoding. @throws ValueRefused */
+export function readHost(text: string): string {
+  const bracketed = /^\[(.*)\]$/.exec(text)?.[1];
+  if (bracketed !== undefined) {
+    if (isIPv6(bracketed) && !bracketed.includes('%')) return bracketed;
+    throw new ValueRefused('must have an IPv6 address in the brackets, without a zone');
+  }
+  const host = decode(text, 'host');
+  if (host.includes(',')) throw new ValueRefused('must name one host: several are not supported');
+  if (host === '' || /^\/[^\0]+$/.test(host) || /^[\w.-]+$/.test(host)) return host;
+  throw new ValueRefused(
+    'must have a host that is a name, an IPv4 address, an IPv6 address in brackets, or the path of a socket',
+  );
+}
+
+/** @throws ValueRefused */
+export function readPort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port >= 1 && port <= 65_535) return port;
+  throw new ValueRefused('must have a port from 1 to 65535');
+}
+
+/** @throws ValueRefused for parameters that `known` does not name. */
+export function refuseParameters({ parameters }: ConnectionUrl, known: readonly string[] = []): void {
+  const unknown = [...parameters.keys()].filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  const names = unknown.map((name) => (/^\w{1,40}$/.test(name) ? name : 'one with another character')).join(', ');
+  const read = known.length === 0 ? 'none is' : `only ${known.join(', ')} are`;
+  throw new ValueRefused(`has parameters that are not read (${names}): ${read}`);
+}
+
+function readParameters(query: string | undefined): Map<string, string> {
+  const parameters = new Map<string, string>();
+  for (const part of query?.split('&') ?? []) {
+    if (part === '') continue;
+    const [name = '', ...value] = part.split('=');
+    const key = decode(name, 'parameters');
+    if (parameters.has(key)) throw new ValueRefused('has a parameter twice');
+    parameters.set(key, decode(value.join('='), 'parameters'));
+  }
+  return parameters;
+}
+
+function decode(text: string, what: string): string {
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(text);
+  } catch {
+    throw new ValueRefused(`has a % in its ${what} that is not percent-encoding; write it as %25`);
+  }
+  if (decoded.includes('\0')) throw new ValueRefused(`has a zero byte in its ${what}`);
+  return decoded;
+}

@@ -1,0 +1,131 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
+import { userInfo } from 'node:os';
+import type { PemFile, PostgresServer, PostgresTls } from '#domain/db/server.ts';
+import {
+  type ConnectionUrl,
+  parseConnectionUrl,
+  readHost,
+  readPort,
+  refuseParameters,
+  ValueRefused,
+} from './connection-url.ts';
+
+const example = 'postgresql://user:password@host:port/database';
+const read = ['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'] as const;
+const defaultPort = 5432;
+
+/**
+ * Returns the server that a `postgresql://` URL names. What the URL says is read here or refused by
+ * its name.
+ *
+ * @throws ValueRefused
+ */
+export function parsePostgresUrl(text: string): PostgresServer {
+  const url = parseConnectionUrl(text, ['postgresql', 'postgres'], example);
+  refuseParameters(url, read);
+  const host = hostOf(url);
+  if (url.user === null && url.password !== null) throw new ValueRefused('must have a user with its password');
+  if (url.path === '') throw new ValueRefused('must name a database');
+  return Object.freeze({
+    protocol: 'postgresql',
+    host,
+    port: portOf(url),
+    database: url.path,
+    user: url.user ?? userOfProcess(),
+    password: url.password,
+    tls: tlsOf(url, host),
+  });
+}
+
+/** Returns a URL that reads as the server. */
+export function postgresUrlOf(server: PostgresServer): string {
+  const { user, password, host, port, database, tls } = server;
+  const login = [user, ...(password === null ? [] : [password])].map(encodeURIComponent).join(':');
+  const url = `postgresql://${login}@${isIPv6(host) ? `[${host}]` : encodeURIComponent(host)}:${port}/`;
+  const parameters = Object.entries({
+    sslmode: tls === null ? undefined : tls.isVerified ? 'verify-full' : 'require',
+    sslrootcert: tls?.ca?.file,
+    sslcert: tls?.own?.certificate.file,
+    sslkey: tls?.own?.key.file,
+  }).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]));
+  return `${url}${encodeURIComponent(database)}${parameters.length > 0 ? `?${parameters.join('&')}` : ''}`;
+}
+
+/** The host of the authority or, when that has none, of the parameter. */
+function hostOf({ host, parameters }: ConnectionUrl): string {
+  const parameter = parameters.get('host');
+  if (host !== '' && parameter !== undefined)
+    throw new ValueRefused('names a host twice: before its path and in the parameter host');
+  // In a parameter, an IPv6 address has no brackets.
+  const given = parameter?.includes(':') ? `[${parameter}]` : encodeURIComponent(parameter ?? '');
+  const found = parameter === undefined ? host : readHost(given);
+  if (found === '') throw new ValueRefused('must name a host');
+  return found;
+}
+
+function portOf({ port, parameters }: ConnectionUrl): number {
+  const parameter = parameters.get('port');
+  if (parameter === undefined) return port ?? defaultPort;
+  if (port !== null) throw new ValueRefused('names a port twice: before its path and in the parameter port');
+  return readPort(parameter);
+}
+
+/** As in libpq, a login that is not named is that of the operating system. */
+function userOfProcess(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    throw new ValueRefused('must name a user, because the user of this process has no name');
+  }
+}
+
+/**
+ * Plain text: no `sslmode`, `disable`, and `allow` and `prefer`, which may end in it. `require` and
+ * `no-verify` encrypt for a server that may be any. Only `verify-full` counts as TLS.
+ */
+function tlsOf({ parameters }: ConnectionUrl, host: string): PostgresTls | null {
+  const mode = parameters.get('sslmode') ?? 'disable';
+  const files = ['sslrootcert', 'sslcert', 'sslkey'].filter((name) => parameters.has(name));
+  if (['disable', 'allow', 'prefer'].includes(mode)) {
+    if (files.length > 0) throw new ValueRefused(`must have sslmode=verify-full with ${files.join(', ')}`);
+    return null;
+  }
+  if (!['require', 'no-verify', 'verify-full'].includes(mode))
+    throw new ValueRefused('must have an sslmode that is verify-full, require, no-verify, prefer, allow or disable');
+  if (host.startsWith('/')) throw new ValueRefused('must have no sslmode with a Unix socket');
+  const isVerified = mode === 'verify-full';
+  const [ca, cert, key] = ['sslrootcert', 'sslcert', 'sslkey'].map((name) => parameters.get(name));
+  if (ca !== undefined && !isVerified) throw new ValueRefused('must have sslmode=verify-full with sslrootcert');
+  if ((cert === undefined) !== (key === undefined)) throw new ValueRefused('must have sslcert and sslkey, or neither');
+  return Object.freeze({
+    isVerified,
+    ca: ca === undefined || ca === 'system' ? null : readPem('sslrootcert', ca, (pem) => new X509Certificate(pem)),
+    own:
+      cert === undefined || key === undefined
+        ? null
+        : Object.freeze({
+            certificate: readPem('sslcert', cert, (pem) => new X509Certificate(pem)),
+            key: readPem('sslkey', key, createPrivateKey),
+          }),
+  });
+}
+
+function readPem(name: string, file: string, parse: (text: string) => unknown): PemFile {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ValueRefused(`has an ${name} whose file cannot be read (${code ?? 'unknown reason'})`);
+  }
+  try {
+    parse(text);
+  } catch {
+    throw new ValueRefused(
+      `has an ${name} whose file is not ${name === 'sslkey' ? 'a private key' : 'a certificate'} in PEM`,
+    );
+  }
+  return Object.freeze({ file, text });
+}

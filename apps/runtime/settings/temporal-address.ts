@@ -1,0 +1,25 @@
+import { isIPv6 } from 'node:net';
+import { readHost, readPort, ValueRefused } from './connection-url.ts';
+
+/** Where a Temporal server listens. */
+export interface TemporalAddress {
+  readonly protocol: 'temporal';
+  /** A name or an address (IPv6 without brackets). */
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Returns the address that `host:port` names.
+ *
+ * @throws ValueRefused
+ */
+export function parseTemporalAddress(text: string): TemporalAddress {
+  const [, host, port] = /^(\[[^\]]*\]|[^:[\]%/\s]+):(\d{1,5})$/.exec(text) ?? [];
+  if (host === undefined || port === undefined)
+    throw new ValueRefused('must be host:port, with an IPv6 address in brackets');
+  return Object.freeze({ protocol: 'temporal', host: readHost(host), port: readPort(port) });
+}
+
+/** Returns the address as Temporal's clients read it. */
+export const hostAndPort = ({ host, port }: TemporalAddress): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`;
