@@ -55,7 +55,8 @@ function readNumber(text: string): number {
 export function redisUrlOf({ host, port, user, password, database, tls }: RedisServer): string {
   const login = password === null ? '' : `${encodeURIComponent(user ?? '')}:${encodeURIComponent(password)}@`;
   if (host.startsWith('/')) return `unix://${login}${host.split('/').map(encodeURIComponent).join('/')}?db=${database}`;
-  return `${tls === null ? 'redis' : 'rediss'}://${login}${isIPv6(host) ? `[${host}]` : host}:${port}/${database}`;
+  const url = `${tls === null ? 'redis' : 'rediss'}://${login}${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  return database === 0 ? url : `${url}/${database}`;
 }
 
 type ServerOptions = Pick<RedisOptions, 'path' | 'host' | 'port' | 'username' | 'password' | 'db' | 'tls'>;
