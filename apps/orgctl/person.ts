@@ -13,8 +13,7 @@ import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
 
 const purposes = {
-  enrol: 'The person uses it to set a password and a second factor',
-  join: 'The person signs in and joins the organization with it',
+  invite: 'The person joins the organization with it: they sign in, or set a password and a second factor',
   recover:
     'The person uses it to set a new password and second factor, which replaces the old ones and ends all sessions',
 };
@@ -29,7 +28,7 @@ export const person: Noun = {
   commands: [
     {
       verb: 'invite',
-      summary: 'print a one-time link to set up sign-in, to join another organization, or to recover an account',
+      summary: 'print a one-time link to join an organization, or to recover an account',
       options: {
         ...orgOption,
         ...emailOption,

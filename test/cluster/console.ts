@@ -29,7 +29,7 @@ export async function signInToConsole(
   const [, link = ''] = /(\S+\/enrol#[\w-]{43})/.exec(printed) ?? [];
   const enrolling = createHttpVisitor(origin, undefined, address);
   await enrolling.submit(await enrolling.openLink(link), '/enrol/password', { password });
-  const setUp = await enrolling.submit('/enrol/step', '/enrol/totp/start');
+  const setUp = await enrolling.submit('/enrol/factor', '/enrol/totp/start');
   const { secret = '' } = hiddenFields(setUp.text, '/enrol/totp');
   const done = await enrolling.submit(setUp, '/enrol/totp', { code: codeOf(secret) });
   if (!done.text.includes('You’re all set')) throw new Error(`enrolling in the console ended with ${done.status}`);

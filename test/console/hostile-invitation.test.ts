@@ -1,8 +1,8 @@
 /** Owners and administrators who misuse invitations and their links. */
 import { describe, expect, it } from 'vitest';
 import { cookieName } from '../../apps/console/web/cookies.ts';
-import { secondsLeft } from './http-visitor.ts';
-import { goodPassword, shareConsole } from './setup.ts';
+import { hiddenFields, secondsLeft, type Visited } from './http-visitor.ts';
+import { codeAt, type Enrolled, goodPassword, shareConsole } from './setup.ts';
 
 const shared = shareConsole();
 
@@ -19,16 +19,40 @@ const plain = (text: string, { personId, email }: { personId: string; email: str
     .replaceAll(encodeURIComponent(email), 'ADDRESS')
     .replaceAll(personId, 'PERSON');
 
+/** Returns what a link's holder sees up to the last step, signed in or not, and its answer. */
+async function openAll(t: ReturnType<typeof shared>, page: string, signedIn: Pick<Enrolled, 'sessionToken'>) {
+  const link = /\/enrol#[\w-]{43}/.exec(page)?.[0] ?? '';
+  const first = await t.http(signedIn).openLink(link);
+  const visitor = t.http();
+  const opened = await visitor.openLink(link);
+  const chosen = await visitor.submit(opened, '/enrol/password', { password: goodPassword });
+  const choice = await visitor.get(chosen.to ?? '');
+  const app = await visitor.submit(choice, '/enrol/totp/start');
+  const { secret = '' } = hiddenFields(app.text, '/enrol/totp');
+  const spaced = secret.match(/.{1,4}/g)?.join(' ') ?? '';
+  const finish = () => visitor.submit(app, '/enrol/totp', { code: codeAt(secret, t.now()) });
+  const pages = [first, opened, chosen, choice, app].map(({ status, to, text }) =>
+    `${status} ${to} ${text}`
+      .replaceAll(secret, 'SECRET')
+      .replaceAll(spaced, 'SECRET')
+      .replace(/<svg class="qr[\s\S]*?<\/svg>/g, 'QR'),
+  );
+  return { pages, finish };
+}
+
 describe('an owner who invites a member of another organization', () => {
-  it('sees the same pages as for an unknown address', {
+  it('sees the same pages as for an unknown address, and so does the link’s holder, up to its last step', {
     timeout,
   }, async () => {
     const t = shared();
     const [mallory, victim] = [await t.enrol(), await t.enrol()];
+    const notEnrolled = `${(await t.make.member()).userId}@example.org`;
     const owner = t.http(mallory);
     const at = (rest: string) => `/o/${mallory.orgId}${rest}`;
     const pages: string[][] = [];
-    for (const email of [victim.email, 'unknown@example.org']) {
+    const lines: unknown[] = [];
+    const last: (() => Promise<Visited>)[] = [];
+    for (const email of [victim.email, notEnrolled, 'unknown@example.org']) {
       const typed = { email, name: 'A Name', title: '', roles: ['member'] };
       const invited = await owner.submit(at('/members/invite'), at('/members/invite'), typed);
       const personId = /\/members\/person\/([\w-]+)/.exec(invited.text)?.[1] ?? '';
@@ -36,10 +60,20 @@ describe('an owner who invites a member of another organization', () => {
       const member = await owner.get(at(`/members/person/${personId}`));
       const listed = await owner.get(at(`/members?q=${encodeURIComponent(email)}`));
       const renewed = await owner.submit(member, at(`/members/person/${personId}/link`));
-      pages.push([invited, member, listed, renewed].map(({ text }) => plain(text, who)));
+      const opened = await openAll(t, renewed.text, mallory);
+      const seen = [invited, member, listed, renewed].map(({ status, text }) => `${status} ${text}`);
+      pages.push([...seen, ...opened.pages].map((text) => plain(text, who)));
+      last.push(opened.finish);
+      const ofMember = `select action, person_id, replace(detail::text, $2, 'PERSON') as detail from activity
+        where organization_id = $1 and detail ->> 'memberId' = $2 order by at, id`;
+      lines.push((await t.owner.pool.query(ofMember, [mallory.orgId, personId])).rows);
     }
-    const [ofVictim, ofNobody] = pages;
+    const [ofVictim, ofMember, ofNobody] = pages;
     expect(ofVictim).toEqual(ofNobody);
+    expect(ofMember).toEqual(ofNobody);
+    expect(lines[0]).toEqual(lines[2]);
+    expect(lines[1]).toEqual(lines[2]);
+    expect(ofNobody).toHaveLength(9);
 
     const theirs = t.http();
     await theirs.submit('/sign-in', '/sign-in', { email: victim.email, password: 'wrong wrong wrong' });
@@ -56,6 +90,12 @@ describe('an owner who invites a member of another organization', () => {
       [victim.orgId, victim.personId],
     );
     expect(elsewhere.rows[0].lines).toBeGreaterThan(3); // in their own organization, each is a member
+
+    // The last step signs a new person in, and changes nothing for one who signs in already.
+    const [taken, ...free] = await Promise.all(last.map((finish) => finish()));
+    expect(taken?.status).toBe(422);
+    expect(taken?.text).toContain('If you can already sign in, sign in and open the link again.');
+    for (const { text } of free) expect(text).toContain('You’re all set');
   });
 });
 
@@ -72,8 +112,8 @@ describe('an administrator who keeps an enrolment link', () => {
     const thief = t.http();
     const opened = await thief.openLink(link);
     const chosen = await thief.submit(opened, '/enrol/password', { password: goodPassword });
-    expect(chosen).toMatchObject({ status: 303, to: '/enrol/step' });
-    const choice = await thief.get('/enrol/step');
+    expect(chosen).toMatchObject({ status: 303, to: '/enrol/factor' });
+    const choice = await thief.get('/enrol/factor');
 
     const { rows } = await t.owner.pool.query(`select id from role where organization_id is null and key = 'owner'`);
     const owner = t.http(ada);

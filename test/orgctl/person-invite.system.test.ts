@@ -21,7 +21,7 @@ it('person invite prints a one-time link for a member or a new person, which a n
     personId: first.personId,
     email: 'ada@example.org',
     organizationName: 'Harbor',
-    kind: 'enrol',
+    kind: 'invite',
   });
   const { rows } = await t.owner.pool.query(
     `select m.name, m.status, array_agg(r.key order by r.key) as roles from membership m

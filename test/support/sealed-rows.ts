@@ -56,7 +56,7 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
   );
   await pool.query(
     `insert into enrolment (organization_id, person_id, token_hash, kind, email, created_at, expires_at, totp_sealed)
-     values ($1, $2, $3, 'enrol', $2 || '@example.org', now(), now() + interval '1 hour', $4)`,
+     values ($1, $2, $3, 'invite', $2 || '@example.org', now(), now() + interval '1 hour', $4)`,
     [orgId, personId, randomBytes(32), sealed(enrolmentRow({ organizationId: orgId, personId }))],
   );
   return { orgId, personId, factorId, sessionId, secret };

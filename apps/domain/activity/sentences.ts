@@ -186,7 +186,6 @@ const actions: Record<string, [title: string, describe: (entry: ActivityEntry, d
   'seat.end': ['Ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],
   'grant.end': ['Ended client access', (e) => sentence`Ended a professional’s access to ${client(e)}`],
   'grant.move': ['Moved client access', (e) => sentence`Moved ${client(e)} to another professional`],
-  'sign_in.enrol': ['Set up sign-in', (_, d) => sentence`Set up sign-in with ${factor(d.factor)}`],
   'sign_in.recover': [
     'Recovered sign-in',
     (_, d) => sentence`Recovered sign-in with a recovery link and ${factor(d.factor)}`,

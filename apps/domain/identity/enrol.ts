@@ -6,7 +6,7 @@ import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { Membership } from '../db/entities/organization.ts';
 import { writeLock } from '../db/locks.ts';
-import { query } from '../db/statement.ts';
+import { query, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures, enrolmentSubject } from './attempts.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
@@ -26,7 +26,8 @@ import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts'
 /**
  * Enrolment by a one-time link: password, then second factor. Then the link is used up, the
  * membership active, the recovery codes shown and the person signed in, all at once. Until then
- * only the link's own row changes.
+ * only the link's own row changes, also for a person who can already sign in: the last step refuses
+ * it, so that the creator of a link, who could open it, learns nothing before.
  */
 
 /** The factor that completes an enrolment: an authenticator code, or the answer of a passkey. */
@@ -48,7 +49,7 @@ export interface Enrolled {
 /**
  * Sets the password; another one replaces it until the enrolment is complete.
  *
- * @throws IdentityRefused `link_expired`, `sign_in_first`, or why the password is not allowed
+ * @throws IdentityRefused `link_expired`, or why the password is not allowed
  */
 export async function setEnrolmentPassword(
   em: EntityManager,
@@ -100,9 +101,9 @@ export async function startEnrolmentPasskey(
  * Completes an enrolment with its second factor, in one transaction. When two use a link at once,
  * one enrols.
  *
- * @throws IdentityRefused `link_expired`, `sign_in_first`, `password_first`, `setup_expired` (no
- * factor was begun), `wrong_code`, `wrong_passkey`, `factor_known`, `email_taken`,
- * `too_many_attempts`.
+ * @throws IdentityRefused `link_expired`, `password_first`, `setup_expired` (no factor was begun),
+ * `wrong_code`, `wrong_passkey`, `factor_known`, `too_many_attempts`; `email_taken` also for a
+ * person who can already sign in.
  */
 export async function completeEnrolment(
   em: EntityManager,
@@ -112,7 +113,7 @@ export async function completeEnrolment(
 ): Promise<Enrolled> {
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
-  const { personId, organizationId, passwordHash } = enrolment;
+  const { personId, organizationId, passwordHash, kind } = enrolment;
   const attempt = { subject: enrolmentSubject(enrolment.tokenHash), address: null };
   await admitAttempt(em, attempt, now());
   const insertFactor = await judge(em, enrolment, factor, settings, now);
@@ -120,38 +121,30 @@ export async function completeEnrolment(
     return await em.fork().transactional(async (tx) => {
       await consume(tx, enrolment, now());
       await deleteFailures(tx, attempt);
-      await enter(tx, enrolment);
-      if (enrolment.kind === 'recover') await deleteSignIn(tx, personId);
+      if (kind === 'recover') await deleteSignIn(tx, personId);
       await writeSignIn(tx, enrolment, passwordHash, now());
       await insertFactor(tx);
-      const by = { personId, address: visitor.address };
-      if (enrolment.kind !== 'recover') await confirmSignIn(tx, { organizationId, personId, by }, now());
+      if (kind === 'invite') await join(tx, enrolment, visitor, now());
       const recoveryCodes = await replaceRecoveryCodes(tx, personId, now());
       const { sessionId } = await startSession(tx, { personId, visitor }, now());
       const session = await recordSecondFactor(tx, sessionId, now());
-      const action = enrolment.kind === 'recover' ? 'sign_in.recover' : 'sign_in.enrol';
-      await recordPersonActivity(tx, { personId, action, visitor, detail: { factor: factor.kind } });
+      if (kind === 'recover') {
+        const detail = { factor: factor.kind };
+        await recordPersonActivity(tx, { personId, action: 'sign_in.recover', visitor, detail });
+      }
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
       return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
     });
   } catch (error) {
-    const constraint = brokenConstraint(error);
-    if (constraint === 'sign_in_email_unique')
-      throw new IdentityRefused(
-        'email_taken',
-        'Another person signs in with this address. Ask for a link for a different address. If the ' +
-          'address is yours, contact support: an operator can release it (orgctl person release-address).',
-      );
-    if (constraint === 'sign_in_pkey') throw signInFirst();
-    throw error;
+    throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailTaken() : error;
   }
 }
 
 /**
- * Joins one more organization with its link, as the person who is signed in. An active member of
- * the organization confirms their sign-in for it.
+ * Joins an organization with its link, as the person who is signed in. An active member of it
+ * confirms their sign-in for it.
  *
- * @throws IdentityRefused `link_expired`, `link_of_another`, `second_factor_needed`
+ * @throws IdentityRefused `link_expired`, `link_of_another`, `email_taken`, `second_factor_needed`
  */
 export async function acceptEnrolment(
   em: EntityManager,
@@ -170,19 +163,17 @@ export async function acceptEnrolment(
     );
   await em.fork().transactional(async (tx) => {
     await consume(tx, enrolment, now());
-    await enter(tx, enrolment);
-    const by = { personId, address: visitor.address };
-    await recordActivity(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
-    await confirmSignIn(tx, { organizationId, personId, by }, now());
+    const taken = { [sql.lower('email')]: sql`lower(${enrolment.email})`, personId: { $ne: personId } };
+    if ((await tx.count(SignIn, taken)) > 0) throw emailTaken();
+    await join(tx, enrolment, visitor, now());
   });
   return { organizationId };
 }
 
-/** @throws IdentityRefused `link_expired`; `sign_in_first` for a person who joins instead. */
+/** @throws IdentityRefused `link_expired` */
 async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<EnrolmentRow> {
   const found = await findEnrolmentRow(em.fork(), token, at);
   if (found === null) throw linkExpired();
-  if (found.kind === 'join') throw signInFirst();
   return found;
 }
 
@@ -247,10 +238,21 @@ async function consume(
   if (rows.length === 0) throw linkExpired();
 }
 
-/** Makes the invited member active; an old link reinstates no suspended or removed member. */
-async function enter(tx: EntityManager, { organizationId, personId }: EnrolmentRow): Promise<void> {
+/**
+ * Makes the invited member active, and confirms their sign-in; an old link reinstates no suspended
+ * or removed member. The log does not say whether they could sign in before.
+ */
+async function join(
+  tx: EntityManager,
+  { organizationId, personId }: EnrolmentRow,
+  visitor: Visitor,
+  now: Date,
+): Promise<void> {
   const member = { organizationId, personId, status: { $in: ['invited' as const, 'active' as const] } };
   if ((await tx.nativeUpdate(Membership, member, { status: 'active' })) === 0) throw linkExpired();
+  const by = { personId, address: visitor.address };
+  await recordActivity(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
+  await confirmSignIn(tx, { organizationId, personId, by }, now);
 }
 
 /**
@@ -275,10 +277,12 @@ const linkExpired = () =>
     'This link has expired, was used or replaced, or its creator can no longer invite you. Ask for a new link.',
   );
 
-const signInFirst = () =>
+/** One sentence, whether its person or another one signs in with the address. */
+const emailTaken = () =>
   new IdentityRefused(
-    'sign_in_first',
-    'You have already set up sign-in. Sign in with your password and second factor, then open the link again.',
+    'email_taken',
+    'Sign-in can’t be set up with this link. If you can already sign in, sign in and open the link again. Otherwise, ' +
+      'ask for a link for another address, or contact support: an operator can release the address.',
   );
 
 const setupExpired = () =>

@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
@@ -29,10 +29,13 @@ import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
  *
  * The holder of a link can become its person, so creating one requires what its creator could do
  * anyway: all permissions of the member's roles, and an owner for an owner. A person who can
- * already sign in keeps password and factors, and confirms with them that they are this member
- * (`join`). Only an operator can enrol a person who is also in other organizations, and only an
- * operator can let a person in again who has lost password or factors (`recover`). `isLinkValid`
- * checks all of it again when the link is used.
+ * already sign in keeps password and factors, and confirms with them that they are this member. The
+ * link opens no other organization. Only an operator can let a person in again who
+ * has lost password or factors (`recover`). `isLinkValid` checks all of it again when the link is
+ * used.
+ *
+ * Nothing that an inviter gets says whether the address signs in here, or is of a member of another
+ * organization: neither the outcome, nor the link's pages, nor the log.
  */
 
 interface CreateEnrolment {
@@ -62,11 +65,8 @@ interface Invitee {
   personId: string;
   /** Null: not a member yet. */
   member: MemberAccess | null;
-  signsIn: boolean;
-  /** Whether they enrolled or joined by one of the organization's links. */
+  /** Whether they joined by one of the organization's links. */
   isOpen: boolean;
-  /** Whether they are in another organization too, in any state but left. */
-  isElsewhere: boolean;
 }
 
 /**
@@ -90,42 +90,45 @@ export async function createEnrolment(
     if ((await tx.count(Organization, { id: organizationId })) === 0)
       throw new IdentityRefused('no_such_organization', 'The organization does not exist.');
     const actor = await getActor(tx, organizationId, by, 'org.members.manage');
-    const invitee = await findInvitee(tx, organizationId, email);
+    const invitee = await findInvitee(tx, { organizationId, email, by });
     const isNew = invitee.member === null || invitee.member.status === 'left';
     const roles = await getRoles(tx, organizationId, input.roleKeys ?? (isNew ? ['member'] : []));
     assertMayInvite(actor, invitee, isNew || invitee.member === null ? roles : [...roles, invitee.member]);
-    const kind = kindOf(invitee);
+    const kind = invitee.isOpen ? 'recover' : 'invite';
     const changed = await writeMember(tx, { ...input, email }, invitee, roles);
-    const token = generateToken();
-    const expiresAt = new Date(now().getTime() + (kind === 'recover' ? recoveryHours : enrolmentHours) * 3_600_000);
-    await tx.upsert(Enrolment, {
-      organizationId,
-      personId: invitee.personId,
-      tokenHash: hashOf(token),
-      kind,
-      email,
-      createdAt: now(),
-      expiresAt,
-      invitedBy: actor.personId,
-      passwordHash: null,
-      totpSealed: null,
-      challenge: null,
-    });
+    const { personId } = invitee;
+    const link = await writeLink(tx, { organizationId, personId, kind, email, invitedBy: actor.personId }, now());
     await recordActivity(tx, {
       organizationId,
       by,
       action: 'member.invite',
-      // The organization reads it, and must not learn from an invitation whether the person can
-      // already sign in.
       detail: {
-        memberId: invitee.personId,
+        memberId: personId,
         roleKeys: roles.map(({ key }) => key),
         ...(changed.length > 0 ? { changed } : {}),
         ...(kind === 'recover' ? { kind } : {}),
       },
     });
-    return { token, expiresAt, personId: invitee.personId, kind };
+    return { ...link, personId, kind };
   });
+}
+
+/** Stores a new link; an older one of the membership becomes void. */
+async function writeLink(
+  tx: EntityManager,
+  link: Pick<CreatedEnrolment, 'personId' | 'kind'> & {
+    organizationId: string;
+    email: string;
+    invitedBy: string | null;
+  },
+  createdAt: Date,
+): Promise<Pick<CreatedEnrolment, 'token' | 'expiresAt'>> {
+  const token = generateToken();
+  const hours = link.kind === 'recover' ? recoveryHours : enrolmentHours;
+  const expiresAt = new Date(createdAt.getTime() + hours * 3_600_000);
+  const nothingChosen = { passwordHash: null, totpSealed: null, challenge: null };
+  await tx.upsert(Enrolment, { ...link, ...nothingChosen, tokenHash: hashOf(token), createdAt, expiresAt });
+  return { token, expiresAt };
 }
 
 /** Returns the person and organization of a valid link, otherwise null. */
@@ -152,16 +155,14 @@ export interface EnrolmentRow {
   expiresAt: Date;
 }
 
-/** Returns the same for the next steps. A person who has enrolled meanwhile joins with it. */
+/** Returns the same for the next steps. */
 export async function findEnrolmentRow(em: EntityManager, token: string, now: Date): Promise<EnrolmentRow | null> {
   const hash = findTokenHash(token);
   if (hash === null) return null;
   const [row] = await query<EnrolmentRow>(em)`
     select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName",
       e.person_id as "personId", m.name, e.email,
-      case when e.kind = 'enrol' and exists (select from sign_in i
-        where i.person_id = e.person_id) then 'join' else e.kind end as kind,
-      e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
+      e.kind, e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
     from enrolment e
     join organization o on o.id = e.organization_id
     join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
@@ -173,13 +174,14 @@ export async function findEnrolmentRow(em: EntityManager, token: string, now: Da
  * Finds the member with the address, else the person who signs in with it, else returns a new
  * person. Members who left count only when no other person has the address.
  */
-async function findInvitee(tx: EntityManager, organizationId: string, email: string): Promise<Invitee> {
+async function findInvitee(
+  tx: EntityManager,
+  { organizationId, email, by }: Pick<CreateEnrolment, 'organizationId' | 'email' | 'by'>,
+): Promise<Invitee> {
   const rows = await query<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(tx)`
     select p.id as "personId", ${memberColumns},
-      i.person_id is not null as "signsIn", coalesce(${consoleAccess()} = 'open', false) as "isOpen",
-      coalesce(lower(i.email) = lower(${email}), false) as "signsInWith",
-      exists (select from membership e where e.person_id = p.id and e.organization_id <> ${organizationId}
-        and e.status <> 'left') as "isElsewhere"
+      coalesce(${consoleAccess()} = 'open', false) as "isOpen",
+      coalesce(lower(i.email) = lower(${email}), false) as "signsInWith"
     from person p
     left join membership m on m.organization_id = ${organizationId} and m.person_id = p.id
     left join sign_in i on i.person_id = p.id
@@ -198,17 +200,18 @@ async function findInvitee(tx: EntityManager, organizationId: string, email: str
     );
   const [found] = candidates;
   if (found === undefined) {
-    const personId = `usr_${randomUUIDv7().replaceAll('-', '')}`;
-    return { personId, member: null, signsIn: false, isOpen: false, isElsewhere: false };
+    // Not by time: the id of a person who was known before would look older.
+    return { personId: `usr_${randomUUID().replaceAll('-', '')}`, member: null, isOpen: false };
   }
-  if (rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
+  // An inviter must not learn it; the link's person does when they use it.
+  if (by === 'operator' && rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
     throw new IdentityRefused(
       'email_taken',
-      'Another person signs in with this address. Invite the member with a different address. If ' +
-        'the address is theirs, contact support: an operator can release it (orgctl person release-address).',
+      'Another person signs in with this address. Invite the member with a different address, or release this one ' +
+        '(orgctl person release-address) if it is theirs.',
     );
-  const { signsIn, isOpen, isElsewhere, personId } = found;
-  return { personId, member: found.status === null ? null : found, signsIn, isOpen, isElsewhere };
+  const { isOpen, personId } = found;
+  return { personId, member: found.status === null ? null : found, isOpen };
 }
 
 /**
@@ -228,11 +231,7 @@ async function getRoles(tx: EntityManager, organizationId: string, keys: readonl
   return roles;
 }
 
-function assertMayInvite(
-  actor: Actor,
-  { member, signsIn, isOpen, isElsewhere }: Invitee,
-  given: Pick<Role, 'isOwner' | 'permissions'>[],
-) {
+function assertMayInvite(actor: Actor, { member, isOpen }: Invitee, given: Pick<Role, 'isOwner' | 'permissions'>[]) {
   for (const role of given) {
     assertMayChange(actor, role);
     assertHolds(actor, role.permissions);
@@ -247,15 +246,7 @@ function assertMayInvite(
       'This member has already set up sign-in. If they lost their password or second factor, ' +
         'contact support: an operator can create a recovery link.',
     );
-  if (!signsIn && isElsewhere)
-    throw new IdentityRefused(
-      'operator_needed',
-      'This person is also a member of another organization. Contact support: an operator creates their first link.',
-    );
 }
-
-/** A link for a person to whom the organization is open already is an operator's, for recovery. */
-const kindOf = ({ signsIn, isOpen }: Invitee): EnrolmentKind => (signsIn ? (isOpen ? 'recover' : 'join') : 'enrol');
 
 /**
  * Inserts a new person, invites a member who had left with these roles only, and adds the roles to

@@ -3,13 +3,12 @@ import { type SqlPart, sql } from '../db/statement.ts';
 
 /**
  * Returns an SQL condition on a link's row `e`: whether the link could still be created. It checks
- * what `createEnrolment` checks, except that no other person signs in with the address of an
- * `enrol` or `recover` link, which the unique index of `sign_in` checks when the link is used.
+ * what `createEnrolment` checks. That no other person signs in with the address is checked when the
+ * link is used, so that opening it does not tell its creator.
  *
  * A link grants what its member is when it is used, not when it was created. Otherwise an
  * administrator who kept the link of a plain member could enrol as the owner that this member has
- * become, and one organization's link could set the password of a person who has become another
- * organization's owner. Use it under `lockOrganization` where the answer must stay true.
+ * become. Use it under `lockOrganization` where the answer must stay true.
  */
 export const isLinkValid = (now: Date): SqlPart => sql`(
   e.expires_at > ${now.toISOString()}::timestamptz and ${isLinkForPerson} and ${isForPerson} and ${isInviterValid})`;
@@ -25,22 +24,13 @@ const isLinkForPerson = sql`exists (
       and lower(other.email) = lower(e.email))`;
 
 /**
- * A person who has not enrolled enrols, by a link of a member only while no other organization has
- * them. A person who can sign in joins, unless the organization is open to them already; then an
- * operator's link recovers.
+ * A link invites until the organization is open to its person; from then on an operator's recovers.
+ * Whether they can already sign in makes no difference.
  */
 const isForPerson = sql`exists (
-  select from membership m left join sign_in i on i.person_id = m.person_id
+  select from membership m
   where m.organization_id = e.organization_id and m.person_id = e.person_id
-    and case
-      when e.kind = 'recover' then i.person_id is not null and m.status = 'active' and ${isConfirmed()}
-      when i.person_id is null then e.kind = 'enrol' and (e.invited_by is null or not exists (
-        select from membership elsewhere
-        where elsewhere.person_id = e.person_id and elsewhere.organization_id <> e.organization_id
-          and elsewhere.status <> 'left'))
-      else not (m.status = 'active' and ${isConfirmed()}) and not exists (
-        select from sign_in other where lower(other.email) = lower(e.email) and other.person_id <> e.person_id)
-    end)`;
+    and (e.kind = 'recover') = (m.status = 'active' and ${isConfirmed()}))`;
 
 /**
  * Its creator is an active member with `org.members.manage` and every permission of the member's

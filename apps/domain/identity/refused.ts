@@ -24,7 +24,6 @@ type IdentityRefusal =
   | 'password_unchanged'
   | 'link_expired'
   | 'password_first'
-  | 'sign_in_first'
   | 'link_of_another'
   | 'email_malformed'
   | 'email_taken'

@@ -80,11 +80,11 @@ export interface FactorRow {
 }
 
 /**
- * The purpose of a one-time link: `enrol` sets the first password and second factor; `join` adds a
- * person who can sign in to one more organization; `recover`, an operator's, replaces password and
- * factors of a person who lost them.
+ * The purpose of a one-time link: with `invite` a person joins the organization, by signing in or
+ * by setting their first password and second factor; `recover`, an operator's, replaces password
+ * and factors of a person who lost them.
  */
-export type EnrolmentKind = 'enrol' | 'join' | 'recover';
+export type EnrolmentKind = 'invite' | 'recover';
 
 /** A valid link. `email` is the address with which the person will sign in. */
 export interface EnrolmentDetails {

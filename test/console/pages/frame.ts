@@ -54,7 +54,7 @@ export const pages: readonly JudgedPage[] = [
   { route: 'showEnrolmentLink', picture: 'enrol-link', path: () => '/enrol', signedOut: true },
   { route: 'showEnrolment', picture: 'enrol-link-over', path: () => '/enrol/step', signedOut: true },
   {
-    route: 'chooseEnrolmentPassword',
+    route: 'showFactorChoice',
     picture: 'enrol-choice',
     signedOut: true,
     steps: choosePassword,

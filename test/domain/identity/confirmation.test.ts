@@ -60,7 +60,7 @@ describe('an imported active owner who enrolled at another organization', () => 
   it('can enter it after using its own link, which is recorded', async () => {
     const t = await setupImported();
     const { token, kind } = await t.invite();
-    expect(kind).toBe('join');
+    expect(kind).toBe('invite');
     expect(await t.open()).toEqual([t.first]);
     await t.accept(token);
     expect(await t.open()).toEqual([t.first, t.second].sort());

@@ -41,12 +41,12 @@ describe('an enrolment link', () => {
     const orgId = await t.make.organization({ name: 'Harbor' });
     const input = { organizationId: orgId, email: 'Ada@Example.org', name: 'Ada', roleKeys: ['owner'] };
     const { token, personId, kind } = await createEnrolment(t.em, { ...input, by: 'operator' }, t.now);
-    expect(kind).toBe('enrol');
+    expect(kind).toBe('invite');
     expect(await findEnrolment(t.em, token, t.now())).toMatchObject({
       personId,
       email: 'Ada@Example.org',
       organizationName: 'Harbor',
-      kind: 'enrol',
+      kind: 'invite',
       hasPassword: false,
     });
 
@@ -70,7 +70,7 @@ describe('an enrolment link', () => {
     await expect(complete(right)).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await findEnrolment(t.em, token, t.now())).toBeNull();
     const lines = (await t.lines(orgId)).map(({ action }) => action);
-    expect(lines.sort()).toEqual(['member.invite', 'sign_in.confirm', 'sign_in.enrol']);
+    expect(lines.sort()).toEqual(['member.invite', 'member.join', 'sign_in.confirm']);
   });
 
   it('that is used twice at once enrols once', async () => {
@@ -167,21 +167,28 @@ describe('the creator of a link', () => {
       await expect(invite(boss, text)).rejects.toMatchObject({ reason: 'email_malformed' });
   });
 
-  it('can never enrol, or take over, a person of another organization', async () => {
+  it('can never take over a person of another organization, and learns nothing of them', async () => {
     const t = await setupPeople();
     const [here, there] = [await t.make.organization(), await t.make.organization()];
     const boss = await t.make.member({ orgId: here });
     const by = { personId: boss.userId };
-    // Not enrolled, and a member of both organizations.
+    // Not enrolled, and a member of both organizations: as anyone, and it opens nothing of the other.
     const both = await t.make.member({ orgId: here, roleKey: 'member' });
     await t.owner.pool.query(`insert into membership values ($1, $2, 'B', 'b@example.org', null, 'active')`, [
       there,
       both.userId,
     ]);
     const email = `${both.userId}@example.org`;
-    await expect(createEnrolment(t.em, { organizationId: here, email, by }, t.now)).rejects.toMatchObject({
-      reason: 'operator_needed',
-    });
+    const invited = await createEnrolment(t.em, { organizationId: here, email, by }, t.now);
+    await setEnrolmentPassword(t.em, { token: invited.token, password: goodPassword }, t.now);
+    const { secret } = await startEnrolmentTotp(t.em, invited.token, settings, t.now);
+    const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
+    const done = await completeEnrolment(t.em, { token: invited.token, factor, visitor }, settings, t.now);
+    const opened = await t.session(done.token);
+    expect([opened.memberships.map(({ organizationId }) => organizationId), opened.unconfirmed]).toEqual([
+      [here],
+      [there],
+    ]);
     // Not enrolled, and a member of the other organization only: treated as a new person here.
     const foreign = await t.make.member({ orgId: there });
     const made = await createEnrolment(
@@ -190,12 +197,16 @@ describe('the creator of a link', () => {
       t.now,
     );
     expect(made.personId).not.toBe(foreign.userId);
-    // Enrolled: the link sets no password. It lets them join once they have signed in.
+    // Enrolled: the link changes nothing of their sign-in. It lets them join once they have signed in.
     const enrolled = await t.enrol({ orgId: there });
     const link = await createEnrolment(t.em, { organizationId: here, email: enrolled.email, by }, t.now);
-    expect(link).toMatchObject({ personId: enrolled.personId, kind: 'join' });
-    const password = { token: link.token, password: 'another-password-of-four' };
-    await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'sign_in_first' });
+    expect(link).toMatchObject({ personId: enrolled.personId, kind: 'invite' });
+    await setEnrolmentPassword(t.em, { token: link.token, password: 'another-password-of-four' }, t.now);
+    const theirs = await startEnrolmentTotp(t.em, link.token, settings, t.now);
+    const code = codeAt(theirs.secret, t.now());
+    const taking = { token: link.token, factor: { kind: 'totp', code } as const, visitor };
+    await expect(completeEnrolment(t.em, taking, settings, t.now)).rejects.toMatchObject({ reason: 'email_taken' });
+    await signIn(t.em, { email: enrolled.email, password: goodPassword, visitor }, t.now);
     const stranger = await t.enrol({ orgId: here });
     const accept = async (who: { token: string }) =>
       acceptEnrolment(t.em, await t.session(who.token), { token: link.token, visitor }, t.now);

@@ -11,15 +11,26 @@ import { linkButton } from '../../components/link.ts';
 import { newPasskeyForm } from '../../components/second-factor.ts';
 import { recoveryCodes } from '../../components/secret.ts';
 import { totpDrawnAgain, totpFields, totpForm } from '../../components/totp-setup.ts';
-import { type Page, page } from '../../web/answer.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { anyone } from '../../web/route.ts';
 import { parsePasskeyResponse } from '../../web/second-factor.ts';
 import type { Visit } from '../../web/visit.ts';
+import { findOpenEnrolment, linkExpiredPage } from './open.ts';
 
 /** Completes an enrolment with a passkey or an authenticator app, and signs the person in. */
 export const factorRoutes = [
+  anyone.view({
+    name: 'showFactorChoice',
+    path: '/enrol/factor',
+    async show(visit) {
+      const enrolment = await findOpenEnrolment(visit);
+      if (enrolment === null) return linkExpiredPage();
+      return enrolment.hasPassword ? factorChoicePage(visit, freshForm()) : redirect('/enrol/step');
+    },
+  }),
+
   anyone.action({
     name: 'startEnrolmentTotp',
     path: '/enrol/totp/start',
@@ -92,7 +103,7 @@ async function complete(visit: Visit, factor: FirstFactor): Promise<Page> {
   });
 }
 
-const otherMethod = html`<a href="/enrol/step">Use another method</a>`;
+const otherMethod = html`<a href="/enrol/factor">Use another method</a>`;
 
 function totpPage(visit: Visit, state: FormState): Page {
   const setup = totpDrawnAgain(state);

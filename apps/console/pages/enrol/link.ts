@@ -4,12 +4,11 @@ import { findEnrolment } from '#domain/identity/enrolment.ts';
 import { findLinkToken } from '#domain/identity/enrolment-link.ts';
 import type { EnrolmentDetails } from '#domain/identity/types.ts';
 import { form, textField } from '../../components/form.ts';
-import { type Answer, type Page, page, redirect } from '../../web/answer.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, line } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
 import { anyone, person } from '../../web/route.ts';
 import type { PersonVisit, Visit } from '../../web/visit.ts';
-import { factorChoicePage } from './factor.ts';
 import { findOpenEnrolment, linkExpiredPage } from './open.ts';
 import { passwordPage } from './password.ts';
 
@@ -43,7 +42,7 @@ export const linkRoutes = [
     path: '/enrol/step',
     async show(visit) {
       const enrolment = await findOpenEnrolment(visit);
-      return enrolment === null ? linkExpiredPage() : nextStep(visit, enrolment);
+      return enrolment === null ? linkExpiredPage() : firstPage(visit, enrolment, freshForm());
     },
   }),
 
@@ -58,17 +57,19 @@ export const linkRoutes = [
     },
     rerender: async (visit, state) => {
       const enrolment = await findOpenEnrolment(visit);
-      return enrolment === null ? linkExpiredPage() : joinPage(visit, enrolment, state);
+      return enrolment === null ? linkExpiredPage() : firstPage(visit, enrolment, state);
     },
   }),
 ];
 
-function nextStep(visit: Visit, enrolment: EnrolmentDetails): Answer {
-  if (enrolment.kind === 'join')
-    return visit.session?.state === 'full'
-      ? joinPage(visit as PersonVisit, enrolment, freshForm())
-      : redirect('/sign-in?to=%2Fenrol%2Fstep', { flash: `Sign in to join ${enrolment.organizationName}.` });
-  return enrolment.hasPassword ? factorChoicePage(visit, freshForm()) : passwordPage(visit, enrolment, freshForm());
+/**
+ * Renders the first page of a link: for the signed-in person whom it invites, a button; for anyone
+ * else the same page, whether its person can sign in or not. Its creator can open it too.
+ */
+function firstPage(visit: Visit, enrolment: EnrolmentDetails, state: FormState): Page {
+  const { session } = visit;
+  const isInvited = enrolment.kind === 'invite' && session?.state === 'full' && session.personId === enrolment.personId;
+  return isInvited ? joinPage(visit as PersonVisit, enrolment, state) : passwordPage(visit, enrolment, state);
 }
 
 function linkPage(visit: Visit, state: FormState): Page {

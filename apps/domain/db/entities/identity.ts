@@ -155,7 +155,7 @@ export const Enrolment = defineEntity({
     organizationId: p.uuid().primary(),
     personId: p.text().primary(),
     tokenHash: p.blob().$type<Buffer>(),
-    kind: p.text().$type<'enrol' | 'join' | 'recover'>(),
+    kind: p.text().$type<'invite' | 'recover'>(),
     email: p.text(),
     createdAt: p.datetime(),
     expiresAt: p.datetime(),

@@ -92,7 +92,7 @@ export class Identity extends Migration {
         person_id text collate "C" not null,
         token_hash bytea not null
           constraint enrolment_token_unique unique constraint enrolment_token_length check (length(token_hash) = 32),
-        kind text not null constraint enrolment_kind_known check (kind in ('enrol', 'join', 'recover')),
+        kind text not null constraint enrolment_kind_known check (kind in ('invite', 'recover')),
         email text not null constraint enrolment_email_form check (email like '%_@_%' and length(email) <= 254),
         created_at timestamptz not null,
         expires_at timestamptz not null constraint enrolment_ends check (expires_at > created_at),
@@ -104,8 +104,6 @@ export class Identity extends Migration {
         primary key (organization_id, person_id),
         constraint enrolment_membership
           foreign key (organization_id, person_id) references membership on delete cascade,
-        constraint enrolment_join_sets_nothing
-          check (kind <> 'join' or (password_hash is null and totp_sealed is null and challenge is null)),
         constraint enrolment_recovery_by_operator check (kind <> 'recover' or invited_by is null)
       );
       create index enrolment_by_end on enrolment (expires_at);
