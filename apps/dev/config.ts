@@ -58,16 +58,12 @@ export function readStackSettings(environment: Record<string, string | undefined
 }
 
 /**
- * Reads the command line and the environment of `npm start`. Returns null for the usage.
+ * Reads the command line and the environment of `npm start`.
  *
  * @throws SettingsRefused when a flag or setting is wrong.
  */
-export function readConfig(
-  args: string[],
-  environment: Record<string, string | undefined> = process.env,
-): DevConfig | null {
+export function readConfig(args: string[], environment: Record<string, string | undefined> = process.env): DevConfig {
   const flags = parseFlags(args);
-  if (flags.help) return null;
   const regions = [...new Set((flags.regions ?? 'us').split(',').map((text) => text.trim()))];
   const unknown = regions.filter((text) => !isRegion(text));
   if (unknown.length > 0)
@@ -85,7 +81,6 @@ function parseFlags(args: string[]) {
         regions: { type: 'string' },
         data: { type: 'string', multiple: true },
         'no-samples': { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
       },
     });
     // Positional arguments after `--data A` are further files. Without --data they are a mistake.

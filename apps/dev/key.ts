@@ -7,6 +7,7 @@ import { createKey } from '#domain/keys/create.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
+import { startCommand } from '#runtime/command-line.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { readStackSettings } from './config.ts';
@@ -24,6 +25,7 @@ Scopes: ${allScopes.join(', ')}`;
  * to manage keys, but the key can carry only permissions that the owner has. Exit code 0, 1 when
  * refused, 2 for a wrong call.
  */
+startCommand({ usage });
 try {
   await main(process.argv.slice(2));
 } catch (error) {
@@ -40,7 +42,7 @@ async function main(args: string[]): Promise<void> {
   const flags = parse(args);
   if (flags === null) {
     console.error(usage);
-    process.exitCode = args.includes('--help') ? 0 : 2;
+    process.exitCode = 2;
     return;
   }
   const { server, secrets } = findStack(flags.region);

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Region } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
+import { startCommand } from '#runtime/command-line.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { parseRedisUrl, type RedisServer } from '#runtime/settings/redis.ts';
@@ -26,7 +27,7 @@ import { createTimeline, type Timed } from './timeline.ts';
  * `npm start`: brings up everything that the service needs, imports data, serves, and stops in
  * reverse order on Ctrl-C. README.md in this folder lists what waits for what.
  */
-const report = (line: string) => console.log(`  ${line}`);
+const report = (line: string) => console.error(`  ${line}`);
 /** How long an interrupted start may take to end its steps. What runs then is stopped. */
 const interruptedStepsMs = 5_000;
 
@@ -144,32 +145,30 @@ function stopOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (isInterrupted) process.exit(1);
-      isInterrupted = true;
-      refuseProcesses();
-      console.log('\n  stopping: the API drains, then the servers stop; Ctrl-C again ends this at once');
-      void stopInOrder();
+      console.error('\n  stopping: the API drains, then the servers stop; Ctrl-C again ends this at once');
+      void stopInOrder().then(() => {
+        console.error('  stopped; the next npm start continues with this data');
+        process.exit(0);
+      });
     });
   }
 }
 
 async function stopInOrder(): Promise<void> {
+  isInterrupted = true;
+  refuseProcesses();
   await Promise.race([starting.catch(() => {}), wait(interruptedStepsMs)]);
   await stopAll();
-  console.log('  stopped; the next npm start continues with this data');
-  process.exit(0);
 }
 
 try {
+  startCommand({ usage, stop: stopInOrder });
   const config = readConfig(process.argv.slice(2));
-  if (config === null) {
-    console.log(usage);
-  } else {
-    const missing = config.dataFiles.filter((file) => !existsSync(file));
-    if (missing.length > 0) throw new SettingsRefused(missing.map((file) => `--data: there is no file ${file}`));
-    stopOnSignals();
-    starting = bringUp(config);
-    await starting;
-  }
+  const missing = config.dataFiles.filter((file) => !existsSync(file));
+  if (missing.length > 0) throw new SettingsRefused(missing.map((file) => `--data: there is no file ${file}`));
+  stopOnSignals();
+  starting = bringUp(config);
+  await starting;
 } catch (error) {
   // An interrupted step fails; the signal's handler stops the rest and ends the process.
   if (!isInterrupted) await fail(error);

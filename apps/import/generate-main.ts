@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { isRegion, regionCodes } from '#domain/contract/regions.ts';
+import { startCommand } from '#runtime/command-line.ts';
 import { day } from './document/field-types.ts';
 import { generateSample, type SampleOptions, sampleDefaults } from './generate/sample.ts';
 
@@ -24,21 +25,13 @@ class WrongUse extends Error {}
 
 async function main(): Promise<void> {
   const options = readOptions();
-  if (options === null) {
-    process.stdout.write(usage);
-    return;
-  }
-  // A reader such as head may close the pipe early, which is not a failure.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   for await (const piece of generateSample(options)) {
     if (!process.stdout.write(piece)) await once(process.stdout, 'drain');
   }
 }
 
-/** Returns null when help is asked for. */
-function readOptions(): SampleOptions | null {
+function readOptions(): SampleOptions {
   const values = parsed();
-  if (values.help) return null;
   const region = values.region ?? 'us';
   if (!isRegion(region)) throw new WrongUse(`--region must be ${regionCodes.join(' or ')}`);
   const asOf = values['as-of'] ?? new Date().toISOString().slice(0, 10);
@@ -58,7 +51,7 @@ function parsed() {
   const text = { type: 'string' } as const;
   try {
     const numbers = { organizations: text, families: text, grants: text, days: text };
-    const options = { region: text, ...numbers, seed: text, 'as-of': text, help: { type: 'boolean' } } as const;
+    const options = { region: text, ...numbers, seed: text, 'as-of': text } as const;
     return parseArgs({ options }).values;
   } catch (error) {
     throw new WrongUse(error instanceof Error ? error.message : String(error));
@@ -71,6 +64,7 @@ function wholeNumber(name: string, value: string | undefined): number | undefine
   return Number(value);
 }
 
+startCommand({ usage });
 try {
   await main();
 } catch (error) {

@@ -1,6 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { startCommand } from '#runtime/command-line.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { type ImportConfig, type Installation, readConfig } from './config.ts';
 import { findRegion } from './document/find-region.ts';
@@ -40,10 +41,6 @@ class WrongUse extends Error {}
 /** Returns the exit code. */
 async function main(): Promise<number> {
   const flags = readFlags();
-  if (flags === null) {
-    process.stdout.write(usage);
-    return 0;
-  }
   const config = readConfig();
   const done: ImportResult[] = [];
   for (const file of flags.files) {
@@ -117,15 +114,13 @@ function failed(flags: Flags, done: ImportResult[], file: string, error: unknown
   return error instanceof WrongUse ? 2 : 1;
 }
 
-/** Returns null when help is asked for. */
-function readFlags(): Flags | null {
+function readFlags(): Flags {
   const flag = { type: 'boolean', default: false } as const;
   try {
     const { values, positionals } = parseArgs({
-      options: { today: flag, backfill: flag, json: flag, help: flag },
+      options: { today: flag, backfill: flag, json: flag },
       allowPositionals: true,
     });
-    if (values.help) return null;
     if (positionals.length === 0) throw new WrongUse('Name at least one file to import');
     return { files: positionals, today: values.today, backfill: values.backfill, json: values.json };
   } catch (error) {
@@ -133,6 +128,7 @@ function readFlags(): Flags | null {
   }
 }
 
+startCommand({ usage });
 try {
   process.exitCode = await main();
 } catch (error) {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { migrate } from '#domain/db/migrate.ts';
+import { startCommand } from '#runtime/command-line.ts';
 import { describeError } from '#runtime/log.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { readConfig } from './config.ts';
@@ -9,6 +10,15 @@ import { readConfig } from './config.ts';
  * run twice, also at the same time. `--contract` applies contract migrations too, which the version
  * before does not survive. Exit code 0 when the schema is current, 1 when it is not.
  */
+startCommand({
+  usage: `Usage: npm run migrate -- [--contract]
+
+Brings the database of DATABASE_URL to the current schema, and the logins named by the settings up to date.
+
+  --contract   apply contract migrations too, which the version before does not survive
+  --help       this text
+`,
+});
 try {
   const { contract } = parseArgs({ options: { contract: { type: 'boolean', default: false } } }).values;
   const config = readConfig();

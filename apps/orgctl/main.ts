@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { Refused } from '#domain/contract/refused.ts';
 import { openDatabase } from '#domain/db/connect.ts';
+import { startCommand } from '#runtime/command-line.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
@@ -121,6 +122,7 @@ async function openSignals(
 /** Errors whose message is printed unchanged. */
 const expectedErrors = [CommandRefused, LeftRunning, Refused, SettingsRefused];
 
+startCommand({ usage: null });
 try {
   await main(process.argv.slice(2));
 } catch (error) {

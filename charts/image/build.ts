@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { startCommand } from '#runtime/command-line.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { type Build, describeBuild } from './build-id.ts';
 import { imageConfig } from './image-config.ts';
@@ -28,6 +29,7 @@ const usage = `Usage: npm run -s image -- [options]
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const report = (line: string) => process.stderr.write(`image: ${line}\n`);
 
+startCommand({ usage });
 try {
   const { values } = parseArgs({
     options: {
@@ -35,13 +37,11 @@ try {
       'build-id': { type: 'string' },
       archive: { type: 'string' },
       'print-build-id': { type: 'boolean' },
-      help: { type: 'boolean', short: 'h' },
     },
   });
   const described = describeBuild(repository);
   const build = { ...described, buildId: values['build-id'] ?? described.buildId };
-  if (values.help) process.stdout.write(usage);
-  else if (values['print-build-id']) process.stdout.write(`${build.buildId}\n`);
+  if (values['print-build-id']) process.stdout.write(`${build.buildId}\n`);
   else process.stdout.write(`${JSON.stringify(buildImage(build, values.tag, values.archive))}\n`);
 } catch (error) {
   process.stderr.write(`The image was not built: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -1,3 +1,4 @@
+import { startCommand } from '#runtime/command-line.ts';
 import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { type ChaosResult, describeResult, runChaos } from './run.ts';
 
@@ -12,7 +13,7 @@ async function main(): Promise<number> {
   const webhooks = readNumber('--webhooks', 20, 20);
   const seed = readNumber('--seed', Math.floor(Math.random() * 1_000_000), Number.MAX_SAFE_INTEGER);
   console.log(`${events * webhooks} deliveries, seed ${seed}`);
-  const report = (line: string) => console.log(`  ${line}`);
+  const report = (line: string) => console.error(`  ${line}`);
   const result = await runChaos({
     events,
     webhooks,
@@ -50,6 +51,9 @@ function readNumber(name: string, otherwise: number, max: number): number {
   process.exit(1);
 }
 
+startCommand({
+  usage: 'Usage: npm run chaos -- [--seed N] [--events N] [--webhooks N]\n\nKills every process while deliveries run.',
+});
 process.once('SIGINT', () => process.exit(1)); // started processes end with this one
 process.once('SIGTERM', () => process.exit(1));
 try {

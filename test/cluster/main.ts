@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { startCommand } from '#runtime/command-line.ts';
 import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
 import { ClusterUnavailable } from './cluster.ts';
 import { CommandFailed } from './command.ts';
@@ -15,9 +16,12 @@ import { runClusterTest } from './run.ts';
  * change must pass. With `-- --keep` it leaves a cluster running that it started. The exit code is
  * 1 when a problem is found.
  */
+startCommand({
+  usage: 'Usage: npm run test:cluster -- [--quick] [--keep]\n\nInstalls both regions on a real Kubernetes.',
+});
 const { values } = parseArgs({ options: { quick: { type: 'boolean' }, keep: { type: 'boolean' } } });
 const startedAt = performance.now();
-const report = (line: string) => console.log(`  [${secondsSince(startedAt)}] ${line}`);
+const report = (line: string) => console.error(`  [${secondsSince(startedAt)}] ${line}`);
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-cluster-values-'));
 
 try {

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { startCommand } from '#runtime/command-line.ts';
 import { ListenRefused } from '#runtime/http-server.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { writeCapture } from './capture.ts';
@@ -30,7 +31,6 @@ function closeAll(): Promise<void> {
 
 async function main(args: string[]): Promise<void> {
   const options = readOptions(args);
-  if (options.task === 'help') return void process.stdout.write(usage);
   if (options.task === 'verify') {
     const verification = verifyFile({ ...options, file: fromCaller(options.file) });
     console.log(verificationText(verification));
@@ -122,6 +122,7 @@ function stopOnSignals(): void {
     });
 }
 
+startCommand({ usage, stop: closeAll });
 try {
   await main(process.argv.slice(2));
 } catch (error) {

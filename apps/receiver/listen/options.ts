@@ -8,7 +8,6 @@ export class WrongCall extends Error {}
 
 /** The options of `npm run listen`. */
 export type ListenOptions =
-  | { task: 'help' }
   | { task: 'verify'; file: string; secrets: string[]; toleranceSeconds: number }
   | {
       task: 'listen';
@@ -61,7 +60,6 @@ const texts = { type: 'string', multiple: true } as const;
 /** @throws WrongCall with the correct usage. */
 export function readOptions(args: string[]): ListenOptions {
   const values = parse(args);
-  if (values.help === true) return { task: 'help' };
   const secrets = values.secret ?? [];
   if (!secrets.every(isSecret))
     throw new WrongCall('--secret: a secret is whsec_ and 32 base64 characters; copy the whole one.');
@@ -140,7 +138,6 @@ function parse(args: string[]) {
         capture: text,
         verify: text,
         tolerance: text,
-        help: { type: 'boolean', short: 'h' },
       },
     }).values;
   } catch (error) {

@@ -8,9 +8,14 @@ import pg from 'pg';
 import { verifyActivity } from '#domain/activity/verify.ts';
 import { recordKeyUsesSql } from '#domain/db/statements/activity.ts';
 import { type AppendedRow, appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
+import { startCommand } from '#runtime/command-line.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { linesPerAppend } from '../../../apps/worker/maintenance-steps.ts';
 import { type BenchDatabase, startStack } from '../retention/stack.ts';
+
+startCommand({
+  usage: ['Usage: npm run bench:activity', 'Measures the hash chain of the activity log.'].join('\n\n'),
+});
 
 const organizations = 50;
 const linesPerInsert = 25;
@@ -18,7 +23,7 @@ const turns = 1_500;
 
 const startedAt = performance.now();
 const report = (line: string) =>
-  console.log(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
+  console.error(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 

@@ -5,6 +5,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { openDatabase } from '#domain/db/connect.ts';
+import { startCommand } from '#runtime/command-line.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { cookieName } from '../../../apps/console/web/cookies.ts';
 import { asOwner } from '../servers.ts';
@@ -12,6 +13,13 @@ import { type FilledOrganization, fillOrganization, preparePast, signIn } from '
 import { endVisits, quantile, visit } from './measure.ts';
 import { type MeasuredPage, pages } from './pages.ts';
 import { type BenchStack, startStack } from './stack.ts';
+
+startCommand({
+  usage: [
+    'Usage: npm run bench:console -- [--quick]',
+    'Compares pages of an organization with few rows and one with many.',
+  ].join('\n\n'),
+});
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } });
 const few = { lines: 10, deliveries: 10 };

@@ -3,6 +3,7 @@
  * README.md in this folder describes the measurement.
  */
 import { cpus } from 'node:os';
+import { startCommand } from '#runtime/command-line.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
 import { endChildren } from '../reads/children.ts';
@@ -19,9 +20,16 @@ import { type BenchStack, createClosers, startStack } from './stack.ts';
 import { compareThroughput } from './throughput.ts';
 import { compareWriters } from './writers.ts';
 
+startCommand({
+  usage: [
+    'Usage: npm run bench:deliveries -- [options]',
+    'Compares deliveries with a bare Temporal workflow. The options are in README.md.',
+  ].join('\n\n'),
+});
+
 const startedAt = performance.now();
 const report = (line: string) =>
-  console.log(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
+  console.error(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
 
 async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));

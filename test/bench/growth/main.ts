@@ -4,6 +4,7 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { startCommand } from '#runtime/command-line.ts';
 import { startRedis } from '../../../apps/dev/servers/redis.ts';
 import { endVisits, quantile } from '../console/measure.ts';
 import { type BenchServers, startServers } from '../servers.ts';
@@ -11,6 +12,13 @@ import { measureClaims } from './claims.ts';
 import { comparePlans, preparePlans } from './plans.ts';
 import { type GrownRegion, growRegion } from './region.ts';
 import { type Budget, keepsBudget, type Task, tasks } from './tasks.ts';
+
+startCommand({
+  usage: [
+    'Usage: npm run bench:growth -- [--rows N,N,N] [--rounds N]',
+    'Measures reads, deliveries, maintenance and pages as the tables grow.',
+  ].join('\n\n'),
+});
 
 const { values: options } = parseArgs({
   options: { rows: { type: 'string', default: '10000,1000000,10000000' }, rounds: { type: 'string', default: '30' } },

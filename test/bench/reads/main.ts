@@ -5,6 +5,7 @@
 import { mkdtempSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import path from 'node:path';
+import { startCommand } from '#runtime/command-line.ts';
 import { ServerUnavailableError } from '../../../apps/dev/servers/process.ts';
 import { asOwner, readWrites, type Writes } from '../servers.ts';
 import { endChildren } from './children.ts';
@@ -16,6 +17,13 @@ import { findProfile, type ProfiledSpan, printDifferences, printProfile, sumUp, 
 import { highestRatePerSecond } from './region.ts';
 import { type BenchRegion, type BenchStack, startStack } from './stack.ts';
 import { requireWrk, runWrk, wrkConnections } from './wrk.ts';
+
+startCommand({
+  usage: [
+    'Usage: npm run bench:reads -- [--quick] [--profile]',
+    'Compares the reads with a floor and a plain Fastify program.',
+  ].join('\n\n'),
+});
 
 const rosterFamilies = 40;
 const smallGrants = 1_000;

@@ -3,14 +3,22 @@
  * README.md in this folder explains the figures.
  */
 import { cpus } from 'node:os';
+import { startCommand } from '#runtime/command-line.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { comparePartitions } from './partitions.ts';
 import { measurePurge } from './purge.ts';
 import { startStack } from './stack.ts';
 
+startCommand({
+  usage: [
+    'Usage: npm run bench:retention -- [purge | partitions]',
+    'Measures the retention of deliveries, and partitions instead.',
+  ].join('\n\n'),
+});
+
 const startedAt = performance.now();
 const report = (line: string) =>
-  console.log(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
+  console.error(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
 
 console.log(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'})`);
 await removeDeadRunFolders(report);

@@ -4,11 +4,19 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { startCommand } from '#runtime/command-line.ts';
 import { addOrganizations } from '../deliveries/changes.ts';
 import { endChildren } from '../reads/children.ts';
 import { type Costs, measureCosts } from './costs.ts';
 import { killHistoryNode, type Outage } from './killed-node.ts';
 import { startStack } from './stack.ts';
+
+startCommand({
+  usage: [
+    'Usage: npm run bench:scale -- [options]',
+    'Runs deliveries over Temporal’s real server. The options are in README.md.',
+  ].join('\n\n'),
+});
 
 const { values: options } = parseArgs({
   options: {

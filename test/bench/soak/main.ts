@@ -4,6 +4,7 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { startCommand } from '#runtime/command-line.ts';
 import type { AppProcess } from '../../chaos/app-processes.ts';
 import { endVisits } from '../console/measure.ts';
 import { settles } from '../deliveries/changes.ts';
@@ -13,6 +14,13 @@ import { type Load, startLoad } from './load.ts';
 import { fillRegion, type SoakRegion } from './region.ts';
 import { privateMemoryOf, type Sample, takeTables } from './samples.ts';
 import { type AppName, appNames, type SoakStack, startStack } from './stack.ts';
+
+startCommand({
+  usage: [
+    'Usage: npm run bench:soak -- [--minutes N] [--reads N] [--deliveries N] [--set NAME=VALUE]...',
+    'Runs a day of constant load in 20 minutes.',
+  ].join('\n\n'),
+});
 
 const { values: options } = parseArgs({
   options: {

@@ -1,0 +1,107 @@
+/** Every command of package.json, and what any of them does with its streams. */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { closedPipeCode } from '#runtime/command-line.ts';
+import { childEnvironment } from '#test/child-environment.ts';
+import { setupOrgctl } from '../orgctl/orgctl.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>;
+};
+/** The programs of this project; others are Vitest, or start it with the caller's arguments. */
+const commands = Object.entries(scripts).flatMap(([name, line]) => {
+  const [, program = null] = /^node (\S+\.ts)/.exec(line) ?? [];
+  const isOwn = !name.startsWith('test:') || name === 'test:cluster';
+  return program !== null && isOwn ? [[name, program] as const] : [];
+});
+
+interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command without a terminal; `isClosed`: its standard output has no reader. */
+function run(args: string[], options: { env?: Record<string, string>; isClosed?: boolean } = {}): Promise<Ran> {
+  const { env = {}, isClosed = false } = options;
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...childEnvironment, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ran: Ran = { code: null, stdout: '', stderr: '' };
+  if (isClosed) child.stdout.destroy();
+  child.stdout.on('data', (bytes) => {
+    ran.stdout += bytes;
+  });
+  child.stderr.on('data', (bytes) => {
+    ran.stderr += bytes;
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ ...ran, code })));
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+const control = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;
+
+/** A child takes most of a second, so what all commands share is tried on few of them. */
+describe.concurrent('a command without a terminal', () => {
+  it.each(['start', 'orgctl', 'migrate', 'generate', 'dev:key', 'listen'])(
+    '%s writes its help to standard output, without control characters',
+    async (name) => {
+      const program = commands.find(([each]) => each === name)?.[1] ?? '';
+      const { code, stdout, stderr } = await run([program, '--help'], { env: { FORCE_COLOR: '1' } });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^Usage: /);
+      expect(stdout).not.toMatch(control);
+    },
+  );
+
+  it.each([
+    ...commands.map(([name, program]) => [`the help of ${name}`, [program, '--help']] as const),
+    ['generate', ['apps/import/generate-main.ts', '--organizations', '3']] as const,
+    ['openapi', ['apps/api/openapi/write.ts']] as const,
+  ])('%s ends quietly when its standard output has no reader', async (_name, args) => {
+    expect(await run([...args], { isClosed: true })).toEqual({ code: closedPipeCode, stdout: '', stderr: '' });
+  });
+});
+
+it('commands that read the database end quietly when their standard output has no reader', async () => {
+  const { env, make } = await setupOrgctl();
+  const { orgId } = await make.apiKey();
+  const calls = [
+    ['apps/migrate/main.ts'],
+    ['apps/orgctl/main.ts', 'org', 'list'],
+    ['apps/orgctl/main.ts', 'org', 'list', '--json'],
+    ['apps/orgctl/main.ts', 'key', 'list', '--org', orgId],
+    ['apps/orgctl/main.ts', 'webhook', 'list', '--org', orgId],
+    ['apps/orgctl/main.ts', 'ledger'],
+    ['apps/orgctl/main.ts', 'activity', 'verify', '--org', orgId],
+    ['apps/import/main.ts', 'test/fixtures/us.json'],
+  ];
+  for (const args of calls) {
+    const read = await run(args, { env });
+    expect([args, read.code, read.stdout]).toEqual([args, 0, expect.stringMatching(/./)]);
+    expect(`${read.stdout}${read.stderr}`).not.toMatch(control);
+    const { code, stderr } = await run(args, { env, isClosed: true });
+    expect([args, code, /\n\s+at |EPIPE/.test(stderr)]).toEqual([args, closedPipeCode, false]);
+  }
+});
+
+it('a command whose standard error has no reader does its work', async () => {
+  const { env } = await setupOrgctl();
+  const child = spawn(process.execPath, ['apps/migrate/main.ts'], {
+    cwd: root,
+    env: { ...childEnvironment, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stderr.destroy();
+  let stdout = '';
+  child.stdout.on('data', (bytes) => {
+    stdout += bytes;
+  });
+  expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0);
+  expect(stdout).toContain('the schema is ');
+});
