@@ -25,24 +25,19 @@ export async function startReceiver(
 
   async function receive(request: IncomingMessage, response: ServerResponse, endpoint: string): Promise<void> {
     const body = await readBody(request);
-    const known = secrets.get(endpoint);
     if (body === null) return send(response, 413, { error: 'too_large', message: 'An event has at most 1 MiB.' });
-    if (known === undefined) return send(response, 404, { error: 'not_found', message: 'There is no such endpoint.' });
-    const problem = findProblem(body, request.headers, known);
-    const failure = failing.current();
-    const answer = answerOf(failure, problem);
+    const refusal = findRefusal(endpoint, body, request.headers, secrets.get(endpoint));
+    const problem = refusal?.message ?? null;
+    const { answer, ...explanation } = answerOf(failing.current(), refusal);
     const { id: eventId, type } = readEvent(body, request.headers);
     const sequence = Number(request.headers['webhook-sequence']) || null;
     const arrival = { endpoint, eventId, type, sequence, verified: problem === null, problem, answer };
     const { times, duplicate } = received.record(arrival, new Date());
     log.info({ ...arrival, attempt: request.headers['webhook-attempt'], times, duplicate }, 'received');
-    if (failure?.how === 'hang') return;
-    if (failure?.how === 'reset') return void request.socket.resetAndDestroy();
+    if (answer === 'hang') return;
+    if (answer === 'reset') return void request.socket.resetAndDestroy();
     if (answer === 204) return void response.writeHead(204).end();
-    send(response, Number(answer), {
-      error: failure === null ? 'not_verified' : 'failing',
-      message: problem ?? 'Failing, as asked.',
-    });
+    send(response, answer, explanation);
   }
 
   async function takeSecrets(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -97,23 +92,40 @@ export async function startReceiver(
   return server;
 }
 
-/** Returns why a delivery does not verify with any secret, or null when it does. */
-function findProblem(body: Buffer, headers: IncomingMessage['headers'], secrets: string[]): string | null {
-  let problem = 'No secret is known for this endpoint.';
+interface Refusal {
+  status: number;
+  error: string;
+  message: string;
+}
+
+/** Returns the answer to a delivery: it fails as asked, else it is refused or accepted. */
+function answerOf(failure: Failure | null, refusal: Refusal | null) {
+  const failing = { error: 'failing', message: refusal?.message ?? 'Failing, as asked.' };
+  if (failure !== null) return { answer: failure.how === 'status' ? failure.status : failure.how, ...failing };
+  const { status, ...explanation } = refusal ?? { status: 204, error: '', message: '' };
+  return { answer: status, ...explanation };
+}
+
+/** Returns why a delivery is refused, or null when it verifies with one of the endpoint's secrets. */
+function findRefusal(
+  endpoint: string,
+  body: Buffer,
+  headers: IncomingMessage['headers'],
+  secrets: readonly string[] = [],
+): Refusal | null {
+  let message = `No signing secret is known for ${endpoint}. Enter the webhook’s secret on the receiver’s page.`;
   for (const secret of secrets) {
     try {
       new Webhook(secret).verify(body, headers as Record<string, string>);
       return null;
     } catch (error) {
-      problem = (error as Error).message;
+      message = (error as Error).message;
     }
   }
-  return problem;
-}
-
-function answerOf(failure: Failure | null, problem: string | null): number | 'hang' | 'reset' {
-  if (failure !== null) return failure.how === 'status' ? failure.status : failure.how;
-  return problem === null ? 204 : 400;
+  // A sender's console explains 401 with the signing secret.
+  return secrets.length === 0
+    ? { status: 401, error: 'no_secret', message }
+    : { status: 400, error: 'not_verified', message };
 }
 
 /** Returns what a delivery contains; unreadable fields are `?`. */

@@ -16,6 +16,14 @@ const html = `<!doctype html>
   <button data-query="for=0s">Answer as usual</button>
   <output id="failing"></output>
 </p>
+<form id="secret">
+  <label>Endpoint <input name="endpoint" required pattern="[\\w\\-]{1,80}" placeholder="mine"></label>
+  <label>Signing secret <input name="secret" required pattern="whsec_[A-Za-z0-9+\\/]{32}" autocomplete="off"></label>
+  <button>Add signing secret</button>
+  <output id="added"></output>
+</form>
+<p>A webhook’s URL ends with <code>/hooks/</code> and the name of its endpoint. The console shows its signing secret
+once, when you add the webhook or rotate the secret. Webhooks that <code>npm start</code> added are known.</p>
 <table>
 <thead><tr><th>Last</th><th>Endpoint</th><th>Type</th><th>Event</th><th>No.</th>
 <th>Times</th><th>Duplicates</th><th>Signature</th><th>Response</th></tr></thead>
@@ -28,9 +36,12 @@ const html = `<!doctype html>
 `;
 
 const css = `:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
-table { border-collapse: collapse; display: block; overflow-x: auto; }
-th, td { border-bottom: 1px solid #8884; padding: 0.3rem 0.8rem 0.3rem 0; text-align: left; white-space: nowrap; }
+body { margin: 2rem auto; max-width: 84rem; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid #8884; padding: 0.3rem 0.8rem 0.3rem 0; text-align: left; vertical-align: top; }
+td { font-size: 0.875rem; }
+td:nth-child(-n + 4) { overflow-wrap: anywhere; min-width: 5rem; }
+form label { margin-right: 0.8rem; }
 td.bad { color: #c22; font-weight: 600; }
 button { font: inherit; }
 `;
@@ -59,6 +70,18 @@ async function show() {
     failing.textContent = 'the receiver does not answer';
   }
 }
+const added = document.getElementById('added');
+document.getElementById('secret').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const { endpoint, secret } = Object.fromEntries(new FormData(event.target));
+  const answer = await fetch('/secrets', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ [endpoint]: [secret] }),
+  });
+  added.textContent = answer.ok ? 'Added. The next attempt is verified with it.' : (await answer.json()).message;
+  if (answer.ok) event.target.reset();
+});
 document.getElementById('switch').addEventListener('click', async ({ target }) => {
   if (target.dataset.query === undefined) return;
   await fetch('/fail?' + target.dataset.query, { method: 'POST' });

@@ -2,53 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
-import type { DestinationStream } from 'pino';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { generateSecret } from '#domain/webhooks/secret.ts';
-import { signatureHeaders } from '#domain/webhooks/sign.ts';
-import { createLog } from '#runtime/log.ts';
-import { startReceiver } from '../../apps/receiver/app.ts';
 import { readConfig } from '../../apps/receiver/config.ts';
 import { createFailing } from '../../apps/receiver/failing.ts';
-import { createReceived, type ReceivedEvent } from '../../apps/receiver/received.ts';
+import { createReceived } from '../../apps/receiver/received.ts';
 import { temporaryFolder } from './folder.ts';
-
-/** A running receiver with one endpoint, `harbor`, and deliveries to it in org-api's form. */
-async function setupReceiver() {
-  const secret = generateSecret();
-  const lines: string[] = [];
-  const destination = { write: (line: string) => void lines.push(line) } as DestinationStream;
-  const config = readConfig({ RECEIVER_PORT: '0', RECEIVER_SECRETS: JSON.stringify({ harbor: [secret] }) });
-  const log = createLog({ level: 'info', name: 'receiver', region: 'us', destination });
-  const receiver = await startReceiver(config, log);
-  onTestFinished(() => receiver.stop());
-
-  return {
-    secret,
-    lines,
-    receiver,
-    deliver(options: { id?: string; secrets?: string[]; endpoint?: string; ageSeconds?: number; body?: string } = {}) {
-      const { id = randomUUID(), secrets = [secret], endpoint = 'harbor', ageSeconds = 0 } = options;
-      const body = JSON.stringify({ id, type: 'client.started', createdAt: new Date().toISOString() });
-      const timestampSeconds = Math.floor(Date.now() / 1000) - ageSeconds;
-      return fetch(`${receiver.url}/hooks/${endpoint}`, {
-        method: 'POST',
-        headers: { ...signatureHeaders({ id, timestampSeconds, body, secrets }), 'webhook-sequence': '7' },
-        body: options.body ?? body,
-      });
-    },
-    async deliveries() {
-      const answer = await fetch(`${receiver.url}/deliveries`);
-      return ((await answer.json()) as { deliveries: ReceivedEvent[] }).deliveries;
-    },
-    post: (at: string, body?: unknown, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
-      fetch(`${receiver.url}${at}`, {
-        method: 'POST',
-        headers,
-        body: body === undefined ? null : JSON.stringify(body),
-      }),
-  };
-}
+import { setupReceiver } from './setup.ts';
 
 describe('the sample receiver', () => {
   it('accepts a delivery that verifies, shows it, and counts a repetition as a duplicate', async () => {
@@ -86,9 +46,18 @@ describe('the sample receiver', () => {
   });
 
   it('accepts more endpoints and rotated secrets from this machine as JSON, and verifies with each', async () => {
-    const { post, deliver, secret } = await setupReceiver();
+    const { post, deliver, deliveries, secret } = await setupReceiver();
     const newer = generateSecret();
-    expect((await deliver({ endpoint: 'other' })).status).toBe(404);
+    const unknown = await deliver({ endpoint: 'other' });
+    expect([unknown.status, await unknown.json()]).toMatchObject([401, { error: 'no_secret' }]);
+    expect(await deliveries()).toMatchObject([
+      {
+        endpoint: 'other',
+        verified: false,
+        answer: 401,
+        problem: expect.stringContaining('Enter the webhook’s secret'),
+      },
+    ]);
 
     expect((await post('/secrets', { harbor: [newer, secret], other: [secret] })).status).toBe(204);
     expect((await deliver({ endpoint: 'other' })).status).toBe(204);

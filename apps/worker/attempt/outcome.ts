@@ -77,8 +77,8 @@ const failures = {
 
   answered_redirect: failed('The receiver answered with a redirect, which is not followed: register the final URL.'),
   answered_unauthorized: failed(
-    'The receiver refused the request (401, 403 or 407): accept posts to this path without other ' +
-      'credentials, and check the signature.',
+    'The receiver refused the request (401, 403 or 407): give it this webhook’s signing secret, and ' +
+      'accept posts to this path without other credentials.',
   ),
   answered_not_found: failed('The receiver has nothing at this path (404 or 410): correct the URL or the route.'),
   answered_method_refused: failed('The receiver does not take POST at this path (405): correct the URL or the route.'),
