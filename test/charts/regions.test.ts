@@ -37,6 +37,13 @@ describe('the regions', () => {
   });
 });
 
+it('the production examples send the activity log to a separate system', () => {
+  for (const region of regions) {
+    const settings = JSON.stringify(render({ region }));
+    expect(settings).toContain('"name":"ACTIVITY_STREAM","value":"true"');
+  }
+});
+
 describe('two releases in one namespace', () => {
   const [one = [], two = []] = ['us', 'blue'].map((release) => render({ release, namespace: 'shared' }));
 
