@@ -2,6 +2,7 @@ import { ApiError } from '#domain/contract/errors.ts';
 import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { ClientGone, createBudget, type Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import { runForClient } from '#runtime/run-for-client.ts';
 import { type SharedChunks, shareChunks, smallAnswerBytes, tagOfText } from './answer-body.ts';
 import type { ChunkedRead } from './chunked-read.ts';
 import { listEtags } from './if-none-match.ts';
@@ -184,9 +185,7 @@ export function createAnswerMemory(options: {
     const { answer } = reading;
     const got = budgets.small.reserve({ organization: reading.organizationId }, smallAnswerBytes, answer);
     const hold = got instanceof Promise ? await got : got;
-    answer.onEnd(() => hold.release());
-    if (answer.hasEnded) throw new ClientGone();
-    const row = await (mayShare ? statements.together() : statements.alone(smallAnswerBytes));
+    const row = await runSmall(answer, statements, mayShare).finally(() => answer.onEnd(() => hold.release()));
     if (row !== null) remember(row, reading);
     if (row === null || row.bytes === null) return { row, content: null };
     if (row.body !== null) return { row, content: contentOfText(row.body, row.bytes) };
@@ -202,9 +201,12 @@ export function createAnswerMemory(options: {
     const { answer, organizationId: organization } = reading;
     const key = reading.print.toString('latin1');
     const turn = await budgets.answers.reserve({ key, organization }, 1, answer);
-    answer.onEnd(() => turn.release());
-    if (answer.hasEnded) throw new ClientGone();
-    return join(key, reading, statements);
+    try {
+      if (answer.hasEnded) throw new ClientGone();
+      return await join(key, reading, statements);
+    } finally {
+      answer.onEnd(() => turn.release());
+    }
   }
 
   function join(key: string, reading: Reading, statements: ReadStatements): Promise<Read> {
@@ -285,12 +287,13 @@ export function createAnswerMemory(options: {
     const { reading, answers, statements } = together;
     if (hasAllEnded(answers)) throw new ClientGone();
     stopGathering(together);
+    const client = { onEnd: (callback: () => void) => onAllEnded(answers, callback) };
     if (room === smallAnswerBytes) {
-      const row = await statements.alone(room);
+      const row = await runForClient(client, () => statements.alone(room));
       if (row !== null) remember(row, reading);
       return readOfText(row, answers, hold);
     }
-    const read = await statements.inChunks(room, tagsOfAll(answers));
+    const read = await runForClient(client, () => statements.inChunks(room, tagsOfAll(answers)));
     if (read === null) return { row: null, content: null };
     remember(read.row, reading);
     return readOfChunks(read, answers, hold);
@@ -321,6 +324,13 @@ export function createAnswerMemory(options: {
 }
 
 export type AnswerMemory = ReturnType<typeof createAnswerMemory>;
+
+/** Runs the statement of a small read. One that others share continues when this client leaves. */
+async function runSmall(answer: GuardedAnswer, statements: ReadStatements, mayShare: boolean) {
+  if (answer.hasEnded) throw new ClientGone();
+  if (mayShare) return statements.together();
+  return runForClient(answer, () => statements.alone(smallAnswerBytes));
+}
 
 const isLarge = (bytes: number | null): bytes is number => bytes !== null && bytes > smallAnswerBytes;
 

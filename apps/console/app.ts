@@ -18,6 +18,7 @@ import { refuseFaults, renderProblems } from './web/problems.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { logRequests } from './web/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
+import { createShares } from './web/shares.ts';
 import { createSignInLimiter } from './web/sign-in-limiter.ts';
 import { createStepUpPaths } from './web/step-up-paths.ts';
 import type { ConsoleParts, MemberVisit } from './web/visit.ts';
@@ -67,6 +68,7 @@ export async function startConsole(
     apiUrl: config.apiUrl,
     origin: config.origin,
     now,
+    shares: createShares(config.databasePoolMax),
     downloads: createDownloads(),
     mayStepUp: createStepUpPaths(routes),
     live,

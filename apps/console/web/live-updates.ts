@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { endStatementsOn } from '#domain/db/end-statements.ts';
 import { createBudget, type Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { refusalOf } from './refusals.ts';
@@ -12,6 +14,8 @@ interface Viewer {
 interface Topic<Visit> {
   readonly streams: Set<Stream<Visit>>;
   readonly read: (visit: Visit) => Promise<unknown>;
+  /** Aborted when its last stream has ended: what is being read for it ends. */
+  readonly ending: AbortController;
 }
 
 interface Stream<Visit> {
@@ -60,12 +64,17 @@ export function createLiveUpdates<Visit extends Viewer>(options: LiveOptions) {
     waitMs: 0,
   });
   const topics = new Map<string, Topic<Visit>>();
+  /** Runs what does not end with the request that started it. */
+  const outside = AsyncLocalStorage.snapshot();
   let timer: NodeJS.Timeout | null = null;
   let isStopped = false;
 
   function end(key: string, topic: Topic<Visit>, stream: Stream<Visit>): void {
     if (!topic.streams.delete(stream)) return;
-    if (topic.streams.size === 0 && topics.get(key) === topic) topics.delete(key);
+    if (topic.streams.size === 0) {
+      if (topics.get(key) === topic) topics.delete(key);
+      topic.ending.abort();
+    }
     stream.hold.release();
     if (stream.answer.writable) stream.answer.end(message('end', ''));
     // A connection that stayed open would delay the server's stop.
@@ -109,14 +118,18 @@ export function createLiveUpdates<Visit extends Viewer>(options: LiveOptions) {
     stream.version = changed ?? stream.version;
   }
 
+  async function updateTopic(key: string, topic: Topic<Visit>): Promise<void> {
+    const version = await readVersion(key, topic);
+    for (const stream of topic.streams) await updateStream(key, topic, stream, version);
+  }
+
   /** One page after another, so that a process runs one statement of this kind at a time. */
   async function updateAll(): Promise<void> {
     for (const [key, topic] of topics) {
       try {
-        const version = await readVersion(key, topic);
-        for (const stream of topic.streams) await updateStream(key, topic, stream, version);
+        await endStatementsOn(topic.ending.signal, () => updateTopic(key, topic));
       } catch (error) {
-        onError(error);
+        if (!topic.ending.signal.aborted) onError(error);
         for (const stream of topic.streams) end(key, topic, stream);
       }
     }
@@ -126,7 +139,7 @@ export function createLiveUpdates<Visit extends Viewer>(options: LiveOptions) {
 
   function schedule(): void {
     if (timer !== null || isStopped || topics.size === 0) return;
-    timer = setTimeout(() => void updateAll(), everyMs);
+    timer = setTimeout(() => outside(() => void updateAll()), everyMs);
     timer.unref();
   }
 
@@ -145,7 +158,7 @@ export function createLiveUpdates<Visit extends Viewer>(options: LiveOptions) {
       const { read, ...stream } = parts;
       const { answer, visit } = stream;
       const hold = await budget.reserve({ person: visit.session.personId }, 1, answer);
-      const topic = topics.get(key) ?? { streams: new Set(), read };
+      const topic = topics.get(key) ?? { streams: new Set(), read, ending: new AbortController() };
       topics.set(key, topic);
       const nowMs = performance.now();
       const opened: Stream<Visit> = { ...stream, hold, openedAtMs: nowMs, checkedAtMs: nowMs };

@@ -1,5 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import { runForClient } from '#runtime/run-for-client.ts';
 import { NotFound, RequestRefused } from './answer.ts';
 import { readCookie } from './cookies.ts';
 import { hasSecret } from './form.ts';
@@ -12,6 +14,7 @@ import {
   submitForm,
   validateForm,
 } from './form-post.ts';
+import { reserveShare } from './reserve-share.ts';
 import type { Route } from './route.ts';
 import { loadSession, requireMembership, requirePermission, requireSignIn } from './session.ts';
 import { showPage } from './show-page.ts';
@@ -47,9 +50,9 @@ function pipelineOf(route: Route, console: ConsoleParts, hasPage: (path: string)
     Object.assign(ctx.state, { console, route, operation: route.name });
     return next();
   };
-  const visit = [requireSignIn(hasPage), requireMembership, requirePermission];
+  const visit = [requireSignIn(hasPage), requireMembership, requirePermission, reserveShare];
   // The page of a refused id has the navigation of a session.
-  if (route.method === 'GET') return [begin, loadSession, requireIds, ...visit, showPage];
+  if (route.method === 'GET') return [begin, endWithClient, loadSession, requireIds, ...visit, showPage];
 
   const form = [requireSameOrigin, parseForm];
   return [
@@ -66,6 +69,9 @@ function pipelineOf(route: Route, console: ConsoleParts, hasPage: (path: string)
     submitForm,
   ];
 }
+
+/** A form is carried out also when its browser leaves; a page is not read to its end. */
+const endWithClient: RouteMiddleware = (ctx, next) => runForClient(ctx.res as GuardedAnswer, next);
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const segmentForm = /^[\w.~-]{1,1024}$/;

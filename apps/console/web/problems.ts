@@ -1,6 +1,6 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
-import { BudgetExhausted } from '#runtime/budget.ts';
+import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
@@ -26,6 +26,7 @@ export const refuseFaults: Middleware<ConsoleState> = (ctx, next) => {
 };
 
 function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
+  if (error instanceof ClientGone) return void closeWithoutAnswer(ctx);
   const { requestId, operation, visit } = ctx.state;
   const problem = problemOf(error, now);
   ctx.state.code ??= problem.code;
@@ -45,6 +46,20 @@ function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, 
   });
   ctx.body = layout(visit ?? null, page({ title: problem.title, body })).toString();
 }
+
+/** Logs 499, as nginx does, for a browser that left while its page was read. */
+function closeWithoutAnswer(ctx: ParameterizedContext<ConsoleState>): void {
+  ctx.state.code = 'client_gone';
+  ctx.status = 499;
+  ctx.respond = false;
+}
+
+/** By the level of the budget that is used up. */
+const busySentences: Record<string, string> & { pod: string } = {
+  person: 'Too many of your pages or downloads are in progress.',
+  organization: 'Too many pages or downloads of your organization are in progress.',
+  pod: 'Too many pages or downloads are in progress.',
+};
 
 interface Problem {
   status: number;
@@ -83,15 +98,7 @@ function problemOf(error: unknown, now: Date): Problem {
       sentence: unconfirmedSentence,
       next: unconfirmedNext,
     };
-  if (error instanceof BudgetExhausted)
-    return {
-      status: error.level === 'pod' ? 503 : 429,
-      code: 'rate_limited',
-      title: 'Too many downloads',
-      sentence: 'Too many downloads are in progress.',
-      next: 'Wait until one has finished, then try again.',
-      retryAfterSeconds: 5,
-    };
+  if (error instanceof BudgetExhausted) return exhaustionOf(error);
   if (error instanceof FormRefused)
     return {
       status: error.status,
@@ -119,6 +126,15 @@ function problemOf(error: unknown, now: Date): Problem {
     };
   return faultOf(error);
 }
+
+const exhaustionOf = ({ level }: BudgetExhausted): Problem => ({
+  status: level === 'pod' ? 503 : 429,
+  code: level === 'pod' ? 'busy' : 'rate_limited',
+  title: 'Too many requests in progress',
+  sentence: busySentences[level] ?? busySentences.pod,
+  next: 'Wait until one has finished, then try again.',
+  retryAfterSeconds: 5,
+});
 
 function faultOf(error: unknown): Problem {
   if (error instanceof RequestRefused)

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import type { Download } from './answer.ts';
@@ -13,18 +14,31 @@ import type { RouteContext } from './state.ts';
  */
 export async function sendFile(ctx: RouteContext, file: Download, downloads: Downloads): Promise<void> {
   const answer = ctx.res as GuardedAnswer;
-  const { personId = null, organizationId = null } = ctx.state;
-  if (ctx.method !== 'HEAD') {
-    const hold = await downloads.reserve({ person: personId, organization: organizationId }, 1, answer);
-    answer.onEnd(() => hold.release());
+  const { personId = null, organizationId = null, visit } = ctx.state;
+  const setHeaders = () => {
+    ctx.status = 200;
+    ctx.set({ 'Content-Type': file.type, 'Content-Disposition': `attachment; filename="${file.fileName}"` });
+  };
+  if (ctx.method === 'HEAD') return setHeaders();
+  // A download has a budget of its own: the pages of its person do not wait for it.
+  visit.share?.release();
+  const hold = await downloads.reserve({ person: personId, organization: organizationId }, 1, answer);
+  try {
+    const body = await file.open();
+    setHeaders();
+    ctx.flushHeaders();
+    ctx.respond = false;
+    await send(body, answer);
+  } finally {
+    hold.release();
   }
-  const body = ctx.method === 'HEAD' ? null : await file.open();
-  ctx.status = 200;
-  ctx.set({ 'Content-Type': file.type, 'Content-Disposition': `attachment; filename="${file.fileName}"` });
-  if (body === null) return;
-  ctx.flushHeaders();
-  ctx.respond = false;
-  await pipeline(body, answer).catch((error: unknown) => {
+}
+
+/** Resolves when the file has been sent, or its browser has left, and its last statement has ended. */
+async function send(body: Readable, answer: GuardedAnswer): Promise<void> {
+  const closed = new Promise((resolve) => body.once('close', resolve));
+  const sent = pipeline(body, answer).catch((error: unknown) => {
     if (!isClientAbort(error)) throw error; // `renderProblems` logs it and cuts the connection
   });
+  await Promise.all([sent, closed]);
 }

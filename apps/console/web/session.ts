@@ -62,6 +62,7 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
     formToken: formToken(sessionToken ?? mark ?? ''),
     flash: flash === null ? null : decodeText(flash),
     enrolmentToken: readCookie(ctx, 'enrolment'),
+    share: null,
   };
   if (session !== null) ctx.state.personId = session.personId;
   await next();

@@ -46,5 +46,6 @@ export type FormCode =
   | 'form_sent_twice'
   | 'too_many_attempts'
   | 'busy'
+  | 'client_gone'
   | 'sign_in_needed'
   | 'step_up_needed';

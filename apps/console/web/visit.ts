@@ -5,9 +5,11 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { Hold } from '#runtime/budget.ts';
 import type { Workflows } from '../workflows.ts';
 import type { Downloads } from './downloads.ts';
 import type { LiveUpdates } from './live-updates.ts';
+import type { Shares } from './shares.ts';
 import type { SignInLimiter } from './sign-in-limiter.ts';
 
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
@@ -32,6 +34,8 @@ export interface ConsoleParts {
   /** The console's origin, for links. */
   origin: string;
   now: () => Date;
+  /** Bounds the pages and forms in progress. */
+  shares: Shares;
   /** Bounds the downloads in progress. */
   downloads: Downloads;
   /** Whether the forms of a path may ask for a second factor. */
@@ -66,6 +70,8 @@ export interface Visit extends Caller {
   flash: string | null;
   /** The token for every form of this session. */
   formToken: string;
+  /** The share of the database that the request holds; null without a session. */
+  share: Hold | null;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { MikroORM, type Options } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import { Driver } from './driver.ts';
+import { connectionCheck, followSignals } from './end-statements.ts';
 import { entities } from './entities/index.ts';
 import {
   type CurrentServer,
@@ -50,7 +51,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     connectTimeoutMs,
     statementTimeoutMs,
     queryTimeoutMs: statementTimeoutMs + 1_000,
-    parameters: { plan_cache_mode: 'force_generic_plan', jit: 'off' },
+    parameters: { plan_cache_mode: 'force_generic_plan', jit: 'off', ...connectionCheck },
   });
   const orm = await MikroORM.init({
     ...common,
@@ -61,6 +62,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       onPoolCreated: (created: Pool) => {
         pool = created;
         leaveServersAway(created);
+        followSignals(created);
         if (typeof options.server === 'function') takeLoginFrom(created, options.server);
       },
     },

@@ -2,8 +2,9 @@
 import { expect, it, vi } from 'vitest';
 import type { MadeKey } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
+import { statementsOf } from '#test/statements-of.ts';
 import { untilFigures } from './figures.ts';
-import { giveGrants } from './readers.ts';
+import { giveGrants, openReader } from './readers.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -71,4 +72,21 @@ it('slow reads with large answers take one of ten connections, and other reads a
 
   const running = 1;
   expect(await readWhileBlocked(installation, firms, running)).toEqual({ statements: running, statusBeside: 200 });
+});
+
+it('the statement of a large answer ends when the last client that waits for it disconnects', async () => {
+  const installation = await setup();
+  const { api, owner } = installation;
+  const { lock, until, expectEnded } = statementsOf(owner, 'org-api');
+  const [firm] = await makeFirms(installation, 1);
+  const { path = '', keys: [{ key } = { key: '' }] = [] } = firm ?? {};
+  const unlock = await lock('client_grant');
+  for (const count of [1, 3]) {
+    const readers = await Promise.all(Array.from({ length: count }, () => openReader(api.url, { path, key })));
+    await until((waits) => waits === 1);
+    for (const { socket } of readers) socket.destroy();
+    await expectEnded();
+  }
+  await unlock();
+  expect((await api.get(path, { key })).status).toBe(200);
 });

@@ -21,10 +21,8 @@ interface Option {
 /** Renders the filter of the log, with the keys and people to choose from. */
 export async function activityFilterForm(visit: MemberVisit, query: FilterQuery): Promise<Html> {
   const { pool } = visit.console;
-  const [keys, people] = await Promise.all([
-    listKeyChoices(pool, visit.organizationId, query.key || null),
-    listPeopleChoices(pool, visit.organizationId, query.person || null),
-  ]);
+  const keys = await listKeyChoices(pool, visit.organizationId, query.key || null);
+  const people = await listPeopleChoices(pool, visit.organizationId, query.person || null);
   const optional = { required: false };
   return filterForm({
     action: visit.at('/activity'),

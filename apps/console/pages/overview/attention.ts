@@ -11,7 +11,8 @@ import { webhookName } from '../webhooks/cells.ts';
 
 /** Lists the webhooks and API keys that need attention, the most severe first. */
 export async function attention(visit: MemberVisit): Promise<Html> {
-  const [webhooks, keys] = await Promise.all([failingWebhooks(visit), failingKeys(visit)]);
+  const webhooks = await failingWebhooks(visit);
+  const keys = await failingKeys(visit);
   if (webhooks === null && keys === null) return nothing;
   const problems = [...(webhooks ?? []), ...(keys ?? [])];
   const none = html`<li>${icon('good', 'good')}<span class="what">No problems found.</span></li>`;

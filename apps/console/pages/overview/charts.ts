@@ -11,7 +11,8 @@ const hours = 24;
 
 /** Renders the deliveries and API calls of the last 24 hours that the member may see. */
 export async function charts(visit: MemberVisit): Promise<Html> {
-  const [deliveries, calls] = await Promise.all([deliveriesChart(visit), callsChart(visit)]);
+  const deliveries = await deliveriesChart(visit);
+  const calls = await callsChart(visit);
   return deliveries === null && calls === null ? nothing : html`<div class="two">${deliveries}${calls}</div>`;
 }
 

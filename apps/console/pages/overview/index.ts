@@ -15,16 +15,11 @@ export const routes = [
     path: '',
     async show(visit) {
       const { pool } = visit.console;
-      const [overview, ...parts] = await Promise.all([
-        getOverview(pool, visit.organizationId),
-        attention(visit),
-        charts(visit),
-        recentFailures(visit),
-      ]);
-      const [problems, traffic, failures] = parts;
+      const overview = await getOverview(pool, visit.organizationId);
       return page({
         title: 'Overview',
-        body: html`${problems}${firstSteps(visit, overview)}${traffic}${failures}${counts(visit, overview)}`,
+        body: html`${await attention(visit)}${firstSteps(visit, overview)}${await charts(visit)}
+          ${await recentFailures(visit)}${counts(visit, overview)}`,
       });
     },
   }),

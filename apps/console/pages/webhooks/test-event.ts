@@ -9,6 +9,7 @@ import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm, textOf } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
+import { withoutShare } from '../../web/shares.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { exampleOf } from './fields.ts';
 import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
@@ -41,7 +42,7 @@ export async function sendTest(visit: MemberVisit, type: EventType | null): Prom
   const request = webhookRequest(visit);
   const eventType = await requestTest(em, request, type);
   const { organizationId, webhookId } = request;
-  const result = await workflows.sendTest({ organizationId, webhookId, eventType });
+  const result = await withoutShare(visit, () => workflows.sendTest({ organizationId, webhookId, eventType }));
   if (result === null) throw webhookDeleted();
   const { eventId, delivered, status, cause } = result;
   await recordTestOutcome(em, request, { eventType, eventId, delivered, status, cause });

@@ -9,6 +9,7 @@ import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
+import { withoutShare } from '../../web/shares.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { signatureNotice } from './cells.ts';
 import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
@@ -30,7 +31,7 @@ export const verifyRoutes = member.formPage({
     const request = webhookRequest(visit);
     const eventType = await requestSignatureCheck(em, request);
     const { organizationId, webhookId } = request;
-    const check = await workflows.checkSignatures({ organizationId, webhookId, eventType });
+    const check = await withoutShare(visit, () => workflows.checkSignatures({ organizationId, webhookId, eventType }));
     if (check === null) throw webhookDeleted();
     return verifyPage(visit, freshForm(), check);
   },

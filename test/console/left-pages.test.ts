@@ -1,0 +1,119 @@
+/** Pages, streams and downloads whose browser leaves: what was read for them ends. */
+import { expect, it } from 'vitest';
+import { statementsOf } from '#test/statements-of.ts';
+import { routes } from '../../apps/console/routes.ts';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import { arrange } from './hostile/scene.ts';
+import { paramsOf, pathWith } from './hostile/walk.ts';
+import { setupConsole } from './setup.ts';
+
+/** What pages read beside the session, which reads other tables. */
+const tablesOfPages =
+  'activity, api_key, client_grant, delivery, enrolment, event, family, form_use, redelivery, known_browser, ' +
+  'recovery_code, seat, second_factor, webhook';
+
+/** Pages that read nothing beside the session, roles and members. */
+const pagesOfSession =
+  'showHome showSignIn showSecondFactor showEnrolmentLink showEnrolment showPassword showCompromisedKey ' +
+  'reviewSelected showInvite listRoles showNewRole showRole showRoleChange';
+
+async function setup() {
+  const t = await setupConsole();
+  const scene = await arrange(t, 'Harbor');
+  const statements = statementsOf(t.owner, 'org-console');
+
+  /** Requests a path as the owner of the scene, and returns how to leave it. */
+  function open(path: string, headers: Record<string, string> = {}) {
+    const leaving = new AbortController();
+    const cookie = `${cookieName('session', t.origin)}=${scene.owner.sessionToken}`;
+    const answer = fetch(t.origin + path, {
+      headers: { ...headers, cookie },
+      signal: leaving.signal,
+      redirect: 'manual',
+    });
+    answer.catch(() => {});
+    return { answer, leave: () => leaving.abort() };
+  }
+
+  const pages = routes.filter(({ method }) => method === 'GET');
+  const pathOf = (name: string, query = '') => {
+    const route = pages.find((each) => each.name === name);
+    if (route === undefined) throw new Error(`no page ${name}`);
+    return pathWith(route, { token: 'x', ...paramsOf(route, scene) }) + query;
+  };
+  return { ...t, scene, pages, pathOf, open, ...statements };
+}
+
+it('when 120 begun downloads are left, no statement of theirs continues and none begins', async () => {
+  const t = await setup();
+  const unlock = await t.lock('activity');
+  const downloads = Array.from({ length: 120 }, () => t.open(t.pathOf('downloadActivity')));
+  await t.until((count) => count > 0);
+  for (const { leave } of downloads) leave();
+  await t.expectEnded();
+  await unlock();
+  const { rows } = await t.owner.pool.query(`select from activity where action = 'activity.download'`);
+  expect(rows).toHaveLength(0);
+  // The budget is free again.
+  const whole = await t.open(t.pathOf('downloadActivity')).answer;
+  expect(whole.status).toBe(200);
+});
+
+it('a download that is left after its first byte ends the statement that reads its next lines', async () => {
+  const t = await setup();
+  await t.owner.pool.query(
+    `insert into activity (organization_id, at, person_id, action)
+     select $1, now() - n * interval '1 second', $2, 'webhook.pause' from generate_series(1, 6000) n`,
+    [t.scene.owner.orgId, t.scene.owner.personId],
+  );
+  const download = t.open(t.pathOf('downloadActivity'));
+  const reader = (await download.answer).body?.getReader();
+  await reader?.read();
+  await t.lock('activity');
+  // It reads on until a statement waits for the lock.
+  void (async () => {
+    while (!(await reader?.read())?.done);
+  })().catch(() => {});
+  await t.until((count) => count > 0);
+  download.leave();
+  await t.expectEnded();
+});
+
+it('every page that is left ends its statement', async () => {
+  const t = await setup();
+  await t.lock(tablesOfPages);
+  const answered: string[] = [];
+  for (const { name } of t.pages) {
+    const page = t.open(t.pathOf(name));
+    let isAnswered = false;
+    void page.answer.then(
+      () => {
+        isAnswered = true;
+      },
+      () => {},
+    );
+    await t.until((count) => count > 0 || isAnswered);
+    if (isAnswered) answered.push(name);
+    page.leave();
+    await t.until((count) => count === 0);
+  }
+  expect(answered).toEqual(pagesOfSession.split(' '));
+  const lines = t.logLines.map((line) => JSON.parse(line)).filter(({ operation }) => operation !== undefined);
+  for (const { name } of t.pages) {
+    if (answered.includes(name)) continue;
+    const line = lines.find(({ operation }) => operation === name);
+    expect(line).toMatchObject({ msg: 'request', status: 499, code: 'client_gone' });
+  }
+});
+
+it('the stream of a page that is left ends what is being read for it', async () => {
+  const t = await setup();
+  const path = t.pathOf('listDeliveries');
+  const version = /data-version="([^"]+)"/.exec((await (await t.open(path).answer).text()) ?? '')?.[1] ?? '';
+  const stream = t.open(`${path}?version=${version}`, { accept: 'text/event-stream' });
+  expect((await stream.answer).status).toBe(200);
+  await t.lock('delivery');
+  await t.until((count) => count > 0);
+  stream.leave();
+  await t.expectEnded();
+});
