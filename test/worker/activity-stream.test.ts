@@ -65,7 +65,7 @@ it('streams each line that follows the first start, in order and by ids alone, a
   const grant = await make.grant({ professional: member, familyId: await make.family({ orgId, name: 'Nguyen' }) });
   await writeLines(owner, [{ orgId, action: 'before.stream' }]);
   const link = async () => void (await pool.query(appendActivityChainSql, [1_000]));
-  const unlinked = `select from activity a, activity_progress p where a.xact >= p.linked_to`;
+  const unlinked = `select from activity a, activity_progress p where a.serial >= p.linked_to`;
   const linkAll = () =>
     vi.waitFor(async () => {
       await link();
@@ -115,6 +115,6 @@ it('streams each line that follows the first start, in order and by ids alone, a
   expect(collector.records[1]).toMatchObject({ 'http.response.status_code': 403, 'error.type': 'insufficient_scope' });
   expect(collector.text).not.toMatch(/Nguyen|Ada Rivers/);
   for (const stream of streams) await stream.stop();
-  const left = 'select from activity a, activity_progress p where a.xact >= p.streamed_to';
+  const left = 'select from activity a, activity_progress p where a.serial >= p.streamed_to';
   expect((await owner.pool.query(left)).rowCount).toBe(0);
 });

@@ -75,7 +75,7 @@ await removeDeadRunFolders(report);
 const stack = await startStack(report);
 try {
   const [chained, plain] = [await stack.createDatabase('chained'), await stack.createDatabase('plain')];
-  await plain.owner.query('drop index activity_by_xact; alter table activity alter column xact set default 0');
+  await plain.owner.query('drop index activity_by_serial; alter table activity alter column serial set default 0');
   const [keys, plainKeys] = [await createKeys(chained), await createKeys(plain)];
   const compare = async () => {
     const sides = { plain: [] as number[], chained: [] as number[] };

@@ -28,7 +28,7 @@ const mayBeGone: Readonly<Record<string, string>> = {
 
 /** The columns that functions may change, per table. */
 const mayChange: Readonly<Record<string, readonly string[]>> = {
-  activity: ['count', 'address', 'xact'],
+  activity: ['count', 'address', 'serial'],
   activity_chain: ['places', 'hash', 'dropped_places', 'dropped_hash', 'anchored_places', 'anchored_on'],
   activity_progress: ['linked_to', 'streamed_to', 'leased_until'],
   retention_floor: ['applied_days', 'applied_delivery_days'],

@@ -6,6 +6,7 @@ export class Activity extends Migration {
     // There are no foreign keys: a row outlives what it names, and a lock on the key's row for each
     // read would slow down reads.
     this.addSql(/* sql */ `
+      create sequence activity_serial;
       create table activity (
         id uuid not null default new_id(),
         at timestamptz not null default now(),
@@ -18,12 +19,13 @@ export class Activity extends Migration {
         address inet,
         count integer not null default 1 constraint activity_count_positive check (count > 0),
         detail jsonb,
-        -- The transaction that wrote the line. Lines are linked into the chain, and streamed, when
-        -- every transaction up to theirs has ended, so that a late commit is not missed.
-        xact bigint not null default pg_current_xact_id()::text::bigint,
+        -- The order in which lines are written: a counted line gets another one with each change.
+        -- Lines are linked into the chain, and streamed, when every transaction that may have a
+        -- smaller one has ended, so that a late commit is not missed.
+        serial bigint not null default nextval('activity_serial'),
         primary key (id, at)
       ) partition by range (at);
-      create index activity_by_xact on activity (xact);
+      create index activity_by_serial on activity (serial);
       create index activity_by_organization on activity (organization_id, at desc, id desc);
       create unique index activity_refusals_of_minute on activity (key_id, at) where action = 'api.rate_limited';
       create unique index activity_keys_at_console_of_minute on activity (key_id, at) where action = 'api.console';
@@ -193,7 +195,7 @@ export class Activity extends Migration {
       );
       create index activity_chain_to_anchor on activity_chain (anchored_on) where anchored_places <> places;
 
-      -- Every line of a transaction before "linked_to" has its link; before "streamed_to" it was
+      -- Every line before the serial "linked_to" has its link; before "streamed_to" it was
       -- sent to the operator's log system. Null: nothing is streamed yet.
       create table activity_progress (
         id boolean primary key default true constraint activity_progress_one_row check (id),
@@ -219,37 +221,63 @@ export class Activity extends Migration {
       parallel safe return sha256(coalesce(state, before) || digest);
       create aggregate activity_hash(before bytea, digest bytea) (sfunc = activity_next_hash, stype = bytea);
 
-      -- Appends about this number of lines to their chains: those of every transaction that is
-      -- older than the oldest open one. A line that commits late gets a later place, and none is
-      -- skipped. Returns how many links were appended and whether more are ready.
+      -- The open transactions that wrote to the log, without the caller's. Each holds this lock of
+      -- the table before it draws a serial, and until others see its lines.
+      create function activity_writers() returns setof text language sql volatile
+      set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select l.virtualtransaction from pg_locks l
+        where l.locktype = 'relation' and l.relation = 'public.activity'::regclass and l.mode = 'RowExclusiveLock'
+          and l.database = (select d.oid from pg_database d where d.datname = current_database())
+          and l.granted and l.pid is distinct from pg_backend_pid();
+      end;
+
+      -- Appends at most this number of lines to their chains: those with a serial that was drawn
+      -- before each open writer of the log. A line that commits late gets a later place, and none
+      -- is skipped. A writer that stays open delays the chain; a transaction that wrote no line
+      -- does not. Returns how many links were appended and whether no more are left.
       create function append_activity_chain(at_most integer) returns table (linked integer, is_all_done boolean)
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
-        settled bigint := pg_snapshot_xmin(pg_current_snapshot())::text::bigint;
-        from_xact bigint;
-        to_xact bigint;
+        settled bigint;
+        writers text[];
+        from_serial bigint;
+        to_serial bigint;
         found_lines integer;
       begin
-        select p.linked_to into strict from_xact from activity_progress p for update;
-        if from_xact > settled then
-          raise exception 'activity is linked up to transaction %, and this server is at %: '
-            'was it restored from a dump? Then run restart_activity_chain() as the owner', from_xact, settled;
+        -- Each statement must see what was committed before it.
+        if current_setting('transaction_isolation') <> 'read committed' then
+          raise exception 'the chain is appended in a transaction that is read committed';
         end if;
-        at_most := least(greatest(at_most, 1), 100000);
-        select count(*)::integer, max(x.xact) + 1 into found_lines, to_xact from (
-          select a.xact from activity a where a.xact >= from_xact and a.xact < settled order by a.xact limit at_most) x;
+        select p.linked_to into strict from_serial from activity_progress p for update;
+        select s.last_value + s.is_called::integer into settled from activity_serial s;
+        select array_agg(w) into writers from activity_writers() w;
+        -- A writer takes milliseconds. One that takes longer is looked for again at the next call.
+        for tries in 1..20 loop
+          exit when writers is null or not exists (select from activity_writers() w where w = any(writers));
+          if tries = 20 then
+            linked := 0;
+            is_all_done := false;
+            return next;
+            return;
+          end if;
+          perform pg_sleep(0.005);
+        end loop;
+        select count(*)::integer, max(x.serial) + 1 into found_lines, to_serial from (
+          select a.serial from activity a where a.serial >= from_serial and a.serial < settled
+          order by a.serial limit at_most) x;
         is_all_done := found_lines < at_most;
-        if is_all_done then to_xact := settled; end if;
+        if is_all_done then to_serial := settled; end if;
         with fresh as (
-          select a.organization_id, date_trunc('month', a.at at time zone 'UTC')::date as month, a.id, a.at, a.xact,
+          select a.organization_id, date_trunc('month', a.at at time zone 'UTC')::date as month, a.id, a.at, a.serial,
             a.action in ('api.rate_limited', 'api.console') as is_count, activity_digest(a) as digest
-          from activity a where a.xact >= from_xact and a.xact < to_xact
+          from activity a where a.serial >= from_serial and a.serial < to_serial
         ), placed as (
           select f.*, coalesce(c.places, 0) + row_number() over line as place,
             activity_hash(coalesce(c.hash, activity_chain_start(f.organization_id, f.month)), f.digest) over line
               as hash
           from fresh f left join activity_chain c on c.organization_id = f.organization_id and c.month = f.month
-          window line as (partition by f.organization_id, f.month order by f.xact, f.at, f.id
+          window line as (partition by f.organization_id, f.month order by f.serial, f.at, f.id
             rows between unbounded preceding and current row)
         ), link as (
           insert into activity_link (organization_id, month, place, line_id, line_at, digest, hash)
@@ -262,21 +290,8 @@ export class Activity extends Migration {
           on conflict (organization_id, month) do update set places = excluded.places, hash = excluded.hash
         )
         select count(*)::integer into linked from placed;
-        update activity_progress set linked_to = to_xact;
+        update activity_progress set linked_to = to_serial;
         return next;
-      end $$;
-
-      -- After a restore from a dump, into a server that counts transactions from the beginning:
-      -- lines without a link are linked, and all count as written by the oldest transaction.
-      create function restart_activity_chain() returns void
-      language plpgsql set search_path = pg_catalog, public, pg_temp as $$
-      begin
-        lock table activity in exclusive mode;
-        update activity a set xact = case when exists (select from activity_link l
-            where l.organization_id = a.organization_id and l.line_id = a.id and l.line_at = a.at)
-          then 0 else pg_current_xact_id()::text::bigint end;
-        update activity_progress set linked_to = pg_current_xact_id()::text::bigint,
-          streamed_to = case when streamed_to is not null then pg_current_xact_id()::text::bigint end;
       end $$;
 
       -- The ends of chains that grew since their last anchor, which was before today (UTC), at most
@@ -312,7 +327,7 @@ export class Activity extends Migration {
       declare
         progress public.activity_progress;
         found_lines integer;
-        to_xact bigint;
+        to_serial bigint;
       begin
         select * into strict progress from public.activity_progress for update;
         if progress.streamed_to is null then
@@ -320,22 +335,23 @@ export class Activity extends Migration {
           return;
         end if;
         if progress.leased_until > clock_timestamp() then return; end if;
-        select count(*)::integer, max(x.xact) + 1 into found_lines, to_xact from (
-          select a.xact from public.activity a where a.xact >= progress.streamed_to and a.xact < progress.linked_to
-          order by a.xact limit least(greatest(at_most, 1), 10000)) x;
+        select count(*)::integer, max(x.serial) + 1 into found_lines, to_serial from (
+          select a.serial from public.activity a
+          where a.serial >= progress.streamed_to and a.serial < progress.linked_to
+          order by a.serial limit least(greatest(at_most, 1), 10000)) x;
         if found_lines = 0 then return; end if;
         -- At most five minutes, whatever is asked for: a lease must not outlast its process by years.
         update public.activity_progress set leased_until = clock_timestamp()
           + least(greatest(lease_seconds, 0), 300) * interval '1 second';
         return query
-          select to_xact, a.id, to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), a.organization_id,
+          select to_serial, a.id, to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), a.organization_id,
             a.person_id, a.key_id, a.action, a.status, a.code, host(a.address), a.count,
             (select jsonb_object_agg(d.key, d.value) from jsonb_each_text(a.detail) d where d.key ~ 'Id$')
-          from public.activity a where a.xact >= progress.streamed_to and a.xact < to_xact
-          order by a.xact, a.at, a.id;
+          from public.activity a where a.serial >= progress.streamed_to and a.serial < to_serial
+          order by a.serial, a.at, a.id;
       end $$;
 
-      -- Records that the lines up to a transaction were accepted, and ends the lease.
+      -- Records that the lines before a serial were accepted, and ends the lease.
       create function record_activity_streamed(up_to bigint) returns void
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
       begin atomic

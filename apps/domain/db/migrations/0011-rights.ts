@@ -158,7 +158,7 @@ export class Rights extends Migration {
         group by k.id
         order by k.id
         on conflict (key_id, at) where action = 'api.rate_limited' do update
-          set count = least(activity.count::bigint + excluded.count, 2147483647)::integer, xact = excluded.xact;
+          set count = least(activity.count::bigint + excluded.count, 2147483647)::integer, serial = excluded.serial;
       end $$;
 
       grant select on api.key, api.organization, api.member, api.member_role, api.role, api.family, api.client_grant,
@@ -185,7 +185,7 @@ export class Rights extends Migration {
         order by k.id
         on conflict (key_id, at) where action = 'api.console'
           do update set count = least(activity.count::bigint + excluded.count, 2147483647)::integer,
-            address = excluded.address, xact = excluded.xact;
+            address = excluded.address, serial = excluded.serial;
       end $$;
     `);
 
@@ -215,6 +215,9 @@ export class Rights extends Migration {
         on family_day to org_api_platform;
       grant delete on membership_role, family_day to org_api_platform;
       grant insert (organization_id, action, detail) on activity to org_api_platform;
+
+      -- A line draws its serial when it is inserted.
+      grant usage on sequence activity_serial to org_api_platform, org_api_console, org_api_worker, org_api_operator;
 
       -- The console creates keys, changes members and roles, assigns and ends seats, shows the log.
       grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan,

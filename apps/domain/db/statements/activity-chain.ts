@@ -1,4 +1,4 @@
-/** Appends about `$1` committed rows of the log to their hash chains; one row, `AppendedRow`. */
+/** Appends at most `$1` committed rows of the log to their hash chains; one row, `AppendedRow`. */
 export const appendActivityChainSql = /* sql */ `
   select a.linked, a.is_all_done as "isAllDone" from append_activity_chain($1) a`;
 
@@ -115,7 +115,7 @@ export const listUnlinkedActivitySql = /* sql */ `
   (select a.id as "lineId" from activity a
     where a.organization_id = $1 and a.at >= to_date($2, 'YYYY-MM')::timestamp at time zone 'UTC'
       and a.at < (to_date($2, 'YYYY-MM') + interval '1 month') at time zone 'UTC'
-      and a.xact < (select p.linked_to from activity_progress p)
+      and a.serial < (select p.linked_to from activity_progress p)
       and not exists (select from link l where l.line_id = a.id and l.line_at = a.at)
     limit 100)
   union all
@@ -125,7 +125,7 @@ export const listUnlinkedActivitySql = /* sql */ `
 export const listUnchainedActivitySql = /* sql */ `
   select a.organization_id as "organizationId", to_char(a.month, 'YYYY-MM') as month
   from (select distinct a.organization_id, date_trunc('month', a.at at time zone 'UTC')::date as month from activity a
-    where a.xact < (select p.linked_to from activity_progress p)
+    where a.serial < (select p.linked_to from activity_progress p)
       and ($1::uuid is null or a.organization_id = $1)) a
   where not exists (select from activity_chain c
     where c.organization_id = a.organization_id and c.month = a.month)
