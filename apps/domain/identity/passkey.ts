@@ -10,6 +10,7 @@ import {
 } from '@simplewebauthn/server';
 import { decodeAttestationObject, isoCBOR } from '@simplewebauthn/server/helpers';
 import { challengeMinutes } from './limits.ts';
+import { isWholePublicKey } from './passkey-key.ts';
 import { IdentityRefused } from './refused.ts';
 import type { RelyingParty } from './types.ts';
 
@@ -77,6 +78,7 @@ export async function getNewPasskey(response: unknown, challenge: string, party:
   }).catch(notAccepted);
   if (!result?.verified) throw wrongPasskey();
   const { id, publicKey, counter, transports } = result.registrationInfo.credential;
+  if (!isWholePublicKey(publicKey)) throw wrongPasskey();
   return { credentialId: id, publicKey: Buffer.from(publicKey), counter, transports: knownTransports(transports) };
 }
 
