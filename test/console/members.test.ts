@@ -67,7 +67,31 @@ describe('an invitation', () => {
     const fields = { ...form, email: 'nina@example.org', name: 'Nina', title: '', roles: 'member' };
     const sent = await Promise.all([1, 2, 3].map(() => owner.post(t.at('/members/invite'), fields)));
     expect(sent.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
-    expect(await lines(t, t.orgId, 'member.invite')).toHaveLength(2); // Ada's and Nina's
+    expect(await lines(t, t.orgId, 'member.invite')).toHaveLength(1);
+  });
+
+  it('of a member’s address is refused with a link to the member, and changes nothing of them', async () => {
+    const t = await setupMembers();
+    const owner = t.http(t.ada);
+    const email = `${t.maker.userId}@EXAMPLE.org`;
+    const typed = { email, name: 'Someone Else', title: 'Clerk', roles: ['admin'] };
+    const before = (await owner.get(t.person)).text;
+    const refused = await owner.submit(t.at('/members/invite'), t.at('/members/invite'), typed);
+    expect(refused.status).toBe(422);
+    expect(textOf(refused.text)).toContain('is already a member. Nothing was changed.');
+    expect(refused.text).toContain(`<a href="${t.person}">`);
+    expect(refused.text).toContain('value="Someone Else"');
+    expect(refused.text).not.toContain('/enrol#');
+    const main = (text: string) => text.slice(text.indexOf('<main')).replace(/name="_(token|form)" value="[^"]*"/g, '');
+    expect(main((await owner.get(t.person)).text)).toBe(main(before));
+    // Where they cannot sign in yet, the link there is made on its own.
+    const made = await owner.submit(t.person, `${t.person}/link`);
+    expect(textOf(made.text)).toContain('Name and roles did not change');
+    expect(await lines(t, t.orgId, 'member.invite')).toEqual([]);
+    expect(await lines(t, t.orgId, 'member.link')).toContainEqual({
+      person: t.ada.personId,
+      detail: { memberId: t.maker.userId },
+    });
   });
 
   it('offers only roles whose every permission the inviter holds, and explains the others', async () => {

@@ -33,7 +33,7 @@ it('person invite prints a one-time link for a member or a new person, which a n
   const { rows: lines } = await t.owner.pool.query('select person_id, action, detail::text as detail from activity');
   expect(lines).toMatchObject([
     { person_id: null, action: 'member.invite' },
-    { person_id: null, action: 'member.invite' },
+    { person_id: null, action: 'member.link' },
   ]);
   for (const { detail } of lines) expect(detail).not.toContain(token);
 });

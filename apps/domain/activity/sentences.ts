@@ -59,6 +59,9 @@ const redelivery = ({ detail }: ActivityEntry): Name =>
 /** A second factor, or the step of signing in that used it. */
 const factor = (kind: unknown) =>
   kind === 'passkey' ? 'a passkey' : kind === 'recovery_code' ? 'a recovery code' : 'an authenticator app';
+/** Whether a detail is the old and new value of a name. */
+export const isRename = (value: unknown): value is { from: string; to: string } =>
+  typeof value === 'object' && value !== null && 'from' in value && 'to' in value && typeof value.from === 'string';
 const many = (value: unknown, one: string, more: string) => `${value} ${value === 1 ? one : more}`;
 
 /** The data that each read returns, by operation id. */
@@ -169,8 +172,18 @@ const actions: Record<string, [title: string, describe: (entry: ActivityEntry, d
         : sentence`Cancelled the delivery of event ${delivery(e)} to webhook ${webhook(e)}`,
   ],
   'member.invite': ['Invited a member', (e) => sentence`Invited ${member(e)}`],
+  'member.link': [
+    'Created a sign-in link',
+    (e, d) => [`Created a ${d.kind === 'recover' ? 'recovery' : 'sign-in'} link for `, member(e)],
+  ],
   'member.join': ['Joined the organization', () => sentence`Joined the organization`],
-  'member.change': ['Edited a member', (e) => sentence`Edited the details of ${member(e)}`],
+  'member.change': [
+    'Edited a member',
+    (e, d) =>
+      isRename(d.renamed)
+        ? sentence`Renamed ${{ name: d.renamed.from }} to ${member(e)}`
+        : sentence`Edited the details of ${member(e)}`,
+  ],
   'member.suspend': ['Suspended a member', (e) => sentence`Suspended ${member(e)}`],
   'member.reinstate': ['Reinstated a member', (e) => sentence`Reinstated ${member(e)}`],
   'member.remove': [

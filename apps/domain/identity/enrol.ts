@@ -124,10 +124,10 @@ export async function completeEnrolment(
       if (kind === 'recover') await deleteSignIn(tx, personId);
       await writeSignIn(tx, enrolment, passwordHash, now());
       await insertFactor(tx);
-      if (kind === 'invite') await join(tx, enrolment, visitor, now());
       const recoveryCodes = await replaceRecoveryCodes(tx, personId, now());
       const { sessionId } = await startSession(tx, { personId, visitor }, now());
       const session = await recordSecondFactor(tx, sessionId, now());
+      if (kind === 'invite') await join(tx, enrolment, visitor, now());
       if (kind === 'recover') {
         const detail = { factor: factor.kind };
         await recordPersonActivity(tx, { personId, action: 'sign_in.recover', visitor, detail });
@@ -251,8 +251,8 @@ async function join(
   const member = { organizationId, personId, status: { $in: ['invited' as const, 'active' as const] } };
   if ((await tx.nativeUpdate(Membership, member, { status: 'active' })) === 0) throw linkExpired();
   const by = { personId, address: visitor.address };
-  await recordActivity(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
   await confirmSignIn(tx, { organizationId, personId, by }, now);
+  await recordActivity(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   assertHolds,
   assertMayChange,
   getActor,
+  getMember,
   lockOrganization,
   type MemberAccess,
   memberColumns,
@@ -13,13 +14,20 @@ import type { Authority } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Enrolment } from '../db/entities/identity.ts';
-import { Membership, MembershipRole, Organization, Person, Role } from '../db/entities/organization.ts';
+import {
+  type MemberChanges,
+  Membership,
+  MembershipRole,
+  Organization,
+  Person,
+  Role,
+} from '../db/entities/organization.ts';
 import { writeLock } from '../db/locks.ts';
 import { query, withDates } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
-import { IdentityRefused } from './refused.ts';
+import { AlreadyMember, IdentityRefused } from './refused.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
 import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
 
@@ -40,15 +48,15 @@ import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
 
 interface CreateEnrolment {
   organizationId: string;
-  /** The address of a member of the organization, or of a new person. */
+  /** Of a new person, of one who had left, or for a new link of one who is a member. */
   email: string;
   /**
-   * The person's name in the organization. When it is absent, a new person gets the part of the
-   * address before the `@`, and a member keeps their name. The same applies to the title.
+   * The name in the organization. When it is absent, a new person gets the part of the address
+   * before the `@`, and one who had left keeps theirs. The same applies to the title.
    */
   name?: string;
   title?: string | null;
-  /** Keys of roles to assign. Absent: `member` for a new person, unchanged for others. */
+  /** Keys of the roles to assign. Absent: `member`. */
   roleKeys?: readonly string[];
   by: Authority;
 }
@@ -70,19 +78,19 @@ interface Invitee {
 }
 
 /**
- * Creates a one-time link for a person, valid for 72 hours (a recovery link: one hour). An older
- * link of theirs in this organization becomes void. A new member, and one who had left, is
- * `invited` until the link is used. Requires `org.members.manage`.
+ * Invites a person by their address, with a one-time link that is valid for 72 hours. A new member,
+ * and one who had left, is `invited` until the link is used. Nothing of a present member changes:
+ * one who is invited still gets a new link (`isNew` is false), and for others an operator gets one.
  *
- * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; IdentityRefused
- * `email_malformed`, `email_taken`, `email_ambiguous`, `no_such_organization`, `no_such_role`,
- * `member_suspended`, `operator_needed`.
+ * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; AlreadyMember;
+ * IdentityRefused `email_malformed`, `email_taken`, `email_ambiguous`, `no_such_organization`,
+ * `no_such_role`, `member_suspended`.
  */
 export async function createEnrolment(
   em: EntityManager,
   input: CreateEnrolment,
   now: () => Date = () => new Date(),
-): Promise<CreatedEnrolment> {
+): Promise<CreatedEnrolment & { isNew: boolean }> {
   const { organizationId, by } = input;
   const email = assertEmail(input.email);
   return em.fork().transactional(async (tx) => {
@@ -90,27 +98,80 @@ export async function createEnrolment(
     if ((await tx.count(Organization, { id: organizationId })) === 0)
       throw new IdentityRefused('no_such_organization', 'The organization does not exist.');
     const actor = await getActor(tx, organizationId, by, 'org.members.manage');
-    const invitee = await findInvitee(tx, { organizationId, email, by });
-    const isNew = invitee.member === null || invitee.member.status === 'left';
-    const roles = await getRoles(tx, organizationId, input.roleKeys ?? (isNew ? ['member'] : []));
-    assertMayInvite(actor, invitee, isNew || invitee.member === null ? roles : [...roles, invitee.member]);
-    const kind = invitee.isOpen ? 'recover' : 'invite';
-    const changed = await writeMember(tx, { ...input, email }, invitee, roles);
-    const { personId } = invitee;
-    const link = await writeLink(tx, { organizationId, personId, kind, email, invitedBy: actor.personId }, now());
-    await recordActivity(tx, {
-      organizationId,
-      by,
-      action: 'member.invite',
-      detail: {
-        memberId: personId,
-        roleKeys: roles.map(({ key }) => key),
-        ...(changed.length > 0 ? { changed } : {}),
-        ...(kind === 'recover' ? { kind } : {}),
-      },
-    });
-    return { ...link, personId, kind };
+    const { personId, member, isOpen } = await findInvitee(tx, { organizationId, email, by });
+    if (member !== null && member.status !== 'left') {
+      const isAsked = input.name !== undefined || input.roleKeys !== undefined;
+      if (by === 'operator' ? isAsked : member.status !== 'invited') throw new AlreadyMember(member);
+      const link = await linkMember(tx, { organizationId, by, actor, member, isOpen, email }, now());
+      return { ...link, isNew: false };
+    }
+    const roles = await getRoles(tx, organizationId, input.roleKeys ?? ['member']);
+    assertMayGive(actor, roles);
+    const renamed = await writeMember(tx, { ...input, email }, { personId, member }, roles);
+    const link = { organizationId, personId, kind: 'invite', email, invitedBy: actor.personId } as const;
+    const created = await writeLink(tx, link, now());
+    const detail = { memberId: personId, roleKeys: roles.map(({ key }) => key), ...renamed };
+    await recordActivity(tx, { organizationId, by, action: 'member.invite', detail });
+    return { ...created, personId, kind: link.kind, isNew: true };
   });
+}
+
+/**
+ * Creates a link for a present member, and changes nothing else of them. It opens what their roles
+ * give, so its creator has all of it. Recorded as an action of its own.
+ *
+ * @throws OrganizationRefused `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`;
+ * IdentityRefused `email_ambiguous`, `member_suspended`, `operator_needed`.
+ */
+export async function createLink(
+  em: EntityManager,
+  { organizationId, personId, by }: { organizationId: string; personId: string; by: Authority },
+  now: () => Date = () => new Date(),
+): Promise<CreatedEnrolment> {
+  return em.fork().transactional(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    const actor = await getActor(tx, organizationId, by, 'org.members.manage');
+    const member = await getMember(tx, organizationId, personId);
+    const [found] = await query<{ isOpen: boolean; isAmbiguous: boolean }>(tx)`
+      select coalesce(${consoleAccess()} = 'open', false) as "isOpen", exists (select from membership other
+        where other.organization_id = m.organization_id and other.person_id <> m.person_id and other.status <> 'left'
+          and lower(other.email) = lower(m.email)) as "isAmbiguous"
+      from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
+    if (found?.isAmbiguous) throw emailAmbiguous();
+    const { email } = member;
+    return linkMember(tx, { organizationId, by, actor, member, isOpen: found?.isOpen === true, email }, now());
+  });
+}
+
+interface MemberLink {
+  organizationId: string;
+  by: Authority;
+  actor: Actor;
+  member: MemberAccess;
+  isOpen: boolean;
+  email: string;
+}
+
+async function linkMember(
+  tx: EntityManager,
+  { organizationId, by, actor, member, isOpen, email }: MemberLink,
+  at: Date,
+): Promise<CreatedEnrolment> {
+  assertMayGive(actor, [member]);
+  if (member.status === 'suspended')
+    throw new IdentityRefused('member_suspended', 'This member is suspended. Reinstate them instead.');
+  if (isOpen && by !== 'operator')
+    throw new IdentityRefused(
+      'operator_needed',
+      'This member has already set up sign-in. If they lost their password or second factor, ' +
+        'contact support: an operator can create a recovery link.',
+    );
+  const { personId } = member;
+  const kind = isOpen ? 'recover' : 'invite';
+  const created = await writeLink(tx, { organizationId, personId, kind, email, invitedBy: actor.personId }, at);
+  const detail = { memberId: personId, ...(isOpen ? { kind } : {}) };
+  await recordActivity(tx, { organizationId, by, action: 'member.link', detail });
+  return { ...created, personId, kind };
 }
 
 /** Stores a new link; an older one of the membership becomes void. */
@@ -192,12 +253,7 @@ async function findInvitee(
   const members = rows.filter(({ status }) => status !== null);
   const present = members.filter(({ status }) => status !== 'left');
   const candidates = present.length > 0 ? present : members.length > 0 ? members : rows;
-  if (candidates.length > 1)
-    throw new IdentityRefused(
-      'email_ambiguous',
-      'Several members have this address. Remove the members who do not own it, and invite each ' +
-        'of them with their own address.',
-    );
+  if (candidates.length > 1) throw emailAmbiguous();
   const [found] = candidates;
   if (found === undefined) {
     // Not by time: the id of a person who was known before would look older.
@@ -231,36 +287,26 @@ async function getRoles(tx: EntityManager, organizationId: string, keys: readonl
   return roles;
 }
 
-function assertMayInvite(actor: Actor, { member, isOpen }: Invitee, given: Pick<Role, 'isOwner' | 'permissions'>[]) {
-  for (const role of given) {
-    assertMayChange(actor, role);
-    assertHolds(actor, role.permissions);
+/** The holder of a link becomes its member, and a role is given: both need the same. */
+function assertMayGive(actor: Actor, given: readonly Pick<Role, 'isOwner' | 'permissions'>[]): void {
+  for (const each of given) {
+    assertMayChange(actor, each);
+    assertHolds(actor, each.permissions);
   }
-  if (member?.status === 'suspended')
-    throw new IdentityRefused('member_suspended', 'This member is suspended. Reinstate them instead.');
-  const isOperator = actor.personId === null;
-  if (isOperator) return;
-  if (isOpen)
-    throw new IdentityRefused(
-      'operator_needed',
-      'This member has already set up sign-in. If they lost their password or second factor, ' +
-        'contact support: an operator can create a recovery link.',
-    );
 }
 
 /**
- * Inserts a new person, invites a member who had left with these roles only, and adds the roles to
- * those of others. A member gets the name and title that the inviter typed. Returns which of the
- * two changed.
+ * Inserts a new person, or invites a member who had left, with these roles only. Returns the old
+ * and new value of what changed of one who had left.
  */
 async function writeMember(
   tx: EntityManager,
   { organizationId, email, name, title }: CreateEnrolment,
-  { personId, member }: Invitee,
+  { personId, member }: Pick<Invitee, 'personId' | 'member'>,
   roles: Role[],
-): Promise<string[]> {
+): Promise<MemberChanges> {
   const typed = { name: name?.trim() || null, title: title?.trim() || null };
-  const changed: string[] = [];
+  let changes: MemberChanges = {};
   if (member === null) {
     await tx.upsert(Person, { id: personId }, { onConflictAction: 'ignore' });
     await tx.insert(Membership, {
@@ -273,18 +319,19 @@ async function writeMember(
     });
   } else {
     const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, writeLock);
-    if (membership.status === 'left') {
-      await tx.nativeDelete(MembershipRole, { organizationId, personId });
-      membership.status = 'invited';
-    }
-    for (const field of ['name', 'title'] as const)
-      if (typed[field] !== null && typed[field] !== membership[field]) {
-        membership[field] = typed[field];
-        changed.push(field);
-      }
+    await tx.nativeDelete(MembershipRole, { organizationId, personId });
+    membership.status = 'invited';
+    changes = membership.changeDetails(typed.name ?? membership.name, typed.title ?? membership.title);
     await tx.flush();
   }
   for (const { id: roleId } of roles)
     await tx.upsert(MembershipRole, { organizationId, personId, roleId }, { onConflictAction: 'ignore' });
-  return changed;
+  return changes;
 }
+
+const emailAmbiguous = () =>
+  new IdentityRefused(
+    'email_ambiguous',
+    'Several members have this address. Remove the members who do not own it, and invite each of them with their own ' +
+      'address.',
+  );

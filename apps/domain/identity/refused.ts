@@ -31,6 +31,7 @@ type IdentityRefusal =
   | 'no_such_organization'
   | 'no_such_role'
   | 'not_an_active_member'
+  | 'already_member'
   | 'member_suspended'
   | 'operator_needed';
 
@@ -45,6 +46,18 @@ export class IdentityRefused extends Refused<IdentityRefusal> {
   constructor(reason: IdentityRefusal, message: string, retryAt: Date | null = null) {
     super(reason, message);
     this.retryAt = retryAt;
+  }
+}
+
+/** The invited address is of a member, whom no invitation changes. */
+export class AlreadyMember extends IdentityRefused {
+  readonly personId: string;
+  readonly memberName: string;
+
+  constructor({ personId, name }: { personId: string; name: string }) {
+    super('already_member', `${name} is already a member.`);
+    this.personId = personId;
+    this.memberName = name;
   }
 }
 

@@ -19,8 +19,9 @@ import { getRole } from './roles.ts';
 
 /**
  * Changes of members: their names, and whether they may act. Each requires `org.members.manage`,
- * and an owner where an owner is changed. `createEnrolment` invites. The keys of a member stop with
- * their access, because each read checks it; `previewImpact` lists them beforehand.
+ * and an owner where an owner is changed. `createEnrolment` invites, `createLink` renews a link. The
+ * keys of a member stop with their access, because each read checks it; `previewImpact` lists them
+ * beforehand.
  */
 
 /** A member, and the caller. */
@@ -42,8 +43,8 @@ export async function changeMember(
   input: MemberRequest & { name?: string; title?: string | null },
 ): Promise<void> {
   await changing(em, input, 'member.change', async (_tx, { membership }) => {
-    const changed = (['name', 'title'] as const).filter((field) => input[field] !== undefined);
-    if (changed.length === 0) throw new OrganizationRefused('nothing_to_change', 'Change the name or the title.');
+    if (input.name === undefined && input.title === undefined)
+      throw new OrganizationRefused('nothing_to_change', 'Change the name or the title.');
     const name = input.name?.trim() ?? membership.name;
     const title = input.title === undefined ? membership.title : input.title?.trim() || null;
     if (name === '' || [name, title ?? ''].some((text) => text.length > longestText))
@@ -51,9 +52,7 @@ export async function changeMember(
         'field_refused',
         `Enter a name of 1 to ${longestText} characters and a title of at most ${longestText}.`,
       );
-    membership.name = name;
-    membership.title = title;
-    return { changed };
+    return { ...membership.changeDetails(name, title) };
   });
 }
 

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { acceptEnrolment } from '#domain/identity/enrol.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment, createLink } from '#domain/identity/enrolment.ts';
 import { confirmSignInOf, getSignIn, releaseAddress } from '#domain/identity/operator-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
@@ -32,7 +32,7 @@ async function setupImported() {
     );
   const whom = { organizationId: second, personId: person.personId, by: 'operator' } as const;
   const invite = (by: { personId: string } | 'operator' = { personId: boss.personId }) =>
-    createEnrolment(t.em, { organizationId: second, email: `${person.personId}@example.org`, by }, t.now);
+    createLink(t.em, { organizationId: second, personId: person.personId, by }, t.now);
   const accept = async (token: string) =>
     acceptEnrolment(t.em, await t.session(person.token), { token, visitor }, t.now);
   return { ...t, first, second, person, boss, open, confirmations, whom, invite, accept };

@@ -6,7 +6,7 @@ import {
   setEnrolmentPassword,
   startEnrolmentTotp,
 } from '#domain/identity/enrol.ts';
-import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment, createLink, findEnrolment } from '#domain/identity/enrolment.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
@@ -111,23 +111,61 @@ describe('an enrolment link', () => {
     await expect(setEnrolmentPassword(t.em, password, t.now)).rejects.toMatchObject({ reason: 'link_expired' });
   });
 
-  it('gives a member with the address the name that was entered, and records what changed', async () => {
+  it('is not created by inviting a member, whose name, title and roles do not change; their own link is, and is recorded', async () => {
     const t = await setupPeople();
     const orgId = await t.make.organization();
     const boss = await t.make.member({ orgId, name: 'Boss' });
-    const imported = await t.make.member({ orgId, name: 's.olsen' });
-    const { rows } = await t.owner.pool.query('select email from membership where person_id = $1', [imported.userId]);
-    const input = { organizationId: orgId, email: rows[0].email, by: { personId: boss.userId } };
-    await createEnrolment(t.em, { ...input, name: 'Sara Olsen', title: '' }, t.now);
-    await createEnrolment(t.em, input, t.now);
-    const found = await t.owner.pool.query('select name, title from membership where person_id = $1', [
-      imported.userId,
+    const by = { personId: boss.userId };
+    const invite = (userId: string) => {
+      const typed = { email: `${userId}@EXAMPLE.org`, name: 'Someone Else', title: 'Clerk', roleKeys: ['owner'] };
+      return createEnrolment(t.em, { organizationId: orgId, by, ...typed }, t.now);
+    };
+    const state = async () =>
+      (
+        await t.owner.pool.query(
+          `select m.*, (select array_agg(role_id) from membership_role r where r.person_id = m.person_id) as roles,
+            (select count(*)::int from enrolment e where e.person_id = m.person_id) as links
+           from membership m order by m.person_id`,
+        )
+      ).rows;
+    const member = (fields: object) => t.make.member({ orgId, roleKey: 'member', ...fields });
+    const enrolled = await t.enrol({ orgId });
+    const [active, suspended, invited] = [
+      await member({ name: 's.olsen' }),
+      await member({ status: 'suspended' }),
+      await member({ status: 'invited', name: 'Nina' }),
+    ];
+    const before = await state();
+    for (const userId of [enrolled.personId, active.userId, suspended.userId])
+      await expect(invite(userId)).rejects.toMatchObject({ reason: 'already_member', personId: userId });
+    await expect(invite(active.userId)).rejects.toMatchObject({ message: 's.olsen is already a member.' });
+    expect(await state()).toEqual(before);
+    // One who has not accepted yet gets a new link.
+    expect(await invite(invited.userId)).toMatchObject({ personId: invited.userId, isNew: false });
+    const own = (personId: string) => createLink(t.em, { organizationId: orgId, personId, by }, t.now);
+    expect(await own(active.userId)).toMatchObject({ personId: active.userId, kind: 'invite' });
+    await expect(own(suspended.userId)).rejects.toMatchObject({ reason: 'member_suspended' });
+    await expect(own(enrolled.personId)).rejects.toMatchObject({ reason: 'operator_needed' });
+    const withoutLinks = (rows: { links: number }[]) => rows.map(({ links: _, ...row }) => row);
+    expect(withoutLinks(await state())).toEqual(withoutLinks(before));
+    const lines = (await t.lines(orgId)).filter(({ person }) => person === boss.userId);
+    expect(lines.map(({ action, detail }) => [action, detail])).toEqual([
+      ['member.link', { memberId: invited.userId }],
+      ['member.link', { memberId: active.userId }],
     ]);
-    expect(found.rows).toEqual([{ name: 'Sara Olsen', title: null }]);
-    const lines = await t.owner.pool.query(
-      `select detail -> 'changed' as changed from activity where action = 'member.invite' order by at, id`,
-    );
-    expect(lines.rows).toEqual([{ changed: ['name'] }, { changed: null }]);
+  });
+
+  it('for one who had left renames them if another name was typed, with the old and the new one in the log', async () => {
+    const t = await setupPeople();
+    const orgId = await t.make.organization();
+    const boss = await t.make.member({ orgId });
+    const left = await t.make.member({ orgId, status: 'left', name: 'S. Olsen' });
+    const input = { organizationId: orgId, email: `${left.userId}@example.org`, by: { personId: boss.userId } };
+    expect(await createEnrolment(t.em, { ...input, name: 'Sara Olsen' }, t.now)).toMatchObject({ isNew: true });
+    expect((await t.lines(orgId)).at(-1)).toMatchObject({
+      action: 'member.invite',
+      detail: { memberId: left.userId, changed: ['name'], renamed: { from: 'S. Olsen', to: 'Sara Olsen' } },
+    });
   });
 
   it('is stored as a hash only', async () => {
@@ -158,9 +196,18 @@ describe('the creator of a link', () => {
     await expect(invite(clerk, 'x@example.org', ['admin'])).rejects.toMatchObject({ reason: 'not_held' });
     await expect(invite(admin, 'x@example.org', ['owner'])).rejects.toMatchObject({ reason: 'only_owners' });
     // The link of a member who has not enrolled would give full access as that member.
-    await expect(invite(clerk, `${admin.userId}@example.org`)).rejects.toMatchObject({ reason: 'not_held' });
-    await expect(invite(admin, `${boss.userId}@example.org`)).rejects.toMatchObject({ reason: 'only_owners' });
-    await invite(admin, `${reader.userId}@example.org`);
+    const link = (who: { userId: string }, personId: string) =>
+      createLink(t.em, { organizationId: orgId, personId, by: { personId: who.userId } }, t.now);
+    const invited = await invite(boss, 'admin@example.org', ['admin']);
+    for (const personId of [admin.userId, invited.personId])
+      await expect(link(clerk, personId)).rejects.toMatchObject({ reason: 'not_held' });
+    await expect(invite(clerk, 'admin@example.org')).rejects.toMatchObject({ reason: 'not_held' });
+    for (const who of [reader, other])
+      await expect(link(who, reader.userId)).rejects.toMatchObject({ reason: 'may_not_manage_members' });
+    await expect(link(admin, boss.userId)).rejects.toMatchObject({ reason: 'only_owners' });
+    await expect(link(boss, other.userId)).rejects.toMatchObject({ reason: 'no_such_member' });
+    expect(await findEnrolment(t.em, invited.token, t.now())).not.toBeNull();
+    await link(admin, reader.userId);
     await invite(boss, 'x@example.org', ['owner', 'billing']);
     await expect(invite(boss, 'y@example.org', ['nothing'])).rejects.toMatchObject({ reason: 'no_such_role' });
     for (const text of ['no address', 'bad@x', '@example.org', 'a@example..org', 'a@-x.org', 'a@x.1', 'a@b@c.org'])
@@ -178,8 +225,7 @@ describe('the creator of a link', () => {
       there,
       both.userId,
     ]);
-    const email = `${both.userId}@example.org`;
-    const invited = await createEnrolment(t.em, { organizationId: here, email, by }, t.now);
+    const invited = await createLink(t.em, { organizationId: here, personId: both.userId, by }, t.now);
     await setEnrolmentPassword(t.em, { token: invited.token, password: goodPassword }, t.now);
     const { secret } = await startEnrolmentTotp(t.em, invited.token, settings, t.now);
     const factor = { kind: 'totp', code: codeAt(secret, t.now()) } as const;
@@ -224,9 +270,8 @@ describe('the creator of a link', () => {
     const person = await t.enrol();
     const boss = await t.make.member({ orgId: person.orgId });
     const input = { organizationId: person.orgId, email: person.email };
-    await expect(createEnrolment(t.em, { ...input, by: { personId: boss.userId } }, t.now)).rejects.toMatchObject({
-      reason: 'operator_needed',
-    });
+    const byBoss = { organizationId: person.orgId, personId: person.personId, by: { personId: boss.userId } };
+    await expect(createLink(t.em, byBoss, t.now)).rejects.toMatchObject({ reason: 'operator_needed' });
     const { token, kind } = await createEnrolment(t.em, { ...input, by: 'operator' }, t.now);
     expect(kind).toBe('recover');
     await t.session(person.token); // nothing ends until it is used
@@ -382,8 +427,8 @@ describe('a link whose creator could no longer create it', () => {
     const clerk = await t.make.member({ orgId, permissions: ['org.members.manage', 'org.read'] });
     const clerks = { organizationId: orgId, roleId: clerk.roleId ?? '', by: { personId: boss.userId } };
     const other = await t.make.member({ orgId, permissions: ['org.read'] });
-    const input = { organizationId: orgId, email: `${other.userId}@example.org`, by: { personId: clerk.userId } };
-    const { token } = await createEnrolment(t.em, input, t.now);
+    const input = { organizationId: orgId, personId: other.userId, by: { personId: clerk.userId } };
+    const { token } = await createLink(t.em, input, t.now);
     await changeRole(t.em, { ...clerks, roleId: other.roleId ?? '', permissions: ['org.read', 'org.keys.manage'] });
     expect(await findEnrolment(t.em, token, t.now())).toBeNull();
     await changeRole(t.em, { ...clerks, permissions: ['org.members.manage', 'org.read', 'org.keys.manage'] });

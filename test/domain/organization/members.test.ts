@@ -69,7 +69,11 @@ describe('changing a member', () => {
     expect(await t.lines()).toEqual([
       { action: 'member.suspend', person: t.admin.userId, detail: { memberId } },
       { action: 'member.reinstate', person: t.admin.userId, detail: { memberId } },
-      { action: 'member.change', person: t.admin.userId, detail: { memberId, changed: ['name', 'title'] } },
+      {
+        action: 'member.change',
+        person: t.admin.userId,
+        detail: { memberId, changed: ['name', 'title'], renamed: { from: expect.any(String), to: 'Ada' } },
+      },
       { action: 'member.change', person: t.admin.userId, detail: { memberId, changed: ['title'] } },
       { action: 'member.remove', person: t.admin.userId, detail: { memberId, status: 'active' } },
     ]);

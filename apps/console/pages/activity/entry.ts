@@ -1,5 +1,5 @@
 import { type ActivityEntry, findActivityEntry } from '#domain/activity/search.ts';
-import { describeAction, describeActor } from '#domain/activity/sentences.ts';
+import { describeAction, describeActor, isRename } from '#domain/activity/sentences.ts';
 import { copyableId } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { queryString } from '../../components/list-filter.ts';
@@ -74,6 +74,7 @@ const detailNames: Record<string, string> = {
   host: 'Host',
   eventTypes: 'Event types',
   changed: 'Changed',
+  renamed: 'Renamed',
   added: 'Added',
   removed: 'Removed',
   file: 'File',
@@ -92,6 +93,7 @@ function detailRows({ detail, memberName }: ActivityEntry): DetailRow[] {
 
 function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
+  if (isRename(value)) return `${value.from} → ${value.to}`;
   if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(', ');
   return JSON.stringify(value);
 }

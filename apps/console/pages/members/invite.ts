@@ -1,16 +1,20 @@
 import { z } from 'zod';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { enrolmentHours } from '#domain/identity/limits.ts';
+import { AlreadyMember } from '#domain/identity/refused.ts';
 import { listRoles } from '#domain/organization/list-roles.ts';
+import { displayName } from '../../components/display-name.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
+import { notice } from '../../components/notice.ts';
 import { type Page, page } from '../../web/answer.ts';
-import { type FormState, line } from '../../web/form.ts';
-import { html } from '../../web/html.ts';
+import { type FormState, freshForm, line } from '../../web/form.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { roleChoices } from './assignable-roles.ts';
 import { memberFields, renderMemberFields } from './fields.ts';
-import { linkPage } from './link.ts';
+import { linkPage, linkText } from './link.ts';
+import { memberPath } from './path.ts';
 
 /** Invites a member with a one-time link. No mail is sent: the inviter sends the link. */
 export const inviteRoutes = member.formPage({
@@ -29,18 +33,25 @@ export const inviteRoutes = member.formPage({
   }),
   async act(visit, { email, name, title, roles }) {
     const { em, now } = visit.console;
-    const created = await createEnrolment(em, { ...visit.request, email, name, title, roleKeys: roles }, now);
-    return linkPage(visit, created);
+    const input = { ...visit.request, email, name, title, roleKeys: roles };
+    try {
+      const created = await createEnrolment(em, input, now);
+      return await (created.isNew ? linkPage(visit, created) : linkPage(visit, created, linkText));
+    } catch (error) {
+      if (!(error instanceof AlreadyMember)) throw error;
+      return { ...(await invitePage(visit, freshForm({ email, name, title, roles }), error)), status: 422 };
+    }
   },
-  render: invitePage,
+  render: (visit, state) => invitePage(visit, state),
 });
 
-async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
+/** Renders the form. `present`: the member who has the address already. */
+async function invitePage(visit: MemberVisit, state: FormState, present?: AlreadyMember): Promise<Page> {
   const roles = await listRoles(visit.console.em, visit.organizationId);
   return page({
     title: 'Invite member',
     breadcrumbs: [['Members', visit.at('/members')]],
-    body: form(visit, {
+    body: html`${present === undefined ? nothing : alreadyMember(visit, present)}${form(visit, {
       state,
       button: 'Create invitation',
       cancel: visit.at('/members'),
@@ -62,6 +73,16 @@ async function invitePage(visit: MemberVisit, state: FormState): Promise<Page> {
           hint: 'You can assign roles whose permissions you all have.',
           choices: roleChoices(visit, roles, ({ key }) => key),
         })}`,
-    }),
+    })}`,
   });
+}
+
+/** Says who has the address, and where a link can be created for them. */
+function alreadyMember(visit: MemberVisit, { personId, memberName }: AlreadyMember): Html {
+  const open = html`<a href="${memberPath(visit, personId)}">Open the member</a>`;
+  return notice(
+    'bad',
+    html`${displayName(memberName)} is already a member. Nothing was changed. ${open} to edit them, or to create a new
+      sign-in link if they can’t sign in yet.`,
+  );
 }

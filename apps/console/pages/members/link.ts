@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type CreatedEnrolment, createEnrolment } from '#domain/identity/enrolment.ts';
+import { type CreatedEnrolment, createLink } from '#domain/identity/enrolment.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { displayName } from '../../components/display-name.ts';
@@ -7,12 +7,11 @@ import { linkButton } from '../../components/link.ts';
 import { shownOnce } from '../../components/secret.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
-import { html } from '../../web/html.ts';
+import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { getMember } from './find-member.ts';
 import { memberPage } from './member.ts';
-import { memberPath } from './path.ts';
+import { memberPath, personIdOf } from './path.ts';
 
 /** Creates a link that replaces the previous one, for a member without a confirmed sign-in. */
 export const linkRoutes = [
@@ -25,24 +24,32 @@ export const linkRoutes = [
     form: z.object({}),
     async act(visit) {
       const { em, now } = visit.console;
-      const { email } = await getMember(visit);
-      return linkPage(visit, await createEnrolment(em, { ...visit.request, email }, now));
+      const personId = personIdOf(visit);
+      return linkPage(visit, await createLink(em, { ...visit.request, personId }, now), linkText);
     },
     rerender: memberPage,
   }),
 ];
 
-/**
- * Returns the page that shows a link once. It is the same for both kinds of link, so that an
- * invitation does not reveal whether its address signs in here.
- */
-export async function linkPage(visit: MemberVisit, { token, expiresAt, personId }: CreatedEnrolment): Promise<Page> {
+/** A new link of a member: nothing else of them changed. */
+export const linkText = {
+  title: 'Link created',
+  text: 'It replaces the earlier link. Name and roles did not change: edit them on the member’s page.',
+};
+
+/** Returns the page that shows a link once. It is the same whether its address signs in here. */
+export async function linkPage(
+  visit: MemberVisit,
+  { token, expiresAt, personId }: CreatedEnrolment,
+  { title, text }: { title: string; text: string } = { title: 'Invitation created', text: '' },
+): Promise<Page> {
   const { em, now, origin } = visit.console;
   const { name } = await getMemberDetails(em, visit.organizationId, personId, now());
   return page({
-    title: 'Invitation created',
+    title,
     breadcrumbs: [['Members', visit.at('/members')]],
     body: html`
+      ${text === '' ? nothing : html`<p>${text}</p>`}
       <p>Send this link to ${displayName(name)} through a private channel. Anyone who opens it first can join as this
         member.</p>
       ${shownOnce({

@@ -37,6 +37,12 @@ const MembershipSchema = defineEntity({
   },
 });
 
+/** What changed of a member, for the activity log: fields, and the old and new name. */
+export interface MemberChanges {
+  changed?: ('name' | 'title')[];
+  renamed?: { from: string; to: string };
+}
+
 /** A person in an organization; only `active` may act. Triggers end keys and links. */
 export class Membership extends MembershipSchema.class {
   /** Suspends access until it is reinstated. Returns false when it is suspended already. */
@@ -51,6 +57,18 @@ export class Membership extends MembershipSchema.class {
     if (this.status !== 'suspended') return false;
     this.status = this.accepted ? 'active' : 'invited';
     return true;
+  }
+
+  /** Sets name and title. Returns what changed, which is empty when nothing did. */
+  changeDetails(name: string, title: string | null): MemberChanges {
+    const [from, oldTitle] = [this.name, this.title];
+    this.name = name;
+    this.title = title;
+    const changed = [...(from === name ? [] : ['name' as const]), ...(oldTitle === title ? [] : ['title' as const])];
+    return {
+      ...(changed.length === 0 ? {} : { changed }),
+      ...(from === name ? {} : { renamed: { from, to: name } }),
+    };
   }
 
   /** Ends the membership: only a new invitation begins another. */
