@@ -35,7 +35,7 @@ describe('with the keyboard alone', () => {
     expect(await focused(page)).toBe('Skip to main content');
     expect(await coveredBySkipLink(page)).toBe(0);
     await keyboard.press('Enter');
-    await tabTo(page, 'Create API key', 1); // the first after the navigation
+    await tabTo(page, 'Create API key', 3); // the first after the navigation and the search
     await keyboard.press('Enter');
     await at(page, 'Create API key');
     await tabTo(page, 'Name');

@@ -1,21 +1,27 @@
-import { type HealthBucket, type HealthSpan, healthKeys, healthLooksAt, healthSpans } from '#domain/webhooks/health.ts';
+import {
+  type HealthBucket,
+  type HealthKey,
+  type HealthSpan,
+  healthKeys,
+  healthLooksAt,
+  healthSpans,
+} from '#domain/webhooks/health.ts';
 import type { Html } from '../web/html.ts';
 import { barChart, type ChartSeries } from './bar-chart.ts';
+import { healthLabels } from './status.ts';
 import { time, utcDay, utcTime } from './time.ts';
 
-type HealthKey = (typeof healthKeys)[number];
-
-/** The outcomes of events, from the axis upward. */
-const kinds: Record<HealthKey, Omit<ChartSeries<HealthKey>, 'key'>> = {
-  atOnce: { label: 'Delivered on first attempt', tone: 'good' },
-  afterRetries: { label: 'Delivered after retries', tone: 'late' },
-  pending: { label: 'Pending', tone: 'open' },
-  retrying: { label: 'Retrying', tone: 'failing' },
-  held: { label: 'Held', tone: 'held' },
-  failed: { label: 'Failed', tone: 'bad' },
-  cancelled: { label: 'Cancelled', tone: 'quiet' },
+const tones: Record<HealthKey, ChartSeries<HealthKey>['tone']> = {
+  atOnce: 'good',
+  afterRetries: 'late',
+  pending: 'open',
+  retrying: 'failing',
+  held: 'held',
+  failed: 'bad',
+  cancelled: 'quiet',
 };
-const healthSeries = healthKeys.map((key) => ({ key, ...kinds[key] }));
+/** The outcomes of events, from the axis upward. */
+const healthSeries = healthKeys.map((key) => ({ key, label: healthLabels[key], tone: tones[key] }));
 
 /** Renders events over time by the status of their deliveries, oldest first. */
 export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): Html {

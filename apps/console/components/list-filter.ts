@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseDateTime, timeZonePattern } from '../web/date-time.ts';
 import { type FormState, freshForm } from '../web/form.ts';
 import { attributes, type Html, html, nothing } from '../web/html.ts';
-import { textField } from './form.ts';
+import { selectField, textField } from './form.ts';
 
 /** Query text of a known form; anything else counts as empty. */
 export const filterText = (form: RegExp) => z.string().regex(form).catch('');
@@ -48,14 +48,27 @@ export function queryString(values: Record<string, string | null>): string {
   return query.size === 0 ? '' : `?${query}`;
 }
 
+/** A control of a filter: a choice with `options`, whose first is "any", or a text. */
+export interface FilterField {
+  name: string;
+  label: string;
+  options?: readonly { value: string; label: string }[];
+  type?: 'search';
+  maxLength?: number;
+  hint?: string;
+  exact?: boolean;
+}
+
 /**
- * Renders the filter of a list, folded while none is set. It is a GET form, so that the address
- * keeps the filter. `fields` renders the fields before the time range.
+ * Renders the filter of a list: its controls, and what is set as chips that remove it. It is a GET
+ * form, so that the address keeps the filter. Controls are open on a wide screen. On a narrow one
+ * they are folded while none has a problem, and the chips show what is set.
  */
 export function filterForm(parts: {
   action: string;
   query: TimeRange & Record<string, string>;
-  fields: (state: FormState) => Html;
+  /** The controls before the time range. */
+  fields: readonly FilterField[];
   /** Problems of further fields, beside those of the time range. */
   problems?: Record<string, string>;
 }): Html {
@@ -63,14 +76,42 @@ export function filterForm(parts: {
   const state = { ...freshForm({ ...query }), problems: { ...timeRangeProblems(query), ...problems } };
   const timeField = (name: 'from' | 'until', label: string) =>
     textField(state, { name, label, type: 'datetime-local', required: false });
-  return html`<details class="filter"${attributes({ open: isFiltered(query) })}>
+  return html`<details class="filter"${attributes({ open: Object.keys(state.problems).length > 0 })}>
     <summary>Filter</summary>
     <form method="get" action="${action}">
-      <div class="filter-fields">${fields(state)}${timeField('from', 'From')}${timeField('until', 'To')}</div>
+      <div class="filter-fields">${fields.map((field) => renderField(state, field))}
+        ${timeField('from', 'From')}${timeField('until', 'To')}</div>
       <input type="hidden" name="zone" value="${query.zone}" data-zone>
-      <p class="actions"><button type="submit">Apply</button>
-        ${isFiltered(query) ? html`<a href="${action}">View all</a>` : nothing}
+      <p class="actions"><button type="submit" class="secondary">Apply</button>
         <span class="quiet">Times are in <span data-zone-name>${query.zone || 'UTC'}</span>.</span></p>
     </form>
-  </details>`;
+  </details>
+  ${activeFilters(action, query, fields)}`;
+}
+
+const renderField = (state: FormState, { options, ...field }: FilterField): Html =>
+  options === undefined
+    ? textField(state, { ...field, required: false })
+    : selectField(state, { ...field, required: false, options });
+
+/** Renders what is set as chips, each a link to the list without it. */
+function activeFilters(
+  action: string,
+  query: TimeRange & Record<string, string>,
+  fields: readonly FilterField[],
+): Html {
+  const times = [
+    { name: 'from', label: 'From' },
+    { name: 'until', label: 'To' },
+  ];
+  const active = [...fields, ...times].filter(({ name }) => query[name]);
+  if (active.length === 0) return nothing;
+  const chip = ({ name, label, options }: FilterField) => {
+    const value = query[name] ?? '';
+    const text = options?.find((option) => option.value === value)?.label ?? value.replace('T', ' ');
+    return html`<li><a class="chip" href="${action + filterQuery({ ...query, [name]: '' })}">${label}:
+      <bdi>${text}</bdi> <span aria-hidden="true">×</span><span class="visually-hidden"> Remove filter</span></a></li>`;
+  };
+  return html`<ul class="chips active-filters" aria-label="Active filters">${active.map(chip)}
+    <li><a href="${action}">Clear all</a></li></ul>`;
 }

@@ -1,7 +1,9 @@
+import type { Result } from '#domain/activity/results.ts';
 import type { KeyUsage } from '#domain/keys/usage.ts';
 import type { ClientRow } from '#domain/organization/list-clients.ts';
 import type { MemberStatus } from '#domain/organization/list-members.ts';
 import type { AttemptSummary } from '#domain/webhooks/deliveries.ts';
+import type { HealthKey } from '#domain/webhooks/health.ts';
 import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
 import { type DeliveryStatus, deliveryStatusOf, type WebhookStatus, webhookStatusOf } from '#domain/webhooks/status.ts';
@@ -49,6 +51,26 @@ export function deliveryStatus(delivery: Pick<FoundDelivery, 'state' | 'attempts
   const status = deliveryStatusOf(delivery);
   return badge(deliveryKinds[status], status);
 }
+
+/** The labels of a webhook's counts of events, by status. */
+export const healthLabels: Record<HealthKey, string> = {
+  atOnce: 'Delivered on first attempt',
+  afterRetries: 'Delivered after retries',
+  pending: 'Pending',
+  retrying: 'Retrying',
+  held: 'Held',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+};
+
+/** The color of a result in the activity log. */
+export const resultKinds: Record<Result, NoticeKind | 'plain'> = {
+  Succeeded: 'good',
+  Denied: 'bad',
+  'Invalid request': 'warning',
+  Completed: 'plain',
+  Failed: 'bad',
+};
 
 /** Renders a status with its explanation beside it. */
 const withRemark = (status: Html, remark: string | null): Html =>

@@ -34,6 +34,8 @@ export const healthKeys = [
   'cancelled',
 ] as const satisfies readonly (keyof HealthCounts)[];
 
+export type HealthKey = (typeof healthKeys)[number];
+
 /** One bar of the chart; `from` is ISO text. */
 export interface HealthBucket extends HealthCounts {
   from: string;

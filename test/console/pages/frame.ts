@@ -127,5 +127,6 @@ export const pages: readonly JudgedPage[] = [
     },
   },
   { route: 'showOverview', picture: 'overview', path: (_t, ada) => `/o/${ada.orgId}` },
+  { route: 'searchOrganization', picture: 'search', path: (_t, ada) => `/o/${ada.orgId}/search?q=Ada` },
   { route: 'none', picture: 'nothing-here', path: (_t, ada) => `/o/${ada.orgId}/nothing` },
 ];

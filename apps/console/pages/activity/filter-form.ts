@@ -7,9 +7,8 @@ import {
   type PersonChoice,
 } from '#domain/db/statements/activity-choices.ts';
 import { truncate } from '../../components/display-name.ts';
-import { selectField, textField } from '../../components/form.ts';
 import { filterForm, queryNameOf } from '../../components/list-filter.ts';
-import { type Html, html } from '../../web/html.ts';
+import type { Html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { type FilterQuery, filterProblems } from './filter.ts';
 
@@ -23,36 +22,25 @@ export async function activityFilterForm(visit: MemberVisit, query: FilterQuery)
   const { pool } = visit.console;
   const keys = await listKeyChoices(pool, visit.organizationId, query.key || null);
   const people = await listPeopleChoices(pool, visit.organizationId, query.person || null);
-  const optional = { required: false };
   return filterForm({
     action: visit.at('/activity'),
     query,
     problems: filterProblems(query),
-    fields: (state) => html`
-      ${textField(state, {
-        ...optional,
+    fields: [
+      {
         name: 'q',
         label: 'Search',
         type: 'search',
         maxLength: 200,
         hint: 'A name, an action, an ID or an error code.',
-      })}
-      ${selectField(state, { ...optional, name: 'result', label: 'Result', options: resultOptions })}
-      ${selectField(state, { ...optional, name: 'action', label: 'Event', options: actionOptions(query.action) })}
-      ${selectField(state, {
-        ...optional,
-        name: 'key',
-        label: 'API key',
-        options: [any('Any key'), ...keys.map(keyOption)],
-      })}
-      ${textField(state, { ...optional, name: 'object', label: 'Object ID', maxLength: 128, exact: true })}
-      ${textField(state, { ...optional, name: 'address', label: 'IP address or range', maxLength: 50, exact: true })}
-      ${selectField(state, {
-        ...optional,
-        name: 'person',
-        label: 'Person',
-        options: [any('Anyone'), ...people.map(personOption)],
-      })}`,
+      },
+      { name: 'result', label: 'Result', options: resultOptions },
+      { name: 'action', label: 'Event', options: actionOptions(query.action) },
+      { name: 'key', label: 'API key', options: [any('Any key'), ...keys.map(keyOption)] },
+      { name: 'object', label: 'Object ID', maxLength: 128, exact: true },
+      { name: 'address', label: 'IP address or range', maxLength: 50, exact: true },
+      { name: 'person', label: 'Person', options: [any('Anyone'), ...people.map(personOption)] },
+    ],
   });
 }
 

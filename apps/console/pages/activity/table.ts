@@ -1,8 +1,9 @@
-import { type Result, resultOf } from '#domain/activity/results.ts';
+import { resultOf } from '#domain/activity/results.ts';
 import type { ActivityEntry } from '#domain/activity/search.ts';
 import { describeAction, describeActor, type Name, type ObjectRef, type Sentence } from '#domain/activity/sentences.ts';
 import { displayName } from '../../components/display-name.ts';
-import { badge, type NoticeKind } from '../../components/notice.ts';
+import { badge } from '../../components/notice.ts';
+import { resultKinds } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -39,14 +40,6 @@ function objectPath(visit: MemberVisit, { kind, id, of }: ObjectRef): string | n
       return visit.may('org.clients.read') ? visit.at(`/clients/${id}`) : null;
   }
 }
-
-const resultKinds: Record<Result, NoticeKind | 'plain'> = {
-  Succeeded: 'good',
-  Denied: 'bad',
-  'Invalid request': 'warning',
-  Completed: 'plain',
-  Failed: 'bad',
-};
 
 /** Returns the result of an entry, with the status and code of a read that did not succeed. */
 export function resultBadge(entry: ActivityEntry): Html {

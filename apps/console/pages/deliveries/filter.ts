@@ -3,10 +3,9 @@ import { type EventType, eventTypes } from '#domain/contract/events.ts';
 import type { DeliveryFilter } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatuses, selectionOfStatus } from '#domain/webhooks/status.ts';
 import type { WebhookHead } from '#domain/webhooks/summary.ts';
-import { selectField, textField } from '../../components/form.ts';
 import { filterForm, queryNameOf, timeRangeFields } from '../../components/list-filter.ts';
 import { parseDateTime } from '../../web/date-time.ts';
-import { type Html, html, nothing } from '../../web/html.ts';
+import type { Html } from '../../web/html.ts';
 import { webhookTitle } from '../webhooks/find-webhook.ts';
 
 /** The filters in the query of the list of deliveries; empty: not set. */
@@ -40,7 +39,6 @@ export function deliveryFilterForm(
   webhooks: readonly Pick<WebhookHead, 'id' | 'description' | 'url'>[] | null = null,
 ): Html {
   const any = { value: '', label: 'Any' };
-  const optional = { required: false };
   const statuses = deliveryStatuses.map((label) => ({ value: queryNameOf(label), label }));
   const types = eventTypes.map((value) => ({ value, label: value }));
   const choices = webhooks?.map((webhook) => ({ value: webhook.id, label: webhookTitle(webhook) })) ?? [];
@@ -48,15 +46,12 @@ export function deliveryFilterForm(
     action,
     query,
     problems: readFilter(query) === null ? { event: badEventId } : {},
-    fields: (state) => html`
-      ${
-        webhooks === null
-          ? nothing
-          : selectField(state, { ...optional, name: 'webhook', label: 'Webhook', options: [any, ...choices] })
-      }
-      ${selectField(state, { ...optional, name: 'status', label: 'Status', options: [any, ...statuses] })}
-      ${selectField(state, { ...optional, name: 'type', label: 'Event type', options: [any, ...types] })}
-      ${textField(state, { ...optional, name: 'event', label: 'Event ID', maxLength: 100, exact: true })}`,
+    fields: [
+      ...(webhooks === null ? [] : [{ name: 'webhook', label: 'Webhook', options: [any, ...choices] }]),
+      { name: 'status', label: 'Status', options: [any, ...statuses] },
+      { name: 'type', label: 'Event type', options: [any, ...types] },
+      { name: 'event', label: 'Event ID', maxLength: 100, exact: true },
+    ],
   });
 }
 

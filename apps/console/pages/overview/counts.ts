@@ -24,5 +24,5 @@ export function counts(visit: MemberVisit, overview: Overview): Html {
 
 const pendingText = (deliveries: number) => {
   const count = `${deliveries.toLocaleString('en')}${deliveries < waitingCountedTo ? '' : ' or more'}`;
-  return `${count} pending ${deliveries === 1 ? 'delivery' : 'deliveries'}`;
+  return `${count} unfinished ${deliveries === 1 ? 'delivery' : 'deliveries'}`;
 };

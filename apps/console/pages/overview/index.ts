@@ -7,6 +7,7 @@ import { charts } from './charts.ts';
 import { counts } from './counts.ts';
 import { firstSteps } from './first-steps.ts';
 import { recentFailures } from './recent-failures.ts';
+import { overviewSearch, searchRoutes } from './search.ts';
 
 /** Shows the health of an organization: alerts, traffic, failures, first steps, counts. */
 export const routes = [
@@ -18,9 +19,10 @@ export const routes = [
       const overview = await getOverview(pool, visit.organizationId);
       return page({
         title: 'Overview',
-        body: html`${await attention(visit)}${firstSteps(visit, overview)}${await charts(visit)}
+        body: html`${overviewSearch(visit)}${await attention(visit)}${firstSteps(visit, overview)}${await charts(visit)}
           ${await recentFailures(visit)}${counts(visit, overview)}`,
       });
     },
   }),
+  ...searchRoutes,
 ];

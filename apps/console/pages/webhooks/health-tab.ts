@@ -7,7 +7,7 @@ import { copyableUrl } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { live } from '../../components/live.ts';
-import { testEventStatus } from '../../components/status.ts';
+import { healthLabels, testEventStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -33,7 +33,7 @@ const summaryOf = (webhook: WebhookSummary): Html =>
     ['Last 24 hours', describeDay(webhook.day)],
     ['Events', typeList(webhook.eventTypes)],
     webhook.waiting > 0 && ['Unfinished', formatOpenCount(webhook.waiting)],
-    webhook.parked > 0 && ['Held', formatOpenCount(webhook.parked)],
+    webhook.parked > 0 && [healthLabels.held, formatOpenCount(webhook.parked)],
   ]);
 
 async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {

@@ -1,0 +1,99 @@
+/** Filters as controls, what is set as chips, and the search of the overview. */
+import { expect, it } from 'vitest';
+import { writeLines } from '../domain/activity/lines.ts';
+import { unescaped } from './http-visitor.ts';
+import { setupConsole } from './setup.ts';
+import { insertWebhook } from './webhook-stories.ts';
+
+async function setup() {
+  const t = await setupConsole();
+  const ada = await t.enrol({ name: 'Ada Rivers' });
+  return { ...t, ada, visitor: t.http(ada), home: `/o/${ada.orgId}` };
+}
+
+/** Returns the active filters of a page: the text of each chip, and the address without it. */
+const chipsOf = (text: string) =>
+  [...text.matchAll(/<a class="chip" href="([^"]*)">(.*?)<\/a>/gs)].map(([, href = '', chip = '']) => [
+    chip
+      .replace(/<[^>]*>/g, '')
+      .replace(/\s+/g, ' ')
+      .trim(),
+    unescaped(href),
+  ]);
+
+it('each active filter of the deliveries is a chip that removes it and keeps the others', async () => {
+  const t = await setup();
+  const webhook = await insertWebhook(t, t.ada);
+  const list = `${t.home}/deliveries`;
+  expect(chipsOf((await t.visitor.get(list)).text)).toEqual([]);
+  const query = `webhook=${webhook.id}&status=retrying&from=2026-11-20T08:00&zone=America/New_York`;
+  const { text } = await t.visitor.get(`${list}?${query}`);
+  const [first, second, third] = chipsOf(text);
+  expect([first?.[0], second?.[0], third?.[0]]).toEqual([
+    'Webhook: Case management × Remove filter',
+    'Status: Retrying × Remove filter',
+    'From: 2026-11-20 08:00 × Remove filter',
+  ]);
+  const without = new URL(second?.[1] ?? '', t.origin);
+  expect(without.pathname).toBe(list);
+  expect(Object.fromEntries(without.searchParams)).toEqual({
+    webhook: webhook.id,
+    from: '2026-11-20T08:00',
+    zone: 'America/New_York',
+  });
+  expect(chipsOf((await t.visitor.get(without.pathname + without.search)).text)).toHaveLength(2);
+  expect(text).toContain(`<a href="${list}">Clear all</a>`);
+});
+
+it('each active filter of the activity log is a chip with the words of its control', async () => {
+  const t = await setup();
+  const key = await t.make.apiKey({
+    maker: { orgId: t.ada.orgId, userId: t.ada.personId, roleId: null },
+    label: 'Report',
+  });
+  const query = `q=fjord&result=denied&action=key.revoke&key=${key.id}&address=203.0.113.0/24&person=${t.ada.personId}`;
+  const { text } = await t.visitor.get(`${t.home}/activity?${query}`);
+  expect(chipsOf(text).map(([chip]) => chip?.replace(' × Remove filter', ''))).toEqual([
+    'Search: fjord',
+    'Result: Denied',
+    'Event: Revoked an API key',
+    expect.stringMatching(/^API key: Report \(.*\)$/),
+    'IP address or range: 203.0.113.0/24',
+    'Person: Ada Rivers',
+  ]);
+});
+
+it('the search of the overview leads from an event, a client, an entry of the log or an address to its row', async () => {
+  const t = await setup();
+  const webhook = await insertWebhook(t, t.ada);
+  const eventId = await t.make.delivery({ webhook });
+  const professional = { orgId: t.ada.orgId, userId: t.ada.personId, roleId: null };
+  const grant = await t.make.grant({ professional });
+  const [entryId = ''] = await writeLines(t.owner, [{ orgId: t.ada.orgId, address: '203.0.113.77' }]);
+  expect((await t.visitor.get(t.home)).text).toContain(`action="${t.home}/search"`);
+  const search = (q: string) => t.visitor.get(`${t.home}/search?${new URLSearchParams({ q })}`);
+  expect((await search(eventId.toUpperCase())).to).toBe(`${t.home}/deliveries?event=${eventId}`);
+  expect((await search(entryId)).to).toBe(`${t.home}/activity/${entryId}`);
+  expect((await search(' 203.0.113.77 ')).to).toBe(`${t.home}/activity?address=203.0.113.77`);
+  const client = await search(grant.id);
+  expect(client.text).toContain(`href="${t.home}/clients/${grant.id}"`);
+  expect(client.text).toContain(`href="${t.home}/activity?object=${grant.id}"`);
+  expect((await search('Ada')).text).toContain(`href="${t.home}/members?q=Ada"`);
+  expect((await search('01900000-0000-7000-8000-000000000000')).text).toContain('No matches');
+  expect((await search('')).text).toContain('No matches');
+});
+
+it('the search finds nothing of another organization, and nothing that the member may not see', async () => {
+  const t = await setup();
+  const webhook = await insertWebhook(t, t.ada);
+  const eventId = await t.make.delivery({ webhook });
+  const [entryId = ''] = await writeLines(t.owner, [{ orgId: t.ada.orgId }]);
+  const stranger = await t.enrol();
+  const plain = await t.enrol({ orgId: t.ada.orgId, permissions: ['org.read'] });
+  for (const [person, orgId] of [
+    [stranger, stranger.orgId],
+    [plain, t.ada.orgId],
+  ] as const)
+    for (const q of [eventId, entryId, webhook.id])
+      expect((await t.http(person).get(`/o/${orgId}/search?q=${q}`)).text).toContain('No matches');
+});
