@@ -3,6 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '#domain/activity/record.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
+import { brokenConstraint } from '#domain/db/constraint.ts';
 import { Membership, MembershipRole, Organization, Person, Role } from '#domain/db/entities/organization.ts';
 import { findDatabaseTime, runStatement, sql } from '#domain/db/statement.ts';
 import { createKey } from '#domain/keys/create.ts';
@@ -58,19 +59,27 @@ export async function createProbe(
   return { organizationId, key, webhookId: webhook.id, webhookSecret: webhook.secret };
 }
 
-/** Returns the probe's organization with its one person; creates it when there is none. */
+/**
+ * Returns the probe's organization with its one person; creates it when there is none. Of two
+ * callers at once, the unique slug lets one create it.
+ */
 async function takeOrganization(em: EntityManager, renew: boolean): Promise<string> {
-  return em.fork().transactional(async (tx) => {
-    await runStatement(tx, sql`select pg_advisory_xact_lock(hashtextextended('org_api.probe', 0))`);
-    const known = await tx.findOne(Organization, { slug: probe.slug });
-    if (known !== null && !renew)
-      throw new CommandRefused(
-        'A probe exists, and its key cannot be shown again. Use the Secret that contains it, ' +
-          'or add --renew yes to revoke the key and create a new probe.',
-      );
-    return known === null ? createOrganization(tx) : known.id;
-  });
+  const fork = em.fork();
+  const known = await fork.findOne(Organization, { slug: probe.slug });
+  if (known !== null && renew) return known.id;
+  if (known !== null) throw probeExists();
+  try {
+    return await fork.transactional(createOrganization);
+  } catch (error) {
+    throw brokenConstraint(error) === 'organization_slug_unique' ? probeExists() : error;
+  }
 }
+
+const probeExists = () =>
+  new CommandRefused(
+    'A probe exists, and its key cannot be shown again. Use the Secret that contains it, ' +
+      'or add --renew yes to revoke the key and create a new probe.',
+  );
 
 async function createOrganization(tx: EntityManager): Promise<string> {
   const { name, slug, personId, roleKey } = probe;

@@ -313,13 +313,25 @@ it('an owner that may create roles and is no superuser can migrate, and create a
     Object.assign(own, { username: user, password: 'o', pathname: '/org_api' });
     return own.href;
   };
+  const lines: string[] = [];
   const login = (user: string) =>
     migrate({
       owner: parsePostgresUrl(url('org_api_owner')),
       logins: [{ role: 'api', server: parsePostgresUrl(url(user)) }],
+      report: (line) => lines.push(line),
     });
+  // Without the superuser's statements, as at a managed service, the migrations say what is open.
   await login('org_api_api');
+  await run(url('org_api_api'), 'select pg_advisory_lock(1)', 'select lo_unlink(lo_create(0))');
+  expect(lines.at(-1)).toContain('run the statements of docs/operations/prepare-postgresql.md');
+  const superuser = new URL(server.adminUrl);
+  superuser.pathname = '/org_api';
+  await run(superuser.href, ...readSuperuserStatements());
+  lines.length = 0;
   await login('org_api_api_2');
+  expect(lines).toEqual([]);
+  for (const statement of ['select pg_advisory_lock(1)', 'select lo_create(0)'])
+    await expect(run(url('org_api_api'), statement)).rejects.toMatchObject({ code: '42501' });
   await run(url('org_api_api_2'), 'select from api.organization');
   await run(
     url('org_api_owner'),
@@ -328,6 +340,12 @@ it('an owner that may create roles and is no superuser can migrate, and create a
   await expect(run(url('org_api_api'), 'select 1')).rejects.toThrow();
   await run(url('org_api_api_2'), 'select from api.organization');
 });
+
+/** Returns what the guide has a superuser run in a new database. */
+function readSuperuserStatements(): string[] {
+  const [cluster] = parseAllDocuments(examples.find((one) => fileOf(one) === 'postgresql.yaml') ?? '');
+  return cluster?.toJS().spec.bootstrap.initdb.postInitApplicationSQL;
+}
 
 async function run(url: string, ...statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url });

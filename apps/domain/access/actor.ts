@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { permissions as allPermissions, type Permission } from '../contract/scopes.ts';
-import { lockName } from '../db/locks.ts';
 import { query, sql } from '../db/statement.ts';
 import { type Authority, permissionsHeld } from './authority.ts';
 import { consoleAccess, isConfirmed } from './console-access.ts';
@@ -28,15 +27,6 @@ export interface MemberAccess {
   permissions: Permission[];
   isOwner: boolean;
 }
-
-/**
- * Serializes the changes of one organization's members and roles until the transaction ends. The
- * second change then sees that an owner must remain, and grants nothing that its caller has just
- * lost. Each such change takes this lock first. Seats and client access have separate locks
- * (`seat_held_rules`).
- */
-export const lockOrganization = (tx: EntityManager, organizationId: string): Promise<void> =>
-  lockName(tx, `members.${organizationId}`);
 
 const refusals = {
   'org.members.manage': ['may_not_manage_members', 'manage members'],

@@ -8,7 +8,13 @@ export const writeLock = { lockMode: LockMode.PESSIMISTIC_WRITE } as const;
 /** Loads a row that must not change (`for share`): changes wait, other readers do not. */
 export const shareLock = { lockMode: LockMode.PESSIMISTIC_READ } as const;
 
-/** Takes the lock of a name until the transaction ends. The database has it once. */
-export async function lockName(tx: EntityManager, name: string): Promise<void> {
-  await query(tx)`select pg_advisory_xact_lock(hashtextextended(${`org_api.${name}`}::text, 0))`;
+/**
+ * Serializes the changes of one organization's members, roles, keys and webhooks until the
+ * transaction ends, by its row. What is checked and loaded afterwards cannot change before the
+ * commit: an owner must remain, the caller still has what they grant, and concurrent callers get
+ * different slots instead of an error of the unique index. Each such change takes this lock first.
+ * Seats and client access have separate locks (`seat_held_rules`).
+ */
+export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
+  await query(tx)`select lock_organization(${organizationId}::uuid)`;
 }

@@ -6,6 +6,7 @@ import { ormOptions } from './connect.ts';
 import { ensureLogin, type Login } from './logins.ts';
 import { migrations as allMigrations, currentMigration } from './migrations/index.ts';
 import type { NamedMigration } from './migrations/named-migration.ts';
+import { closePublicFunctions } from './public-functions.ts';
 import { connectionOptions, type PostgresServer } from './server.ts';
 import { Session } from './session.ts';
 
@@ -89,6 +90,12 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     if (options.activityFloorDays !== undefined)
       await lock.query('update retention_floor set activity_days = $1', [options.activityFloorDays]);
     for (const login of options.logins) await ensureLogin(lock, login);
+    const open = await closePublicFunctions(lock);
+    if (open.length > 0)
+      report(
+        `every login may still call ${open.length} functions of large objects and advisory locks, because the owner ` +
+          'is no superuser; run the statements of docs/operations/prepare-postgresql.md as one',
+      );
     return { applied, pendingContract, current: currentMigration };
   } finally {
     await lock.end();

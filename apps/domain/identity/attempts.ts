@@ -1,6 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { lockName } from '../db/locks.ts';
 import { query, sql } from '../db/statement.ts';
 import {
   failuresPerNetwork,
@@ -58,8 +57,8 @@ export const enrolmentSubject = (tokenHash: Buffer) => hashOf(`enrolment\0${toke
  */
 export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Date): Promise<void> {
   const refused = await em.fork().transactional(async (tx) => {
-    if (attempt.address !== null) await lockName(tx, `sign_in.network.${networkOf(attempt.address)}`);
-    await lockName(tx, `sign_in.subject.${attempt.subject.toString('hex')}`);
+    const network = attempt.address === null ? null : networkOf(attempt.address);
+    await query(tx)`select lock_sign_ins(${attempt.subject.toString('hex')}::text, ${network}::text)`;
     const admissions = findAdmissions(await listFailures(tx, attempt, now), now);
     // A limit that admits an attempt continues to admit it: all of them do from the last of these
     // times on.

@@ -1,11 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { lockOrganization } from '../access/actor.ts';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { Membership } from '../db/entities/organization.ts';
-import { writeLock } from '../db/locks.ts';
+import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query, sql } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, deleteFailures, enrolmentSubject } from './attempts.ts';

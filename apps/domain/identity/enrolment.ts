@@ -6,7 +6,6 @@ import {
   assertMayChange,
   getActor,
   getMember,
-  lockOrganization,
   type MemberAccess,
   memberColumns,
 } from '../access/actor.ts';
@@ -22,7 +21,7 @@ import {
   Person,
   Role,
 } from '../db/entities/organization.ts';
-import { writeLock } from '../db/locks.ts';
+import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query, withDates } from '../db/statement.ts';
 import { assertEmail } from './email.ts';
 import { enrolmentHours, recoveryHours } from './limits.ts';

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { findMember, lockOrganization } from '../access/actor.ts';
+import { findMember } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from '../db/entities/identity.ts';
-import { writeLock } from '../db/locks.ts';
+import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query, sql, withDates } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';

@@ -5,10 +5,11 @@ import { recordActivity } from '../activity/record.ts';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import { ApiKey } from '../db/entities/key.ts';
+import { lockOrganization } from '../db/locks.ts';
 import { fingerprint, type KeySecrets } from './fingerprint.ts';
 import { generateKey, keyHint } from './format.ts';
 import { KeyRefused } from './refused.ts';
-import { findFreeSlot, lockKeys, lockMembership } from './slots.ts';
+import { findFreeSlot, lockMembership } from './slots.ts';
 
 export interface CreateKey {
   organizationId: string;
@@ -48,7 +49,7 @@ export async function createKey(
   now: () => Date = () => new Date(),
 ): Promise<CreatedKey> {
   return em.fork().transactional(async (tx) => {
-    await lockKeys(tx, input.organizationId);
+    await lockOrganization(tx, input.organizationId);
     const createdAt = now();
     await assertMayCreate(tx, input, createdAt);
     const slot = await findFreeSlot(tx, input.organizationId, createdAt);
@@ -82,7 +83,7 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
     );
 }
 
-/** Writes the row and its activity row. Find the slot under `lockKeys`. */
+/** Writes the row and its activity row. Find the slot under `lockOrganization`. */
 export async function insertKey(
   tx: EntityManager,
   input: CreateKey & { slot: number; predecessorId: string | null; createdAt: Date },

@@ -2,8 +2,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, findPermissions } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { ApiKey } from '../db/entities/key.ts';
+import { lockOrganization } from '../db/locks.ts';
 import { KeyRefused } from './refused.ts';
-import { lockKeys } from './slots.ts';
 
 /**
  * Revokes a key: every request that starts after the commit is refused. Revoking it again changes
@@ -18,7 +18,7 @@ export async function revokeKey(
 ): Promise<void> {
   const { organizationId, keyId, by } = input;
   await em.fork().transactional(async (tx) => {
-    await lockKeys(tx, organizationId);
+    await lockOrganization(tx, organizationId);
     await assertMayManageKeys(tx, organizationId, by);
     const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
     if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');

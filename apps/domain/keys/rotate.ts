@@ -2,10 +2,11 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { keyRotationOverlapMaxDays } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import { ApiKey } from '../db/entities/key.ts';
+import { lockOrganization } from '../db/locks.ts';
 import { assertMayCreate, type CreatedKey, insertKey } from './create.ts';
 import type { KeySecrets } from './fingerprint.ts';
 import { KeyRefused } from './refused.ts';
-import { findFreeSlot, lockKeys } from './slots.ts';
+import { findFreeSlot } from './slots.ts';
 
 export interface RotateKey {
   organizationId: string;
@@ -44,7 +45,7 @@ export async function rotateKey(
     throw new KeyRefused('overlap_too_long', `Both keys can work for 0 to ${keyRotationOverlapMaxDays} days.`);
   }
   return em.fork().transactional(async (tx) => {
-    await lockKeys(tx, organizationId);
+    await lockOrganization(tx, organizationId);
     const at = now();
     const { key: old, slot: oldSlot } = await getLiveKey(tx, organizationId, keyId, at);
     const successor = { organizationId, makerId, scopes: old.scopes as Scope[], label: old.label, expiresAt, address };

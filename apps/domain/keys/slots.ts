@@ -2,15 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { Membership } from '../db/entities/organization.ts';
-import { lockName, shareLock } from '../db/locks.ts';
-
-/**
- * Makes the changes of one organization's keys wait for each other until the transaction ends. The
- * unique index on slots would refuse a 26th key without it; with it, concurrent callers get
- * different slots instead of an error.
- */
-export const lockKeys = (tx: EntityManager, organizationId: string): Promise<void> =>
-  lockName(tx, `keys.${organizationId}`);
+import { shareLock } from '../db/locks.ts';
 
 /**
  * Makes a change of the maker's membership wait until the transaction ends, and waits for one that
@@ -21,7 +13,10 @@ export async function lockMembership(tx: EntityManager, organizationId: string, 
   await tx.findOne(Membership, { organizationId, personId }, shareLock);
 }
 
-/** Frees slots of expired keys. Returns the lowest free one, or null. Call it under `lockKeys`. */
+/**
+ * Frees slots of expired keys. Returns the lowest free one, or null. Call it under
+ * `lockOrganization`.
+ */
 export async function findFreeSlot(tx: EntityManager, organizationId: string, now: Date): Promise<number | null> {
   const keys = await tx.find(ApiKey, { organizationId, slot: { $ne: null } });
   for (const key of keys) key.releaseSlot(now);

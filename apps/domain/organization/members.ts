@@ -6,14 +6,13 @@ import {
   assertOwnerRemains,
   getActor,
   getMember,
-  lockOrganization,
   type MemberAccess,
 } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { Membership, MembershipRole, type Role } from '../db/entities/organization.ts';
-import { writeLock } from '../db/locks.ts';
+import { lockOrganization, writeLock } from '../db/locks.ts';
 import { endSessionsWithoutAccess } from '../identity/sessions.ts';
 import { getRole } from './roles.ts';
 

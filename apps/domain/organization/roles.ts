@@ -1,11 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { assertHolds, getActor, lockOrganization } from '../access/actor.ts';
+import { assertHolds, getActor } from '../access/actor.ts';
 import type { Authority } from '../access/authority.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { recordActivity } from '../activity/record.ts';
 import { permissions as allPermissions, type Permission, systemRoleKeys } from '../contract/scopes.ts';
 import { MembershipRole, Role } from '../db/entities/organization.ts';
+import { lockOrganization } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
 
 /** An organization's own roles. Each change requires `org.roles.manage`. */

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { Organization } from '../db/entities/organization.ts';
 import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
-import { lockName } from '../db/locks.ts';
+import { lockOrganization } from '../db/locks.ts';
 import {
   assertMayManageWebhooks,
   recordWebhookActivity,
@@ -99,7 +99,7 @@ const managerOf = (by: WebhookAuthority) =>
  * webhook of every writer; with the lock, concurrent callers get different slots and no error.
  */
 async function findFreeSlot(tx: EntityManager, organizationId: string): Promise<number> {
-  await lockName(tx, `webhooks.${organizationId}`);
+  await lockOrganization(tx, organizationId);
   if ((await tx.count(Organization, { id: organizationId })) === 0)
     throw new WebhookRefused('no_such_organization', 'There is no such organization.');
   const living = await tx.find(Webhook, { organizationId, slot: { $ne: null } }, { fields: ['slot'] });

@@ -43,9 +43,6 @@ export interface ImportResult {
   counts: Record<string, Changes & { unchanged: number }>;
 }
 
-/** The advisory lock under which imports check and write; "impo" in ASCII. */
-const importLock = 0x696d706f;
-
 /**
  * Imports one document completely or not at all, in one transaction: objects are staged in
  * temporary tables as they are read, checked as sets, and merged as sets. Memory does not grow with
@@ -101,7 +98,7 @@ async function importInTransaction(
   const now = options.now ?? (await databaseTime(client));
   const asOf = document.asOf ?? now.toISOString().slice(0, 10);
   const shiftDays = options.today ? daysBetween(asOf, now) : 0;
-  await client.query('select pg_advisory_xact_lock($1)', [importLock]);
+  await client.query('select lock_import()'); // imports check and write one after another
   await planForSize(client, staging.counts);
   await resolveStaged(client, { now, asOf, shiftDays });
   await checkStaged(client, { now, asOf, shiftDays }, problems);

@@ -1,8 +1,15 @@
 /** Limits on an attacker who has the login of an app, beyond the rights in rights.txt. */
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { admitAttempt } from '#domain/identity/attempts.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { TestDatabase } from '#test/database.ts';
 import type { TestLogin } from '#test/global-setup.ts';
+import { testAllowList, testKeySecrets, testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 async function connectAs(database: TestDatabase, login: TestLogin): Promise<pg.Client> {
@@ -78,4 +85,66 @@ it('the worker cannot change a webhook’s URL, an event’s body, or a delivery
     'update webhook_secret set sealed = sealed',
   ])
     expect([statement, await outcomeOf(client, statement)]).toEqual([statement, '42501']);
+});
+
+const logins = ['api', 'worker', 'console', 'platform', 'operator'] as const;
+
+it('no login makes a large object or takes an advisory lock, but the worker that of maintenance', async () => {
+  const { database, owner } = await setupDatabase();
+  const { rows } = await owner.pool.query<{ call: string }>(
+    `select format('select pg_catalog.%I(%s)', p.proname, array_to_string(array(
+        select '''0''::' || format_type(t, null) from unnest(p.proargtypes::oid[]) t), ', ')) as call
+     from pg_proc p where p.proname ~ '^(lo_|loread$|lowrite$|pg_(try_)?advisory)'`,
+  );
+  expect(rows.length).toBeGreaterThan(40);
+  for (const login of logins) {
+    const client = await connectAs(database, login);
+    for (const { call } of rows) {
+      const isMaintenance = login === 'worker' && call.includes(`pg_try_advisory_lock('0'::bigint)`);
+      expect([login, call, await outcomeOf(client, call)]).toEqual([login, call, isMaintenance ? 1 : '42501']);
+    }
+    expect(await outcomeOf(client, `select lo_from_bytea(0, 'x')`)).toBe('42501');
+  }
+});
+
+it('a login that holds every advisory lock, as a managed server permits, delays no change of a person', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const { orgId, userId } = await make.member();
+  await owner.pool.query('grant execute on function pg_advisory_lock(bigint) to org_api_read');
+  const hostile = await connectAs(database, 'api');
+  const subject = Buffer.alloc(32);
+  const names = ['members', 'keys', 'webhooks'].map((kind) => `${kind}.${orgId}`);
+  names.push('activity_partitions', 'probe', `sign_in.subject.${subject.toString('hex')}`, 'sign_in.network.192.0.2.1');
+  for (const name of names)
+    await hostile.query(`select pg_advisory_lock(hashtextextended('org_api.' || $1::text, 0))`, [name]);
+  for (const key of ['orga', 'orgm', 'impo'])
+    await hostile.query('select pg_advisory_lock($1)', [Buffer.from(key).readUInt32BE()]);
+
+  const console = await openDatabase({
+    server: parsePostgresUrl(database.urls.console),
+    applicationName: 'console',
+    poolMax: 2,
+  });
+  onTestFinished(() => console.close());
+  const { em } = console.orm;
+  await createEnrolment(em, { organizationId: orgId, email: 'new@example.org', by: 'operator' });
+  await createWebhook(
+    em,
+    {
+      organizationId: orgId,
+      by: 'operator',
+      url: 'https://hooks.example.com/',
+      eventTypes: ['client.started'],
+      description: '',
+    },
+    { allow: testAllowList, sealingKeys: testSealingKeys },
+  );
+  await createKey(
+    em,
+    { organizationId: orgId, makerId: userId, scopes: ['org.read'], label: '', expiresAt: null, byOperator: true },
+    testKeySecrets,
+  );
+  await admitAttempt(em, { subject, address: '192.0.2.1' }, new Date());
+  await (await connectAs(database, 'platform')).query('select lock_import()');
+  await (await connectAs(database, 'worker')).query('select keep_activity_partitions()');
 });

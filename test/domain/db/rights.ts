@@ -35,6 +35,7 @@ const rightsSql = /* sql */ `
     from pg_proc p join pg_namespace n on n.oid = p.pronamespace, aclexplode(coalesce(p.proacl, acldefault('f',
       p.proowner))) a
     where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+      or p.proname ~ '^(lo_|loread$|lowrite$|pg_(try_)?advisory_)'
     union all
     select a.grantee, t.typowner, 'type ' || n.nspname || '.' || t.typname, a.privilege_type, null
     from pg_type t join pg_namespace n on n.oid = t.typnamespace, aclexplode(t.typacl) a

@@ -182,9 +182,7 @@ describe('an enrolment link', () => {
     const client = await t.owner.pool.connect();
     try {
       await client.query('begin');
-      await client.query(`select pg_advisory_xact_lock(hashtextextended('org_api.members.' || $1::text, 0))`, [
-        t.orgId,
-      ]);
+      await client.query('select lock_organization($1)', [t.orgId]);
       await client.query('delete from membership_role where person_id = $1', [t.admin.userId]);
       const used = link.use().then(
         () => 'enrolled',

@@ -48,6 +48,35 @@ export class RolesAndFunctions extends Migration {
       grant usage on schema api to org_api_read;
     `);
 
+    // Locks of work that no row stands for. No login has a right on them, and functions lock them for
+    // the logins that need it. Advisory locks would be open to every login.
+    this.addSql(/* sql */ `
+      create table named_lock (
+        name text primary key
+      );
+      -- Attempts to sign in share 256 locks, by a hash of what they are about.
+      insert into named_lock
+        select n from unnest(array['activity_partitions', 'import']) n
+        union all select 'sign_in.' || slot from generate_series(0, 255) slot;
+
+      create function lock_sign_ins(subject text, network text) returns void
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        -- In one order, so that two attempts never wait for each other.
+        perform from named_lock l
+          where l.name in (select 'sign_in.' || (hashtextextended(s, 0) & 255) from unnest(array[subject, network]) s)
+          order by l.name for update;
+      end $$;
+      grant execute on function lock_sign_ins to org_api_console;
+
+      create function lock_import() returns void
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform from named_lock where name = 'import' for update;
+      end $$;
+      grant execute on function lock_import to org_api_platform;
+    `);
+
     // UUID version 7 in SQL, because PostgreSQL has it only from 18 on: 48 bits of milliseconds,
     // the version, 12 bits of the fraction of the millisecond (RFC 9562, section 6.2, method 3: ids
     // of one connection keep their order of creation), then random bits of a version 4 UUID, whose

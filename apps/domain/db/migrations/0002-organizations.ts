@@ -75,6 +75,17 @@ export class Organizations extends Migration {
       create index membership_role_by_role on membership_role (role_id);
     `);
 
+    // The changes of an organization's members, roles, keys and webhooks lock its row. The logins
+    // that make them have no right to change it, which a lock would require of them.
+    this.addSql(/* sql */ `
+      create function lock_organization(organization uuid) returns void
+      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        perform from public.organization o where o.id = organization for no key update;
+      end $$;
+      grant execute on function lock_organization to org_api_console, org_api_operator;
+    `);
+
     // Runs on every write of the status, including those of the import and the platform.
     this.addSql(/* sql */ `
       create function membership_accepted() returns trigger

@@ -71,7 +71,7 @@ export class Activity extends Migration {
         first timestamp;
         made integer := 0;
       begin
-        perform pg_advisory_xact_lock(hashtextextended('org_api.activity_partitions', 0));
+        perform from named_lock where name = 'activity_partitions' for update;
         for first in select generate_series(m, m + interval '3 months', interval '1 month')
           from date_trunc('month', now() at time zone 'UTC') m loop
           continue when to_regclass(format('public.activity_%s', to_char(first, 'YYYY_MM'))) is not null;
@@ -130,7 +130,7 @@ export class Activity extends Migration {
             using errcode = 'invalid_parameter_value';
         end if;
         update retention_floor set applied_days = retention_days where applied_days is distinct from retention_days;
-        perform pg_advisory_xact_lock(hashtextextended('org_api.activity_partitions', 0));
+        perform from named_lock where name = 'activity_partitions' for update;
         insert into activity_purge (kept_from, purged_at, floor_days)
         select first_kept, now(), least_days
           where not exists (select from activity_purge p where p.kept_from >= first_kept);
