@@ -12,6 +12,7 @@ import {
   keepPartitionsSql,
   purgeDeliveriesSql,
   purgeExpiredSignInsSql,
+  sumCallsSql,
 } from '#domain/db/statements/maintenance.ts';
 import {
   cancelDeliveriesSql,
@@ -22,11 +23,14 @@ import {
 import { deliveriesPerMove, purgeBatchSize, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
 
 const hourMs = 3_600_000;
-/** Rows that one statement links: 0.3 s of work. The next run follows a second later. */
+/** Rows that one statement links, or sums: 0.3 s of work. The next run follows a second later. */
 export const linesPerAppend = 20_000;
 const anchorsPerRun = 500;
-/** Ten seconds are short beside the days that a webhook has failed by then. */
-const suspendEveryRuns = 10;
+/**
+ * Ten seconds are short beside the days that a webhook has failed by then, and for the numbers of
+ * the console.
+ */
+const seldomRuns = 10;
 
 /** The steps by their names in logs and metrics. What people wait for comes first. */
 export const maintenanceSteps = [
@@ -36,6 +40,7 @@ export const maintenanceSteps = [
   'cancel_deliveries',
   'purge_secrets',
   'chain_activity',
+  'sum_calls',
   'anchor_activity',
   'keep_partitions',
   'drop_activity',
@@ -87,8 +92,8 @@ const statement = <Row extends pg.QueryResultRow>(
  * Returns the steps of maintenance. Each second: due grants end, deliveries of resumed webhooks
  * restart, those of deleted ones are cancelled, expired secrets are purged, and new rows of the
  * activity log are linked into their hash chains. Every ten seconds: failing webhooks are
- * suspended. Each hour: chains are anchored (once a day each), partitions are created ahead, and
- * what is older than its retention is purged.
+ * suspended, and new calls are added to their sums. Each hour: chains are anchored (once a day
+ * each), partitions are created ahead, and what is older than its retention is purged.
  */
 export function stepsOfMaintenance(options: StepOptions): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
@@ -102,7 +107,7 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
   const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
     end_grants: statement(0, endDueGrantsSql, [], (rows) => onEnded(rows.length)),
     suspend_webhooks: statement(
-      suspendEveryRuns * everyMs,
+      seldomRuns * everyMs,
       suspendFailingWebhooksSql,
       [suspendAfterSeconds, suspendTriedWithinSeconds],
       (rows) => onSuspended(rows.length),
@@ -110,6 +115,13 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
     restart_deliveries: move('restarted', restartDeliveriesSql, [deliveriesPerMove]),
     cancel_deliveries: move('cancelled', cancelDeliveriesSql, [deliveriesPerMove, null]),
     purge_secrets: statement(0, purgeExpiredSecretsSql),
+    sum_calls: {
+      everyMs: seldomRuns * everyMs,
+      async run(client) {
+        const { rows } = await client.query<{ isAllDone: boolean }>(sumCallsSql, [linesPerAppend]);
+        return { isAllDone: rows[0]?.isAllDone ?? true };
+      },
+    },
     chain_activity: {
       everyMs: 0,
       async run(client) {

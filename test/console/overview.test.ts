@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { getOverview } from '#domain/db/statements/overview.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
 import { recordTestOutcome, requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
+import { sumCalls } from '#test/sum-calls.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
@@ -130,6 +131,7 @@ it('deliveries and calls of 24 hours are rendered with their numbers in words an
   const key = await t.make.apiKey({ maker: t.maker });
   const line = { orgId: t.ada.orgId, keyId: key.id, at: new Date() };
   await writeLines(t.owner, [line, line, { ...line, status: 403, code: 'forbidden' }]);
+  await sumCalls(t.owner);
   const text = await t.overview();
   const [, deliveries, calls] = text.split('<figure class="chart">');
   expect(deliveries).toContain('1 delivered on first attempt, 1 delivered after retries, 1 failed.');

@@ -1,6 +1,6 @@
 /** Usage: the calls of an organization's keys, as its page counts them. */
 import { expect, it } from 'vitest';
-import { getUsage } from '#domain/db/statements/usage.ts';
+import { sumCalls } from '#test/sum-calls.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { shareConsole } from './setup.ts';
 
@@ -29,6 +29,7 @@ async function setupCalls() {
     { ...call, at: days(80) },
     { ...call, at: days(100) },
   ]);
+  await sumCalls(t.owner);
   return {
     ...t,
     ada,
@@ -48,11 +49,54 @@ it('usage counts calls by key and operation over 24 hours, 30 and 90 days, refus
   expect(await t.get('90d')).toMatch(/Reports \S+ getOrg 4 0 /);
 });
 
-it('usage says from when it counts when there are more calls than it looks at', async () => {
+it('sums are those of the log: late commits and counts that grow are added once, and outlive its retention', async () => {
   const t = await setupCalls();
-  const { usage } = await getUsage(t.owner.pool, t.ada.orgId, '90d', new Date(), 2);
-  expect(usage.rows.reduce((sum, { answered, refused }) => sum + answered + refused, 0)).toBe(2);
-  expect(usage.countedFrom).not.toBeNull();
+  const { pool } = t.owner;
+  const compare = async () => {
+    await sumCalls(t.owner);
+    for (const unit of ['hour', 'day']) {
+      const { rows } = await pool.query(
+        `select key_id, action, status, code, starts_at, calls::int from call_sum where unit = $1
+           except all select key_id, action, status, coalesce(code, ''), date_trunc($1, at, 'UTC'), sum(count)::int
+             from activity where key_id is not null and status is not null group by 1, 2, 3, 4, 5`,
+        [unit],
+      );
+      const { rows: missing } = await pool.query(
+        `select key_id, action, status, coalesce(code, ''), date_trunc($1, at, 'UTC'), sum(count)::int from activity
+           where key_id is not null and status is not null and at > now() - interval '1 day' group by 1, 2, 3, 4, 5
+           except all select key_id, action, status, code, starts_at, calls::int from call_sum where unit = $1`,
+        [unit],
+      );
+      expect([unit, rows, missing]).toEqual([unit, [], []]);
+    }
+  };
+  await compare();
+  await sumCalls(t.owner); // again: nothing is added twice
+  await compare();
+
+  const late = await pool.connect();
+  await late.query('begin');
+  const insert = `insert into activity (organization_id, key_id, action, status) values ($1, $2, 'api.getOrg', 200)`;
+  await late.query(insert, [t.ada.orgId, t.key.id]);
+  await pool.query(insert, [t.ada.orgId, t.key.id]);
+  await pool.query('select append_activity_chain(100000), sum_calls(100000)');
+  await late.query('commit');
+  late.release();
+  await compare();
+
+  const { rows } = await pool.query<{ fingerprint: Buffer }>('select fingerprint from api_key where id = $1', [
+    t.key.id,
+  ]);
+  for (const count of [2, 3, 5]) {
+    await pool.query('select api.record_refusals($1, $2)', [[rows[0]?.fingerprint], [count]]);
+    await compare();
+  }
+
+  const sums = async () => (await pool.query('select sum(calls)::int as calls from call_sum')).rows[0].calls;
+  const before = await sums();
+  await pool.query('truncate activity');
+  await sumCalls(t.owner);
+  expect(await sums()).toBe(before);
 });
 
 it('usage is shown to members who may read the log alone, and counts no other organization’s calls', async () => {

@@ -244,6 +244,16 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'activity_purge_older_than_floor',
     `insert into activity_purge values (now() - interval '89 days', now(), 90)`,
   ],
+  [
+    'a sum of calls of no call',
+    'call_sum_positive',
+    `insert into call_sum values ('$org', 'hour', now(), gen_random_uuid(), 'api.getOrg', 200, '', 0)`,
+  ],
+  [
+    'a sum of calls of an unknown unit',
+    'call_sum_unit_known',
+    `insert into call_sum values ('$org', 'week', now(), gen_random_uuid(), 'api.getOrg', 200, '', 1)`,
+  ],
   ['a second progress of the chains', 'activity_progress_one_row', 'insert into activity_progress (id) values (false)'],
   ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ slot: '2' })}`],
   ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],

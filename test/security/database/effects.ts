@@ -21,6 +21,7 @@ const mayBeGone: Readonly<Record<string, string>> = {
   passkey_challenge: 'b.expires_at < now()',
   known_browser: 'b.expires_at < now()',
   sign_in_attempt: `b.at < now() - interval '24 hours'`,
+  call_sum: `b.starts_at < now() - interval '3 days'`,
   // Folded: the test of the ledger compares the sums.
   ledger_count: 'true',
   ledger_day: 'true',
@@ -30,7 +31,8 @@ const mayBeGone: Readonly<Record<string, string>> = {
 const mayChange: Readonly<Record<string, readonly string[]>> = {
   activity: ['count', 'address', 'serial'],
   activity_chain: ['places', 'hash', 'dropped_places', 'dropped_hash', 'anchored_places', 'anchored_on'],
-  activity_progress: ['linked_to', 'streamed_to', 'leased_until'],
+  activity_progress: ['linked_to', 'streamed_to', 'leased_until', 'summed_to', 'summed_at'],
+  call_sum: ['calls'],
   retention_floor: ['applied_days', 'applied_delivery_days'],
   event: ['delivery_count', 'rolled_up'],
   delivery: ['rolled_up'],
@@ -41,6 +43,7 @@ const mayAppear: Readonly<Record<string, string>> = {
   activity: 't.at <= now()',
   activity_link: 't.line_at <= now()',
   activity_chain: 'true',
+  call_sum: 'true',
   activity_purge: `t.kept_from <= now() - interval '90 days' and t.floor_days = 90`,
   ledger_count: 'true',
   ledger_day: 'true',

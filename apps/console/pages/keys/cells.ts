@@ -1,4 +1,4 @@
-import { type KeyUsage, usesCounted } from '#domain/keys/usage.ts';
+import type { KeyUsage } from '#domain/keys/usage.ts';
 import { chips } from '../../components/chips.ts';
 import { displayName, truncate } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
@@ -47,9 +47,6 @@ export const lastUseOf = ({ lastUsedAt, createdAt }: KeyUsage): number => (lastU
 export const isUnused = (key: KeyUsage, now: Date): boolean =>
   key.state === 'live' && now.getTime() - lastUseOf(key) > unusedDays * dayMs;
 
-const usesText = (uses: number): string =>
-  uses > usesCounted ? `More than ${usesCounted.toLocaleString('en')}` : uses.toLocaleString('en');
-
 const unused = badge('plain', 'Unused');
 
 /** Returns the columns of a list of keys, or `only` those with the given headings. */
@@ -70,7 +67,12 @@ export function keyColumns(visit: MemberVisit, only?: readonly string[]): Column
       heading: 'Last used',
       cell: (key) => html`${relativeTime(key.lastUsedAt, 'Never')} ${isUnused(key, now) ? unused : nothing}`,
     },
-    { heading: 'Calls in 24\u00a0h', numeric: true, whenNarrow: 'hidden', cell: ({ uses24h }) => usesText(uses24h) },
+    {
+      heading: 'Calls in 24\u00a0h',
+      numeric: true,
+      whenNarrow: 'hidden',
+      cell: ({ uses24h }) => uses24h.toLocaleString('en'),
+    },
     {
       heading: 'Expires',
       cell: ({ expiresAt }) => (expiresAt === null ? html`<span class="quiet">Never</span>` : day(expiresAt)),

@@ -1,4 +1,4 @@
-import { type CallHour, callLinesCounted, listCallHours } from '#domain/activity/calls.ts';
+import { type CallHour, listCallHours } from '#domain/activity/calls.ts';
 import { totalOf } from '#domain/webhooks/health.ts';
 import { listOrganizationHealth } from '#domain/webhooks/organization-health.ts';
 import { barChart, type ChartSeries } from '../../components/bar-chart.ts';
@@ -47,7 +47,5 @@ const callsPlot = (all: readonly CallHour[]): Html =>
     period: 'Hour from',
     series: callSeries,
     bars: all.map((hour) => ({ ...hour, name: periodName(hour.from, '24h'), label: time(hour.from) })),
-    note: all.some(({ isCapped }) => isCapped)
-      ? `In an hour with more calls, only the newest ${callLinesCounted.toLocaleString('en')} are counted.`
-      : null,
+    note: null,
   });

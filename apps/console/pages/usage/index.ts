@@ -6,7 +6,6 @@ import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';
-import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { tabs } from '../../components/tabs.ts';
 import { relativeTime, time, utcDay, utcTime } from '../../components/time.ts';
@@ -45,18 +44,14 @@ export const routes = [
 const noCalls = (visit: MemberVisit): Html =>
   emptyState({
     title: 'No calls in this period',
-    body: 'Calls of your API keys appear here immediately.',
+    body: 'Calls of your API keys appear here within seconds.',
     action: visit.may('org.keys.manage') ? linkButton(visit.at('/keys'), 'View API keys', 'secondary') : null,
   });
 
 function callSections(visit: MemberVisit, usage: Usage, periods: readonly string[], span: UsageSpan): Html {
-  const { countedFrom, refusals, addresses } = usage;
+  const { countedTo, refusals, addresses } = usage;
   return html`
-    ${
-      countedFrom === null
-        ? nothing
-        : notice('info', html`This page counts the newest calls only, back to ${time(countedFrom)}.`)
-    }
+    <p class="quiet">Includes calls until ${time(countedTo)}.</p>
     ${callsChart(usage, periods, span)}
     <section aria-labelledby="keys"><h2 id="keys">By key and operation</h2>${keyTable(visit, usage.rows)}</section>
     ${

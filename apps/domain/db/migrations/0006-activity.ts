@@ -201,6 +201,9 @@ export class Activity extends Migration {
         id boolean primary key default true constraint activity_progress_one_row check (id),
         linked_to bigint not null default 0,
         streamed_to bigint,
+        -- Calls before the serial "summed_to" are in "call_sum", which was done at "summed_at".
+        summed_to bigint not null default 0,
+        summed_at timestamptz,
         leased_until timestamptz
       );
       insert into activity_progress default values;
@@ -291,6 +294,85 @@ export class Activity extends Migration {
         )
         select count(*)::integer into linked from placed;
         update activity_progress set linked_to = to_serial;
+        return next;
+      end $$;
+
+      -- The calls of keys, per hour and per day (UTC), as the console shows them.
+      create table call_sum (
+        organization_id uuid not null,
+        unit text not null constraint call_sum_unit_known check (unit in ('hour', 'day')),
+        starts_at timestamptz not null,
+        key_id uuid not null,
+        action text not null,
+        status smallint not null,
+        -- Empty for a call that succeeded.
+        code text not null,
+        calls bigint not null constraint call_sum_positive check (calls > 0),
+        primary key (organization_id, unit, starts_at, key_id, action, status, code)
+      );
+      create index call_sum_by_age on call_sum (unit, starts_at);
+
+      -- Adds the calls of the lines with these serials to the sums.
+      create function add_call_sums(from_serial bigint, to_serial bigint) returns void
+      language sql volatile set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        with fresh as (
+          select a.organization_id, date_trunc('hour', a.at, 'UTC') as hour, a.key_id, a.action, a.status,
+            coalesce(a.code, '') as code, a.count, a.action in ('api.rate_limited', 'api.console') as is_count
+          from activity a
+          where a.serial >= from_serial and a.serial < to_serial and a.key_id is not null and a.status is not null
+        ), recounted as (
+          -- A line that counts requests changes within its minute, so its hour is counted again.
+          select a.organization_id, h.hour, a.key_id, a.action, a.status, coalesce(a.code, '') as code,
+            sum(a.count) as calls
+          from (select distinct f.organization_id, f.hour, f.action from fresh f where f.is_count) h
+          join activity a on a.organization_id = h.organization_id and a.action = h.action
+            and a.at >= h.hour and a.at < h.hour + interval '1 hour' and a.key_id is not null and a.status is not null
+          group by a.organization_id, h.hour, a.key_id, a.action, a.status, coalesce(a.code, '')
+        ), change as (
+          select f.organization_id, f.hour, f.key_id, f.action, f.status, f.code, sum(f.count) as calls
+          from fresh f where not f.is_count
+          group by f.organization_id, f.hour, f.key_id, f.action, f.status, f.code
+          union all
+          select r.organization_id, r.hour, r.key_id, r.action, r.status, r.code, r.calls - coalesce(s.calls, 0)
+          from recounted r
+          left join call_sum s on s.organization_id = r.organization_id and s.unit = 'hour' and s.starts_at = r.hour
+            and s.key_id = r.key_id and s.action = r.action and s.status = r.status and s.code = r.code
+        )
+        insert into call_sum as s (organization_id, unit, starts_at, key_id, action, status, code, calls)
+        select c.organization_id, u.unit, u.starts_at, c.key_id, c.action, c.status, c.code, sum(c.calls)
+        from change c
+        cross join lateral (values ('hour', c.hour), ('day', date_trunc('day', c.hour, 'UTC'))) u (unit, starts_at)
+        where c.calls > 0
+        group by c.organization_id, u.unit, u.starts_at, c.key_id, c.action, c.status, c.code
+        on conflict (organization_id, unit, starts_at, key_id, action, status, code)
+          do update set calls = s.calls + excluded.calls;
+      end;
+
+      -- Adds the calls of at most this number of lines, of those that are linked, to the sums. Deletes
+      -- sums by the hour after 3 days and by the day after 100: the console shows 24 hours and 90 days.
+      create function sum_calls(at_most integer) returns table (is_all_done boolean)
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        progress public.activity_progress;
+        found_lines integer;
+        to_serial bigint;
+      begin
+        select * into strict progress from activity_progress p for update;
+        at_most := least(greatest(at_most, 1), 100000);
+        select count(*)::integer, max(x.serial) + 1 into found_lines, to_serial from (
+          select a.serial from activity a where a.serial >= progress.summed_to and a.serial < progress.linked_to
+          order by a.serial limit at_most) x;
+        is_all_done := found_lines < at_most;
+        if is_all_done then to_serial := progress.linked_to; end if;
+        perform add_call_sums(progress.summed_to, to_serial);
+        update activity_progress
+          set summed_to = to_serial, summed_at = case when is_all_done then now() else summed_at end;
+        -- Only then is no line of these hours left, which would be counted again without its sum.
+        if is_all_done then
+          delete from call_sum s where (s.unit = 'hour' and s.starts_at < now() - interval '3 days')
+            or (s.unit = 'day' and s.starts_at < now() - interval '100 days');
+        end if;
         return next;
       end $$;
 

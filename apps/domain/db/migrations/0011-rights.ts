@@ -237,6 +237,8 @@ export class Rights extends Migration {
       grant insert (id, organization_id, person_id, key_id, action, status, code, address, detail) on activity
         to org_api_console;
       grant select (applied_days, applied_delivery_days) on retention_floor to org_api_console;
+      grant select on call_sum to org_api_console;
+      grant select (summed_at) on activity_progress to org_api_console;
       grant execute on function api.record_keys_at_console to org_api_console;
 
       -- The worker ends grants that are due, keeps the log's partitions and applies its retention.
@@ -245,7 +247,7 @@ export class Rights extends Migration {
       grant insert (organization_id, person_id, action, address, detail) on activity to org_api_worker;
       grant select, update (ended_at, end_reason) on seat to org_api_worker;
       grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
-      grant execute on function append_activity_chain, list_activity_anchors, record_activity_anchors,
+      grant execute on function sum_calls, append_activity_chain, list_activity_anchors, record_activity_anchors,
         claim_activity_stream, record_activity_streamed to org_api_worker;
 
       -- The console changes webhooks and their secrets, and shows, repeats and cancels their

@@ -48,3 +48,6 @@ export const activityRetentionSql = /* sql */ `select f.applied_days as days fro
 /** How many days settled deliveries are kept, as last applied; null before the first purge. */
 export const deliveryRetentionSql = /* sql */ `
   select f.applied_delivery_days as days from retention_floor f`;
+
+/** Adds about `$1` committed rows of the log to the sums of calls; one row, `{isAllDone}`. */
+export const sumCallsSql = /* sql */ `select s.is_all_done as "isAllDone" from sum_calls($1) s`;
