@@ -68,5 +68,5 @@ it('no function that a login may execute deletes or changes what has not expired
   await fc.assert(property, { seed, numRuns: tries(160) });
   // Functions that refused every argument were hardly tested.
   const isTested = [...accepted.values()].filter((count) => count > 0);
-  expect(isTested.length).toBeGreaterThan(accepted.size / 2);
+  expect(isTested.length).toBeGreaterThan(accepted.size / 3);
 });

@@ -5,7 +5,7 @@ import { setup } from '#test/setup.ts';
 import { setupConsole } from '../console/setup.ts';
 import { type RawAnswer, readAnswers, sendBytes } from './http/answers.ts';
 import { ambiguousRequests, otherForms, wholeRequests } from './http/framings.ts';
-import { reportTried, seed, tries } from './tried.ts';
+import { listErrors, reportTried, seed, tries } from './tried.ts';
 
 const tried = reportTried('HTTP framing');
 const next = 'GET /livez HTTP/1.1\r\nHost: next\r\nConnection: close\r\n\r\n';
@@ -133,5 +133,5 @@ function expectOwnForm(app: string, what: string, { status, headers, body }: Raw
 
 /** No request caused an error that is not the client's. */
 function expectNoFault(logLines: readonly string[]): void {
-  expect(logLines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
+  expect(listErrors(logLines)).toEqual([]);
 }

@@ -27,3 +27,7 @@ export function reportTried(part: string): (what: string, count?: number) => voi
   });
   return (what, count = 1) => void counts.set(what, (counts.get(what) ?? 0) + count);
 }
+
+/** Returns the lines of an app's log that say that something failed, which no caller may cause. */
+export const listErrors = (lines: readonly string[]): string[] =>
+  lines.filter((line) => ['error', 'fatal'].includes(JSON.parse(line).level));

@@ -31,8 +31,10 @@ export const utcDay = (iso: string): string => days.format(new Date(iso));
 export const utcTime = (iso: string): string => `${hours.format(new Date(iso))} UTC`;
 
 function rendered(at: Date | string | null, otherwise: string, how: Html): Html {
-  if (at === null) return html`<span class="quiet">${otherwise}</span>`;
-  const iso = (typeof at === 'string' ? new Date(at) : at).toISOString();
+  const date = new Date(at ?? Number.NaN);
+  // PostgreSQL knows times that JavaScript does not: infinity, and years above 275760.
+  if (Number.isNaN(date.getTime())) return html`<span class="quiet">${otherwise}</span>`;
+  const iso = date.toISOString();
   const utc = `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
   return html`<time datetime="${iso}" title="${utc}"${how}>${utc}</time>`;
 }

@@ -22,3 +22,35 @@ export async function listFunctions(pool: Pool, logins: readonly string[]): Prom
   );
   return rows;
 }
+
+/** A table that a login may write, with the columns of each right and their types. */
+export interface WritableTable {
+  login: string;
+  table: string;
+  /** The columns of the primary key, which name a row; empty when the login may not read them. */
+  key: string[];
+  inserts: { name: string; type: string }[];
+  updates: { name: string; type: string }[];
+  deletes: boolean;
+}
+
+/** Returns the tables that each login may write. */
+export async function listTables(pool: Pool, logins: readonly string[]): Promise<WritableTable[]> {
+  const columns = (right: string) => `array(select json_build_object('name', a.attname, 'type',
+      format_type(a.atttypid, null)) from pg_attribute a
+    where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      and has_column_privilege(l.login, c.oid, a.attnum, '${right}') order by a.attnum)`;
+  const { rows } = await pool.query<WritableTable>(
+    `select l.login, c.relname as table, ${columns('insert')} as inserts, ${columns('update')} as updates,
+       has_table_privilege(l.login, c.oid, 'delete') as deletes,
+       array(select a.attname::text from pg_index i join pg_attribute a on a.attrelid = c.oid
+           and a.attnum = any (i.indkey)
+         where i.indrelid = c.oid and i.indisprimary
+           and has_column_privilege(l.login, c.oid, a.attnum, 'select')) as key
+     from unnest($1::text[]) as l (login) cross join pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+     order by 1, 2`,
+    [logins],
+  );
+  return rows.filter(({ inserts, updates, deletes }) => inserts.length + updates.length > 0 || deletes);
+}
