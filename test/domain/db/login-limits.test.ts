@@ -148,3 +148,66 @@ it('a login that holds every advisory lock, as a managed server permits, delays 
   await (await connectAs(database, 'platform')).query('select lock_import()');
   await (await connectAs(database, 'worker')).query('select keep_activity_partitions()');
 });
+
+it('the operator changes no webhook, secret, delivery or redelivery of members, and those of its objects', async () => {
+  const { database, owner, make } = await setupDatabase();
+  const { orgId } = await make.member();
+  const webhook = await make.webhook({ orgId });
+  const before = async () =>
+    (
+      await owner.pool.query(
+        'select w.*, s.id, s.valid_until from webhook w join webhook_secret s on s.webhook_id = w.id',
+      )
+    ).rows;
+  const rows = await before();
+  expect(rows).toHaveLength(1);
+  const client = await connectAs(database, 'operator');
+  const { rows: columns } = await owner.pool.query<{ name: string }>(
+    `select column_name as name from information_schema.column_privileges
+     where grantee = 'org_api_operator' and table_name = 'webhook' and privilege_type = 'UPDATE'`,
+  );
+  expect(columns.length).toBeGreaterThan(10);
+  for (const { name } of columns)
+    expect([name, await outcomeOf(client, `update webhook set ${name} = ${name}`)]).toEqual([name, 0]);
+  for (const [statement, outcome] of [
+    [`update webhook set url = 'https://evil.example', managed_by = 'x', managed_uid = gen_random_uuid()`, 0],
+    ['select from webhook for update', 0],
+    ['select from webhook_secret', 0],
+    ['update webhook_secret set valid_until = now()', 0],
+    ['delete from webhook_secret', 0],
+    [
+      `insert into webhook_secret (organization_id, webhook_id, sealed) values ('${orgId}', '${webhook.id}', '')`,
+      '42501',
+    ],
+    [
+      `insert into redelivery (organization_id, id, webhook_id, range_from, range_to)
+       values ('${orgId}', gen_random_uuid(), '${webhook.id}', now() - interval '1 day', now())`,
+      '42501',
+    ],
+    [
+      `insert into webhook (organization_id, url, event_types, slot)
+       values ('${orgId}', 'https://evil.example', '{seat.given}', 7)`,
+      '42501',
+    ],
+    ['update delivery set state = state', '42501'],
+  ] as const)
+    expect([statement, await outcomeOf(client, statement)]).toEqual([statement, outcome]);
+  expect(await before()).toEqual(rows);
+
+  await owner.pool.query(
+    `update webhook set managed_by = 'WebhookSubscription us/orders', managed_uid = gen_random_uuid()`,
+  );
+  expect(await outcomeOf(client, `update webhook set url = 'https://hooks.example.com/2'`)).toBe(1);
+  expect(await outcomeOf(client, 'update webhook_secret set valid_until = now()')).toBe(1);
+});
+
+it('policies on webhooks add no condition to a statement of the worker or the console', async () => {
+  const { database } = await setupDatabase();
+  for (const login of ['worker', 'console'] as const) {
+    const client = await connectAs(database, login);
+    for (const table of ['webhook', 'webhook_secret', 'redelivery']) {
+      const { rows } = await client.query(`explain (costs off) select * from ${table}`);
+      expect(rows.map((row) => row['QUERY PLAN'])).toEqual([`Seq Scan on ${table}`]);
+    }
+  }
+});

@@ -269,8 +269,7 @@ export class Rights extends Migration {
         epoch, follow_until, signature_result, signature_checked_at, managed_by, managed_uid)
         on webhook to org_api_operator;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_operator;
-      grant select, update (state, round, next_attempt_at, leased_until, started, claimed, settled_at)
-        on delivery to org_api_operator;
+      grant select on delivery to org_api_operator;
       grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until)
         on redelivery to org_api_operator;
       grant insert (organization_id, person_id, key_id, action, address, detail) on activity to org_api_operator;
@@ -282,6 +281,32 @@ export class Rights extends Migration {
       grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;
       grant select (organization_id, webhook_id, event_id, number, round, is_last, status, started_at, finished_at)
         on delivery_attempt to org_api_operator;
+
+      -- Of webhooks, the operator sees all, because the ledger and the region's state count them,
+      -- and writes those that an object manages, with their secrets and redeliveries. The other
+      -- logins have one policy without a condition, which adds nothing to a plan. Policies do not
+      -- apply to the owner, nor to its functions and triggers.
+      alter table webhook enable row level security;
+      create policy webhook_of_apps on webhook to org_api_console, org_api_worker using (true);
+      create policy webhook_is_seen on webhook for select to org_api_operator using (true);
+      create policy webhook_is_added on webhook for insert to org_api_operator with check (managed_uid is not null);
+      -- What is written may be the release to the organization's members.
+      create policy webhook_is_managed on webhook for update to org_api_operator
+        using (managed_uid is not null) with check (true);
+      alter table webhook_secret enable row level security;
+      create policy webhook_secret_of_apps on webhook_secret to org_api_console, org_api_worker using (true);
+      create policy webhook_secret_is_managed on webhook_secret to org_api_operator
+        using (exists (select from webhook w where w.organization_id = webhook_secret.organization_id
+          and w.id = webhook_secret.webhook_id and w.managed_uid is not null));
+      alter table redelivery enable row level security;
+      create policy redelivery_of_apps on redelivery to org_api_console, org_api_worker using (true);
+      create policy redelivery_is_seen on redelivery for select to org_api_operator using (true);
+      create policy redelivery_is_added on redelivery for insert to org_api_operator
+        with check (exists (select from webhook w where w.organization_id = redelivery.organization_id
+          and w.id = redelivery.webhook_id and w.managed_uid is not null));
+      create policy redelivery_is_managed on redelivery for update to org_api_operator
+        using (exists (select from webhook w where w.organization_id = redelivery.organization_id
+          and w.id = redelivery.webhook_id and w.managed_uid is not null));
 
       -- The worker delivers, keeps the ledger, and applies the retention of deliveries.
       grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;
