@@ -17,7 +17,10 @@ export {
   type TextMatch,
 } from './plan-search.ts';
 
-/** An activity row with current names, which are null when what they named no longer exists. */
+/**
+ * An activity row with the names of its time. Those of keys and families, and people of calls, are
+ * the current ones. Null: what they named did not exist.
+ */
 export interface ActivityEntry {
   id: string;
   /** ISO, UTC, microseconds. */
@@ -36,13 +39,13 @@ export interface ActivityEntry {
   /** More than 1 only for refused calls, which share a row per key and minute. */
   count: number;
   detail: Record<string, unknown> | null;
-  /** Current name of the member in `detail.memberId`. */
+  /** Name of the member in `detail.memberId`. */
   memberName: string | null;
   /** Description or host of the webhook in `detail.webhookId`. */
   webhookName: string | null;
   /** Family of the access in `detail.grantId`; null for readers who may not see clients. */
   clientName: string | null;
-  /** Current name of the role in `detail.roleId`. */
+  /** Name of the role in `detail.roleId`. */
   roleName: string | null;
 }
 
@@ -119,12 +122,15 @@ const order = (direction: Direction) =>
 const isoMicroseconds = sql`to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 const entryColumns = ({ maySeeClients }: Reader) => sql`
-  a.id, ${isoMicroseconds} as at, a.person_id as "personId", m.name as "personName", a.key_id as "keyId",
+  a.id, ${isoMicroseconds} as at, a.person_id as "personId",
+    coalesce(a.names ->> 'person', m.name) as "personName", a.key_id as "keyId",
     k.label as "keyLabel", k.hint as "keyHint",
-  a.action, a.status, a.code, host(a.address) as address, a.count, a.detail, s.name as "memberName",
-  coalesce(nullif(left(regexp_replace(w.description, '\\s+', ' ', 'g'), 100), ''),
+  a.action, a.status, a.code, host(a.address) as address, a.count, a.detail,
+  coalesce(a.names ->> 'member', s.name) as "memberName",
+  coalesce(a.names ->> 'webhook', nullif(left(regexp_replace(w.description, '\\s+', ' ', 'g'), 100), ''),
     split_part(w.url, '/', 3) || ' (' || right(w.id::text, 6) || ')') as "webhookName",
-  ${maySeeClients ? sql`f.name` : sql`null`} as "clientName", r.name as "roleName"`;
+  ${maySeeClients ? sql`f.name` : sql`null`} as "clientName",
+  coalesce(a.names ->> 'role', r.name) as "roleName"`;
 
 /** Returns SQL for an id in a row's details, or null. Only this service writes details. */
 const idIn = (name: string) => sql`(a.detail ->> ${literal(name)})::uuid`;

@@ -1,6 +1,8 @@
 /** Members and roles: who may change whom, and that an owner remains. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { everything, listActivity } from '#domain/activity/search.ts';
+import { describeAction, describeActor, textOf } from '#domain/activity/sentences.ts';
 import { getRoleDetails, listRoles } from '#domain/organization/list-roles.ts';
 import {
   assignRole,
@@ -341,4 +343,30 @@ describe('a custom role', () => {
       ]),
     );
   });
+});
+
+it('a rename changes no earlier line of the log, and is recorded with the old and the new name', async () => {
+  const t = await setupStaff();
+  const request = asked(t, t.admin, t.member);
+  const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'], name: 'Clerk' });
+  const webhook = await t.make.webhook({ orgId: t.orgId, description: 'Case system' });
+  await assignRole(t.em, { ...request, roleId });
+  const describeLines = async () =>
+    (await listActivity(t.em, t.orgId, everything, null, 50)).entries
+      .map((entry) => `${textOf(describeActor(entry))}: ${textOf(describeAction(entry))}`)
+      .reverse();
+  const before = await describeLines();
+  expect(before).toEqual([
+    'Operator: Added webhook Case system for hooks.example.com',
+    'Admin: Assigned role Clerk to Member',
+  ]);
+  for (const text of [
+    `update role set name = 'Aide' where id = '${roleId}'`,
+    `update webhook set description = 'Archive' where id = '${webhook.id}'`,
+    `update membership set name = 'Adele Min' where person_id = '${t.admin.userId}'`,
+  ])
+    await t.owner.pool.query(text);
+  await changeMember(t.em, { ...request, name: 'Ada' });
+  await suspendMember(t.em, request);
+  expect(await describeLines()).toEqual([...before, 'Adele Min: Renamed Member to Ada', 'Adele Min: Suspended Ada']);
 });

@@ -23,6 +23,8 @@ export class Activity extends Migration {
         -- Lines are linked into the chain, and streamed, when every transaction that may have a
         -- smaller one has ended, so that a late commit is not missed.
         serial bigint not null default nextval('activity_serial'),
+        -- How the person, and the member, role and webhook of "detail", were named at the time.
+        names jsonb,
         primary key (id, at)
       ) partition by range (at);
       create index activity_by_serial on activity (serial);
@@ -59,6 +61,38 @@ export class Activity extends Migration {
         where action = 'delivery.cancel' and detail ? 'eventId';
 
       create table activity_default partition of activity default;
+
+      -- Names the people and objects of an action, for every writer, so that a later rename changes
+      -- no line. Calls with a key show the key, and have no names. The name of a family is
+      -- not copied. The name of a webhook is formed as in search.ts.
+      create function name_activity() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        about jsonb := coalesce(new.detail, '{}');
+        role_of uuid;
+        webhook_of uuid;
+      begin
+        -- Another text is no id, and names nothing.
+        if about ->> 'roleId' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+          role_of := about ->> 'roleId';
+        end if;
+        if about ->> 'webhookId' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+          webhook_of := about ->> 'webhookId';
+        end if;
+        select jsonb_strip_nulls(jsonb_build_object(
+          'person', (select m.name from membership m
+            where m.organization_id = new.organization_id and m.person_id = new.person_id),
+          'member', (select m.name from membership m
+            where m.organization_id = new.organization_id and m.person_id = about ->> 'memberId'),
+          'role', (select r.name from role r where r.id = role_of
+            and (r.organization_id is null or r.organization_id = new.organization_id)),
+          'webhook', (select coalesce(nullif(left(regexp_replace(w.description, '\\s+', ' ', 'g'), 100), ''),
+              split_part(w.url, '/', 3) || ' (' || right(w.id::text, 6) || ')') from webhook w
+            where w.organization_id = new.organization_id and w.id = webhook_of))) into new.names;
+        return new;
+      end $$;
+      create trigger name_activity before insert on activity for each row
+        when (new.status is null) execute function name_activity();
     `);
 
     this.addSql(/* sql */ `
@@ -213,7 +247,8 @@ export class Activity extends Migration {
       set search_path = pg_catalog, public, pg_temp
       return sha256(convert_to(json_build_array(line.id,
         to_char(line.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), line.organization_id, line.person_id,
-        line.key_id, line.action, line.status, line.code, line.address::text, line.count, line.detail)::text, 'UTF8'));
+        line.key_id, line.action, line.status, line.code, line.address::text, line.count, line.detail,
+        line.names)::text, 'UTF8'));
 
       -- What the first line of a chain is linked to.
       create function activity_chain_start(organization uuid, month date) returns bytea language sql stable
