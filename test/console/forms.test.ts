@@ -34,6 +34,32 @@ describe('a form', () => {
     expect((await visitor.get('/account')).status).toBe(200);
   });
 
+  it('from a page at another address, such as 127.0.0.1, leads to the address that works', async () => {
+    const t = shared();
+    const visitor = t.http(await t.enrol());
+    const headers = { origin: t.origin.replace('localhost', '127.0.0.1'), 'sec-fetch-site': 'same-origin' };
+    const refused = await visitor.post('/account/recovery-codes', {}, { headers });
+    expect(refused.status).toBe(403);
+    expect(refused.text).toContain(`Open the console at <a href="${t.origin}">${t.origin}</a>`);
+  });
+
+  it('with more cookies than a server accepts gets a page that says what to do', async () => {
+    const t = shared();
+    const cookie = Array.from({ length: 5 }, (_, index) => `other-${index}=${'x'.repeat(4_000)}`).join('; ');
+    const refused = await fetch(`${t.origin}/account`, { headers: { cookie } });
+    expect([refused.status, refused.headers.get('content-type')]).toEqual([431, 'text/html; charset=utf-8']);
+    expect(await refused.text()).toContain('Delete the cookies of this site, then reload the page.');
+  });
+
+  it('with a wrong code of an authenticator app says that the phone’s clock may be off', async () => {
+    const t = shared();
+    const ada = await t.enrol();
+    const visitor = t.http();
+    await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    const refused = await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorCode: '000000' });
+    expect(refused.text).toContain('it may be off by more than half a minute');
+  });
+
   it('without the token of its session changes nothing and is shown again', async () => {
     const t = shared();
     const [ada, bo] = [await t.enrol(), await t.enrol()];

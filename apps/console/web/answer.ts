@@ -104,10 +104,13 @@ export class PermissionNeeded extends Error {
 export class FormRefused extends Error {
   override name = 'FormRefused';
   readonly status: 403 | 413 | 415 | 422;
+  /** What to do; null: submit the form in the console. */
+  readonly next: Html | null;
 
-  constructor(status: FormRefused['status'], message: string) {
+  constructor(status: FormRefused['status'], message: string, next: Html | null = null) {
     super(message);
     this.status = status;
+    this.next = next;
   }
 }
 

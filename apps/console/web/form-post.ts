@@ -19,7 +19,10 @@ import type { PersonVisit } from './visit.ts';
 export const requireSameOrigin: RouteMiddleware = (ctx, next) => {
   if (isSameOrigin(ctx.headers, ctx.state.console.origin)) return next();
   ctx.state.code = 'form_of_another_site';
-  throw new FormRefused(403, 'This form was not submitted from the console. Nothing was changed.');
+  // A page that was opened at another address, such as 127.0.0.1, can submit no form.
+  const { origin } = ctx.state.console;
+  const where = html`Open the console at <a href="${origin}">${origin}</a>, and submit the form there.`;
+  throw new FormRefused(403, 'This form was not submitted from the console. Nothing was changed.', where);
 };
 
 /** The largest form contains a description and a passkey's response. */

@@ -6,6 +6,7 @@ import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
 import { FormRefused, NotFound, PermissionNeeded, page, RequestRefused, SignInUnconfirmed } from './answer.ts';
+import type { Child } from './html.ts';
 import { refusalOf } from './refusals.ts';
 import type { ConsoleState } from './state.ts';
 
@@ -66,7 +67,7 @@ interface Problem {
   code: NonNullable<ConsoleState['code']>;
   title: string;
   sentence: string;
-  next: string;
+  next: Child;
   /** The cause of an internal error, for the log. */
   cause?: unknown;
   retryAfterSeconds?: number;
@@ -105,7 +106,7 @@ function problemOf(error: unknown, now: Date): Problem {
       code: 'form_refused',
       title: 'Form not accepted',
       sentence: error.message,
-      next: 'Open the page in the console and submit the form there.',
+      next: error.next ?? 'Open the page in the console and submit the form there.',
     };
   if (refusal !== null && refusal.retry !== null)
     return {
@@ -143,7 +144,11 @@ function faultOf(error: unknown): Problem {
       code: error.status === 405 ? 'method_not_allowed' : 'invalid_request',
       title: 'Request not accepted',
       sentence: error.message,
-      next: 'Open the console in a current browser.',
+      next:
+        error.status === 431
+          ? 'Your browser sent too many cookies. Delete the cookies of this site, then reload the page. ' +
+            'On localhost, all programs of this machine share them.'
+          : 'Open the console in a current browser.',
     };
   if (isServerAway(error) || isStatementTimeout(error))
     return {

@@ -195,7 +195,7 @@ async function judge(
     if (totpSealed === null) throw setupExpired();
     const secret = unsealTotp(totpSealed, enrolmentRow(enrolment), sealingKeys);
     const step = findTotpStep(secret, factor.code, now());
-    if (step === null) throw wrongCode();
+    if (step === null) throw wrongCode('totp');
     const sealed = sealTotp(secret, common.id, sealingKeys);
     return (tx) => insertTotp(tx, { ...common, sealed, step }, now());
   }

@@ -70,7 +70,7 @@ export async function addTotp(
   await admitAttempt(em, attempt, now());
   const secret = unsealTotp(sealed, session.id, sealingKeys);
   const step = findTotpStep(secret, code, now());
-  if (step === null) throw wrongCode();
+  if (step === null) throw wrongCode('totp');
   return em.fork().transactional(async (tx) => {
     if (!(await consumeTotpSetup(tx, session.id, sealed))) throw setupExpired();
     const id = randomUUIDv7();

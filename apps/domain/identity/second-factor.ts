@@ -161,7 +161,7 @@ async function pass(
     return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
   });
   if (passed !== null) return passed;
-  throw step === 'passkey' ? wrongPasskey() : wrongCode();
+  throw step === 'passkey' ? wrongPasskey() : wrongCode(step);
 }
 
 /** Attempts within a session have a separate count, so that no outsider can use them up. */
@@ -178,5 +178,12 @@ function refusedToNull(error: unknown): null {
   throw error;
 }
 
-export const wrongCode = () =>
-  new IdentityRefused('wrong_code', 'This code is incorrect or was already used. Enter the next code.');
+/** Refuses a code. One of an app depends on a clock, which its owner may not suspect. */
+export const wrongCode = (step: 'totp' | 'recovery_code') =>
+  new IdentityRefused(
+    'wrong_code',
+    step === 'recovery_code'
+      ? 'This code is incorrect or was already used. Enter another of your recovery codes.'
+      : 'This code is incorrect or was already used. Enter the next code. If no code works, let your phone set its ' +
+          'clock automatically: it may be off by more than half a minute.',
+  );
