@@ -69,7 +69,7 @@ it('the console inserts activity rows with the current time only, and changes no
     expect(await outcomeOf(client, statement)).toBe('42501');
 });
 
-it('the worker cannot change a webhook’s URL, an event’s body, or a delivery’s creation time', async () => {
+it('the worker cannot change a webhook’s URL, an event’s body, a delivery’s creation time, or a sum of the ledger', async () => {
   const { database, make } = await setupDatabase();
   await make.delivery({ webhook: await make.webhook() });
   const client = await connectAs(database, 'worker');
@@ -83,6 +83,10 @@ it('the worker cannot change a webhook’s URL, an event’s body, or a delivery
     'delete from event',
     'insert into event select * from event',
     'update webhook_secret set sealed = sealed',
+    'insert into ledger_day (day, delivered) values (current_date, -1)',
+    'insert into ledger_count (organization_id, changes) select id, -1 from organization',
+    'update delivery set rolled_up = true',
+    'update event set rolled_up = true',
   ])
     expect([statement, await outcomeOf(client, statement)]).toEqual([statement, '42501']);
 });

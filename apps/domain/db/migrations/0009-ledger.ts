@@ -215,6 +215,78 @@ export class Ledger extends Migration {
       end;
     `);
 
+    // Sums are written by functions and triggers alone, so that a login cannot add one that no row
+    // proves. The proof is that of the ledger's statements.
+    this.addSql(/* sql */ `
+      create function roll_up_ledger(settled_for_seconds integer, at_most integer)
+      returns table (deliveries integer, events integer)
+      language sql volatile security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+      with due_delivery as (
+        select d.organization_id, d.webhook_id, d.event_id from delivery d
+        where not d.rolled_up and d.state in ('delivered', 'exhausted', 'cancelled')
+          and d.settled_at < clock_timestamp() - make_interval(secs => settled_for_seconds) and (case d.state
+        when 'delivered' then exists (
+          select from delivery_attempt a
+          where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
+            and a.status between 200 and 299 and a.finished_at is not null)
+        when 'exhausted' then exists (
+          select from delivery_attempt a
+          where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
+            and a.is_last and a.round = d.round and a.finished_at is not null and (a.status is null
+            or a.status not between 200 and 299))
+        else exists (
+          select from webhook_deletion l
+          where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text)
+        or exists (
+          select from delivery_cancellation l
+          where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text
+            and l.event_id = d.event_id::text)
+      end)
+        order by d.settled_at, d.event_id, d.webhook_id
+        limit at_most
+        for no key update of d skip locked
+      ), delivery_now as (
+        update delivery d set rolled_up = true from due_delivery u
+        where d.organization_id = u.organization_id and d.webhook_id = u.webhook_id and d.event_id = u.event_id
+        returning d.organization_id, d.webhook_id, d.sequence, d.created_at, d.state
+      ), due_event as (
+        select e.organization_id, e.id from event e
+        where not e.rolled_up and e.created_at < clock_timestamp() - make_interval(secs => settled_for_seconds)
+          and e.delivery_count = (select count(*) from delivery d where d.organization_id = e.organization_id
+          and d.event_id = e.id)
+        order by e.created_at, e.id
+        limit at_most
+        for no key update of e skip locked
+      ), event_now as (
+        update event e set rolled_up = true from due_event u
+        where e.organization_id = u.organization_id and e.id = u.id
+        returning e.organization_id, e.created_at, e.delivery_count
+      ), counted as (
+        select (e.created_at at time zone 'UTC')::date as day, sum(e.delivery_count) as deliveries, 0 as delivered,
+          0 as exhausted, 0 as cancelled
+        from event_now e group by 1
+        union all
+        select (d.created_at at time zone 'UTC')::date, 0, count(*) filter (where d.state = 'delivered'),
+          count(*) filter (where d.state = 'exhausted'),
+          count(*) filter (where d.state = 'cancelled')
+        from delivery_now d group by 1
+      ), count_now as (
+        insert into ledger_count (organization_id, webhook_id, events, numbered)
+        select e.organization_id, null, count(*), 0 from event_now e group by e.organization_id
+        union all
+        select d.organization_id, d.webhook_id, 0, count(*) from delivery_now d
+          where d.sequence is not null group by d.organization_id, d.webhook_id
+      ), day_now as (
+        insert into ledger_day (day, deliveries, delivered, exhausted, cancelled)
+        select c.day, sum(c.deliveries), sum(c.delivered), sum(c.exhausted), sum(c.cancelled)
+        from counted c group by c.day
+      )
+      select (select count(*) from delivery_now)::integer as deliveries, (select count(*)
+        from event_now)::integer as events;
+      end;
+    `);
+
     // One statement deletes attempts, deliveries and events, so that their foreign keys are checked
     // when all are deleted, and the triggers of the ledger see each table once. What the triggers
     // subtract from the sums is added again, because it was counted. Joins use primary keys only,

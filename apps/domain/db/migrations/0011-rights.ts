@@ -315,9 +315,8 @@ export class Rights extends Migration {
         first_failed_event,
         has_failed_twice, ramp, next_sequence, slow_since, follow_until, signature_result,
           signature_checked_at) on webhook to org_api_worker;
-      grant update (rolled_up) on event to org_api_worker;
       grant select, update (state, round, epoch, attempts, sequence, next_attempt_at, leased_until, started, claimed,
-        settled_at, rolled_up)
+        settled_at)
         on delivery to org_api_worker;
       grant select, insert, update (finished_at, status, cause, explanation, timings, peer_address, kept_bytes,
         answer, headers)
@@ -329,8 +328,8 @@ export class Rights extends Migration {
         on redelivery to org_api_worker;
       grant select, update (due_at, place) on workflow_sweep to org_api_worker;
       grant select on delivery_admission to org_api_worker;
-      grant select, insert on ledger_day, ledger_count to org_api_worker;
-      grant execute on function purge_deliveries, fold_ledger to org_api_worker;
+      grant select on ledger_day, ledger_count to org_api_worker;
+      grant execute on function purge_deliveries, fold_ledger, roll_up_ledger to org_api_worker;
 
       -- The console signs people in.
       grant select, insert on sign_in_confirmation to org_api_console;

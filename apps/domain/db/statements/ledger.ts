@@ -161,51 +161,7 @@ export const readLedgerSql = /* sql */ `
  * `{deliveries, events}`. A row with a fault is never rolled up, so it stays where faults are
  * searched. Several processes may run it at once.
  */
-export const rollUpLedgerSql = /* sql */ `
-  with due_delivery as (
-    select d.organization_id, d.webhook_id, d.event_id from delivery d
-    where not d.rolled_up and d.state in ${settledStates} and d.settled_at < clock_timestamp() - make_interval(secs
-      => $1) and ${isProven}
-    order by d.settled_at, d.event_id, d.webhook_id
-    limit $2
-    for no key update of d skip locked
-  ), delivery_now as (
-    update delivery d set rolled_up = true from due_delivery u
-    where d.organization_id = u.organization_id and d.webhook_id = u.webhook_id and d.event_id = u.event_id
-    returning d.organization_id, d.webhook_id, d.sequence, d.created_at, d.state
-  ), due_event as (
-    select e.organization_id, e.id from event e
-    where not e.rolled_up and e.created_at < clock_timestamp() - make_interval(secs => $1)
-      and e.delivery_count = (select count(*) from delivery d where d.organization_id = e.organization_id
-      and d.event_id = e.id)
-    order by e.created_at, e.id
-    limit $2
-    for no key update of e skip locked
-  ), event_now as (
-    update event e set rolled_up = true from due_event u
-    where e.organization_id = u.organization_id and e.id = u.id
-    returning e.organization_id, e.created_at, e.delivery_count
-  ), counted as (
-    select (e.created_at at time zone 'UTC')::date as day, sum(e.delivery_count) as deliveries, 0 as delivered,
-      0 as exhausted, 0 as cancelled
-    from event_now e group by 1
-    union all
-    select (d.created_at at time zone 'UTC')::date, 0, count(*) filter (where d.state = 'delivered'),
-      count(*) filter (where d.state = 'exhausted'),
-      count(*) filter (where d.state = 'cancelled')
-    from delivery_now d group by 1
-  ), count_now as (
-    insert into ledger_count (organization_id, webhook_id, events, numbered)
-    select e.organization_id, null, count(*), 0 from event_now e group by e.organization_id
-    union all
-    select d.organization_id, d.webhook_id, 0, count(*) from delivery_now d
-      where d.sequence is not null group by d.organization_id, d.webhook_id
-  ), day_now as (
-    insert into ledger_day (day, deliveries, delivered, exhausted, cancelled)
-    select c.day, sum(c.deliveries), sum(c.delivered), sum(c.exhausted), sum(c.cancelled) from counted c group by c.day
-  )
-  select (select count(*) from delivery_now)::integer as deliveries, (select count(*)
-    from event_now)::integer as events`;
+export const rollUpLedgerSql = /* sql */ `select deliveries, events from roll_up_ledger($1, $2)`;
 
 /**
  * Lists the causes of the difference, oldest event first, at most `$1`: a row per fault,
