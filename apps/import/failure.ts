@@ -14,6 +14,7 @@ const sentences: Record<string, string> = {
   '28000': 'PostgreSQL refuses the user of DATABASE_URL',
   '3D000': 'the database named by DATABASE_URL does not exist',
   '42P01': 'the database has no tables of org-api, or old ones; run npm run migrate first',
+  '42883': 'the database has no functions of org-api, or old ones; run npm run migrate first',
   '42703': 'the database has an older schema; run npm run migrate first',
   '42501':
     'the login of DATABASE_URL lacks the right: it takes the owner or the platform’s login, and ' +
