@@ -14,8 +14,8 @@ const tablesOfPages =
 
 /** Pages that read nothing beside the session, roles and members. */
 const pagesOfSession =
-  'showHome showSignIn showSecondFactor showEnrolmentLink showEnrolment showPassword showCompromisedKey ' +
-  'reviewSelected showInvite listRoles showNewRole showRole showRoleChange';
+  'showHome showSignIn showSecondFactor showEnrolmentLink showEnrolment showFactorChoice showPassword ' +
+  'searchOrganization showCompromisedKey reviewSelected showInvite listRoles showNewRole showRole showRoleChange';
 
 async function setup() {
   const t = await setupConsole();

@@ -114,7 +114,7 @@ export async function startTestApi(
   });
   allowSockets(inject('redisUrl'));
   const running = await startApi(config, log);
-  allowSockets(running.url);
+  allowSockets(running.url, running.metricsUrl);
   onFinished(() => running.stop());
   return {
     ...running,

@@ -7,6 +7,7 @@ import { startWorker } from '../../apps/worker/app.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import type { TestDatabase } from './database.ts';
 import { testWebhookSecretKeys } from './secrets.ts';
+import { allowSockets } from './socket-guard.ts';
 
 // Each process has one runtime of the SDK; its log is not part of a test's output.
 installTemporalLog(createLog({ level: 'silent', name: 'test', region: 'us' }));
@@ -45,6 +46,7 @@ export async function startTestWorker(database: TestDatabase, settings: Record<s
     config,
     createLog({ level: 'info', name: 'worker', region: config.region, destination }),
   );
+  allowSockets(worker.metricsUrl);
   onTestFinished(() => worker.stop());
   return { ...worker, logLines };
 }
