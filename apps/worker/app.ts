@@ -5,9 +5,9 @@ import { serveMetrics } from '#runtime/metrics-page.ts';
 import { once } from '#runtime/once.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
+import { activityMetrics } from './activity-metrics.ts';
 import { createActivityStream } from './activity-stream.ts';
 import type { WorkerConfig } from './config.ts';
-import { defaultPartitionMetric } from './default-partition-metric.ts';
 import { startDeliveries } from './deliveries.ts';
 import { ledgerMetrics } from './ledger-metrics.ts';
 import { createMaintenance } from './maintenance.ts';
@@ -79,16 +79,16 @@ export async function startWorker(
     onError: errorLogger(log, 'the ledger could not be read; tried again in 15 s'),
   });
   await ledger.start();
-  const defaultPartition = defaultPartitionMetric(database.pool, metrics.registry, {
-    onError: errorLogger(log, 'the default partition could not be looked at; tried again in a minute'),
+  const activity = activityMetrics(database.pool, metrics.registry, {
+    onError: errorLogger(log, 'the state of the activity log could not be read; tried again in a minute'),
   });
-  await defaultPartition.start();
+  await activity.start();
   findUnreadiness = () => (deliveries.isOpen() ? null : 'Temporal has not answered yet; the log says what to do');
   log.info({ metricsUrl: server.url, isOpen: deliveries.isOpen() }, 'the worker is running');
 
   async function close(): Promise<void> {
     findUnreadiness = () => 'draining';
-    const parts = [deliveries, defaultPartition, ledger, stream, maintenance, server, settings, tracing];
+    const parts = [deliveries, activity, ledger, stream, maintenance, server, settings, tracing];
     for (const part of parts) await part?.stop();
     await database.close();
   }

@@ -223,6 +223,12 @@ const platformRow: Row = {
       max('{{region}}', own('org_api_activity_default_partition_bytes')),
       1,
     ),
+    figure(
+      'Unlinked activity',
+      'Age (s) of the oldest row of the activity log that is not in its hash chain.',
+      max('{{region}}', own('org_api_activity_unlinked_age_seconds')),
+      600,
+    ),
     lines('Secrets read again', 'New values that running pods took from their files.', 'short', [
       sum('{{region}} {{setting}}', increase(own('org_api_setting_changes_total'))),
     ]),

@@ -103,6 +103,7 @@ export const healthy: Series = {
   [`org_api_maintenance_failures_total{${worker},step="end_grants"}`]: `${'0+0x60 '.repeat(4)}1x${minutes}`,
   [`org_api_maintenance_failures_total{${worker},step="purge_deliveries"}`]: always(0),
   [`org_api_activity_default_partition_bytes{${worker}}`]: always(0),
+  [`org_api_activity_unlinked_age_seconds{${worker}}`]: always(2),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
   [`org_api_worker_ramp_is_stopped{${worker}}`]: always(0),
   [`org_api_deliveries_repaired_total{${worker}}`]: always(0),

@@ -189,6 +189,11 @@ const faults: Fault[] = [
     firing: ['OrgApiActivityDefaultPartition'],
   },
   {
+    when: 'new rows of the activity log get no link for ten minutes',
+    changed: { [`org_api_activity_unlinked_age_seconds{${worker}}`]: growing(60) },
+    firing: ['OrgApiActivityChainStalled'],
+  },
+  {
     when: 'the newest migration fails again and again',
     changed: { 'kube_job_status_failed{namespace="org-api-us",job_name="us-org-api-migrate-2"}': always(3) },
     firing: ['OrgApiMigrationsFailing'],

@@ -7,10 +7,11 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
-import { defaultPartitionMetric } from '../../apps/worker/default-partition-metric.ts';
+import { activityMetrics } from '../../apps/worker/activity-metrics.ts';
 import { createTemporalMetrics } from '../../apps/worker/relay/temporal-metrics.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
@@ -74,25 +75,38 @@ it('the metrics show what waits in a queue, for how long, and when Temporal last
   await metrics.stop();
 });
 
-it('the metrics show the size of the default partition, and omit it while it cannot be read', async () => {
+it('the metrics show the size of the default partition and how long a row is not in the chain, and omit them while they cannot be read', async () => {
   const { database, owner, make } = await setupDatabase();
   const orgId = await make.organization();
   const pool = openPool(database.urls.worker, 1);
   const registry = new Registry();
   const errors: unknown[] = [];
-  const metric = defaultPartitionMetric(pool, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
+  const metric = activityMetrics(pool, registry, { everyMs: 50, onError: (cause) => errors.push(cause) });
   onTestFinished(() => metric.stop());
   await metric.start();
   const read = async () => find(await registry.metrics(), 'org_api_activity_default_partition_bytes');
   const insert = (at: string) =>
     owner.pool.query(`insert into activity (organization_id, action, at) values ($1, 'test', ${at})`, [orgId]);
-  await insert('now()');
+  const readAge = async () => find(await registry.metrics(), 'org_api_activity_unlinked_age_seconds');
+  expect(await readAge()).toBe(0);
+  await insert(`now() - interval '1 hour'`);
+  await vi.waitFor(async () => expect(await readAge()).toBeGreaterThan(3_500), patient);
   expect(await read()).toBe(0);
+  // A writer that stays open, as a login could leave it, stops the chain, and the age tells.
+  const writer = await owner.pool.connect();
+  await writer.query('begin');
+  await writer.query(`insert into activity (organization_id, action) values ($1, 'test')`, [orgId]);
+  await pool.query(appendActivityChainSql, [100]);
+  await vi.waitFor(async () => expect(await readAge()).toBeGreaterThan(3_500), patient);
+  await writer.query('commit');
+  writer.release();
+  await pool.query(appendActivityChainSql, [100]);
+  await vi.waitFor(async () => expect(await readAge()).toBe(0), patient);
   await insert(`now() + interval '2 years'`);
   await vi.waitFor(async () => expect(await read()).toBeGreaterThan(0), patient);
 
   await owner.pool.query('alter table activity_default rename to elsewhere');
-  await vi.waitFor(async () => expect(await read()).toBeNull(), patient);
+  await vi.waitFor(async () => expect([await read(), await readAge()]).toEqual([null, null]), patient);
   expect(errors.length).toBeGreaterThan(0);
   await metric.stop();
   await metric.stop();

@@ -332,6 +332,15 @@ export class Activity extends Migration {
         return next;
       end $$;
 
+      -- The age (s) of the oldest line without a link; 0 when every line has one.
+      create function activity_unlinked_age() returns double precision
+      language sql stable security definer set search_path = pg_catalog, public, pg_temp
+      begin atomic
+        select coalesce(greatest(extract(epoch from clock_timestamp() - (
+          select a.at from activity a where a.serial >= (select p.linked_to from activity_progress p)
+          order by a.serial limit 1)), 0), 0)::double precision;
+      end;
+
       -- The calls of keys, per hour and per day (UTC), as the console shows them.
       create table call_sum (
         organization_id uuid not null,

@@ -247,7 +247,8 @@ export class Rights extends Migration {
       grant insert (organization_id, person_id, action, address, detail) on activity to org_api_worker;
       grant select, update (ended_at, end_reason) on seat to org_api_worker;
       grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
-      grant execute on function sum_calls, append_activity_chain, list_activity_anchors, record_activity_anchors,
+      grant execute on function sum_calls, append_activity_chain, activity_unlinked_age, list_activity_anchors,
+        record_activity_anchors,
         claim_activity_stream, record_activity_streamed to org_api_worker;
 
       -- The console changes webhooks and their secrets, and shows, repeats and cancels their

@@ -40,7 +40,15 @@ export const purgeDeliveriesSql = /* sql */ `
 export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()`;
 
 /** Bytes of the log's default partition, one row, `{bytes}`: 0 while each month has its own. */
-export const defaultPartitionBytesSql = /* sql */ `select pg_relation_size('public.activity_default')::float8 as bytes`;
+export const activityStateSql = /* sql */ `
+  select pg_relation_size('public.activity_default')::float8 as "defaultPartitionBytes",
+    activity_unlinked_age() as "unlinkedAgeSeconds"`;
+
+export interface ActivityState {
+  defaultPartitionBytes: number;
+  /** Age of the oldest row without a link, seconds; 0 when every row has one. */
+  unlinkedAgeSeconds: number;
+}
 
 /** How long the activity log is kept, one row, `{days}`; null before the worker applied it. */
 export const activityRetentionSql = /* sql */ `select f.applied_days as days from retention_floor f`;
