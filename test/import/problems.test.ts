@@ -86,6 +86,18 @@ const oneObject: Case[] = [
     /is larger/,
   ],
   [
+    'a subscription of more than ten million seats',
+    (x) => Object.assign(x.seatPlan.subscriptions[0], { quantity: 10_000_001 }),
+    `${o}.seatPlan.subscriptions[0].quantity`,
+    'is larger than 10000000',
+  ],
+  [
+    'more than a million messages of a family on a day',
+    (x) => Object.assign(x.familyDays[0], { messages: 1_000_001 }),
+    `${o}.familyDays[0].messages`,
+    'is larger than 1000000',
+  ],
+  [
     'an unknown subscription status',
     (x) => Object.assign(x.seatPlan.subscriptions[0], { status: 'on' }),
     `${o}.seatPlan.subscriptions[0].status`,
@@ -288,6 +300,12 @@ const acrossObjects: Case[] = [
     `${o}.referralCodes[0].referrals[1].id`,
     /already/,
   ],
+  [
+    'shares of a month that sum to more than a JSON reader reads exactly',
+    (x) => x.referralInvoices.push({ ...x.referralInvoices[0], id: free, shareCents: Number.MAX_SAFE_INTEGER }),
+    `${o}.referralInvoices`,
+    /sum to more than 9007199254740991/,
+  ],
   ['an invoice twice', (x) => x.referralInvoices.push(x.referralInvoices[0]), `${o}.referralInvoices[1].id`, /already/],
   ['a day twice', (x) => x.familyDays.push(x.familyDays[0]), `${o}.familyDays[2].day`, /already has this day/],
   [
@@ -360,6 +378,15 @@ const againstDatabase: Case[] = [
     (x) => Object.assign(x, { referralCodes: [{ ...x.referralCodes[0], id: free, referrals: [] }] }),
     `${o}.referralCodes[0].code`,
     /in the database/,
+  ],
+  [
+    'shares that sum to too much with those of the database',
+    (x) =>
+      Object.assign(x, {
+        referralInvoices: [{ ...x.referralInvoices[0], id: free, shareCents: Number.MAX_SAFE_INTEGER }],
+      }),
+    `${o}.referralInvoices`,
+    /sum to more than 9007199254740991/,
   ],
   [
     'a role key that the file takes away',

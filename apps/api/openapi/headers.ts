@@ -63,7 +63,7 @@ export const headerComponents = {
     description:
       'Whole seconds to wait. When the key’s limit was the reason, a lone caller that waits this long is admitted.',
     required: true,
-    schema: { type: 'integer', minimum: 1 },
+    schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 2_147_483_647 },
     example: 7,
   },
 };

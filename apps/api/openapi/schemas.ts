@@ -72,13 +72,10 @@ export function schemaComponents(): Record<string, JsonSchema> {
 
 /**
  * Removes what zod adds and partners should not rely on: closed objects (an answer may gain
- * fields), the bounds of JavaScript's integers, and patterns that repeat a format. Writes a
- * nullable scalar as one type list.
+ * fields), and patterns that repeat a format. Writes a nullable scalar as one type list.
  */
 function simplify(schema: JsonSchema): void {
   delete schema.additionalProperties;
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.format !== undefined) delete schema.pattern;
   if (schema.type === 'number' && Number.isInteger(schema.const)) schema.type = 'integer';
   const [first, second, ...more] = (schema.anyOf ?? []) as JsonSchema[];

@@ -33,7 +33,7 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
   'webhook-timestamp': {
     description: 'The time of sending in Unix seconds, as in `Service-Signature`.',
     required: true,
-    schema: { type: 'integer' },
+    schema: { type: 'integer', format: 'int64', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
   },
   'webhook-signature': {
     description:
@@ -45,7 +45,7 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
   'webhook-attempt': {
     description: 'How often this event was sent to this webhook, with this one.',
     required: true,
-    schema: { type: 'integer', minimum: 1 },
+    schema: { type: 'integer', format: 'int32', minimum: 1, maximum: 2_147_483_647 },
   },
   'webhook-sequence': {
     description:
@@ -53,7 +53,7 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
       'number can come twice, with two event ids, after the service lost its last second in a ' +
       'failover: recognize repeats by the event id. Test events have none.',
     required: false,
-    schema: { type: 'integer', minimum: 1 },
+    schema: { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
   },
 };
 

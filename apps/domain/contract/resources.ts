@@ -9,7 +9,10 @@ import { outcomesMinimumFamilies, outcomesWindowDays } from './limits.ts';
 
 const uuid = z.uuid();
 const dateTime = z.iso.datetime().describe('ISO 8601, UTC, milliseconds, ending in Z.');
-const count = z.int().min(0);
+/** Rows, or a number that a column of four bytes holds. */
+const count = z.int32().min(0).meta({ format: 'int32' });
+/** A sum of such numbers. Every reader of JSON reads it exactly: it is at most 2^53 - 1. */
+const sum = z.int().min(0).meta({ format: 'int64' });
 const grantKind = z.enum(['attorney', 'neutral']);
 
 export const Organization = z.object({
@@ -54,8 +57,8 @@ export const Member = z.object({
 export const Members = z.array(Member).describe('Ordered by name, then `userId`.');
 
 const Metric = z.object({
-  count,
-  of: count,
+  count: sum,
+  of: sum,
   percent: z.number().min(0).max(100).nullable().describe('100·count/of, one decimal, half up; null when `of` is 0.'),
 });
 
@@ -98,7 +101,7 @@ export const ReferralEarnings = z.object({
           .describe('For example `2026-09`.'),
         currency: z.string(),
         invoices: count,
-        shareCents: z.int().describe('The organization’s share, in minor currency units.'),
+        shareCents: z.int().meta({ format: 'int64' }).describe('The organization’s share, in minor currency units.'),
       }),
     )
     .describe('Sums only, ordered by month, then currency.'),
@@ -116,11 +119,11 @@ export const Role = z.object({
 export const Roles = z.array(Role).describe('System roles in a fixed order, then own roles by name, then id.');
 
 export const SeatCounts = z.object({
-  total: count.describe('Seats the organization has: paid and invoiced.'),
+  total: sum.describe('Seats the organization has: paid and invoiced.'),
   used: count.describe('Seats that client families hold.'),
-  paid: count.describe('Seats of subscriptions that are active, trialing or past_due.'),
+  paid: sum.describe('Seats of subscriptions that are active, trialing or past_due.'),
   invoiced: count,
-  pricePerSeat: z.object({ currency: z.string(), cents: z.int() }).nullable(),
+  pricePerSeat: z.object({ currency: z.string(), cents: count }).nullable(),
   subscriptions: z
     .array(
       z.object({

@@ -101,6 +101,20 @@ const seatRules = [
        or exists (select from staged_seat s where s.organization = o.position and s.held_after and not s.stored))`,
 ];
 
+/** Sums that an answer shows, with the rows of the database that the file leaves as they are. */
+const sums = [
+  `select format('$.organizations[%s].referralInvoices', s.organization),
+    'the shares of a month and currency sum to more than ${Number.MAX_SAFE_INTEGER}'
+   from staged_referral_invoice s
+   where s.month is not null and s.currency is not null and s.share_cents is not null
+   group by s.organization, s.organization_id, s.month, s.currency
+   having abs(sum(s.share_cents) + coalesce((
+     select sum(t.share_cents) from referral_invoice t
+     where t.organization_id = s.organization_id and t.month = s.month and t.currency = s.currency
+       and not exists (select from staged_referral_invoice x
+         where x.organization_id = t.organization_id and x.id = t.id)), 0)) > ${Number.MAX_SAFE_INTEGER}`,
+];
+
 /** An end with a reason is in the past: not later than the end of the file's day, or than now. */
 function endsInFuture(clock: DocumentClock): string[] {
   const endOfDay = Date.parse(`${clock.asOf}T00:00:00.000Z`) + (clock.shiftDays + 1) * dayMs;
@@ -128,5 +142,12 @@ const overflows = [
 );
 
 export function clientChecks(clock: DocumentClock): string[] {
-  return [...references, ...states, ...seatRules, ...endsInFuture(clock), ...(clock.shiftDays === 0 ? [] : overflows)];
+  return [
+    ...references,
+    ...states,
+    ...seatRules,
+    ...sums,
+    ...endsInFuture(clock),
+    ...(clock.shiftDays === 0 ? [] : overflows),
+  ];
 }

@@ -30,8 +30,15 @@ export const uuid = z.guid(said('a UUID'));
 export const yesOrNo = z.boolean(said('true or false'));
 export const oneOf = (values: readonly string[]) => z.enum(values, said(`one of ${values.join(', ')}`));
 
+const countUpTo = (max: number) =>
+  z.int(said('a whole number')).min(0, 'is negative').max(max, `is larger than ${max}`);
+
 /** A whole number from 0 to the largest of four bytes. */
-export const count = z.int(said('a whole number')).min(0, 'is negative').max(int4Max, `is larger than ${int4Max}`);
+const count = countUpTo(int4Max);
+/** The same up to the largest number of seats of one subscription, or of all invoices. */
+export const seatCount = countUpTo(10_000_000);
+/** The same up to the largest number of one family on one day, so that every sum stays exact. */
+export const dayCount = countUpTo(1_000_000);
 
 /** A whole number within the precision of JSON readers. Negative cents are refunds. */
 export const cents = z.int(said('a whole number of at most 15 digits'));

@@ -60,6 +60,11 @@ const refused: [what: string, change: (draft: Draft) => void, place: string][] =
     'key.maxLength',
   ],
   [
+    'another bound of a number',
+    ({ components }) => set(components.schemas.SeatCounts.properties.used, 'maximum', 100),
+    'used.maximum',
+  ],
+  [
     'a bound taken away',
     ({ components }) => delete components.schemas.SeatCounts.properties.used.minimum,
     'used.minimum',

@@ -105,12 +105,19 @@ function parameters(entry: Rule, mayBeRequired: boolean): Rule {
 /** Keywords whose values only people read. */
 const forPeople = new Set(['title', 'summary', 'description', 'example', 'examples', 'deprecated', 'externalDocs']);
 
+/** A size of a number: it may be stated, and then not changed. */
+const stated: Rule = (before, after, place, breaks) => {
+  if (before !== undefined) same(before, after, place, breaks);
+};
+
+/** A schema of what the service sends: an integer may state its size, which it always had. */
 const schemaRule: Rule = (before, after, place, breaks) =>
   keywords({
     properties: map(schemaRule),
     required: gaining,
     items: schemaRule,
     anyOf: each(schemaRule),
+    ...(object(after).type === 'integer' && { format: stated, minimum: stated, maximum: stated }),
   })(before, after, place, breaks);
 
 const contentRule = map(keywords({ schema: schemaRule }));
@@ -118,7 +125,7 @@ const sentHeaderRule = keywords({ schema: schemaRule, required: promise });
 const responsesRule = map(keywords({ headers: map(sentHeaderRule), content: contentRule }));
 
 const readRule = keywords({
-  parameters: parameters(keywords({ schema: schemaRule }), false),
+  parameters: parameters(keywords({ schema: keywords({}) }), false),
   responses: responsesRule,
 });
 const eventRule = keywords({

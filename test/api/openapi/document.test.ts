@@ -16,6 +16,18 @@ import {
 const document = openApiDocument({ baseUrls: defaultBaseUrls });
 const committed = new URL('../../../apps/api/openapi/openapi.json', import.meta.url);
 
+interface Integer {
+  type?: unknown;
+  format?: unknown;
+  minimum?: number;
+  maximum?: number;
+}
+const isOpenInteger = (schema: object & Integer) => [schema.type].flat().includes('integer') && !('const' in schema);
+function statesSize({ format, minimum, maximum }: Integer): boolean {
+  const most = format === 'int32' ? 2 ** 31 - 1 : format === 'int64' ? Number.MAX_SAFE_INTEGER : -1;
+  return [minimum, maximum].every((bound) => bound !== undefined && Math.abs(bound) <= most);
+}
+
 describe('the OpenAPI document', () => {
   it('is the committed file, and is served byte for byte (if not: npm run openapi)', () => {
     const text = readFileSync(committed, 'utf8');
@@ -35,6 +47,22 @@ describe('the OpenAPI document', () => {
   it('describes every declared read and every event, and nothing else', () => {
     expect(Object.keys(document.paths)).toEqual(endpoints.map(({ resource }) => `/v1/orgs/{orgId}${resource}`));
     expect(Object.keys(document.webhooks)).toEqual(eventTypes);
+  });
+
+  it('states the size of every integer, so that no generated client overflows: int32, or int64 up to 2^53 - 1', () => {
+    const unsized: string[] = [];
+    let integers = 0;
+    const visit = (value: unknown, place: string) => {
+      if (typeof value !== 'object' || value === null) return;
+      if (isOpenInteger(value)) {
+        integers++;
+        if (!statesSize(value)) unsized.push(place);
+      }
+      for (const [name, part] of Object.entries(value)) visit(part, `${place}.${name}`);
+    };
+    visit(document, '$');
+    expect(unsized).toEqual([]);
+    expect(integers).toBeGreaterThan(15);
   });
 
   it('leaves every object open, because responses and events may gain fields', () => {

@@ -149,7 +149,13 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'seat_stays_ended',
     `${assignSeat()}; update seat set ended_at = now(), end_reason = 'subscription_ended'; update seat set ended_at = null, end_reason = null`,
   ],
-  ['fewer places than none', 'seat_plan_invoiced_not_negative', 'update seat_plan set invoiced = -1'],
+  ['fewer places than none', 'seat_plan_invoiced_form', 'update seat_plan set invoiced = -1'],
+  ['more than ten million invoiced seats', 'seat_plan_invoiced_form', 'update seat_plan set invoiced = 10000001'],
+  [
+    'a subscription of more than ten million seats',
+    'subscription_quantity_form',
+    `insert into subscription (organization_id, status, quantity) values ('$org', 'active', 10000001)`,
+  ],
   ['a price without a currency', 'seat_plan_price_whole', 'update seat_plan set price_cents = 100'],
   [
     'a subscription status that Stripe does not know',
@@ -172,6 +178,11 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `insert into family_day values ('$org', '$family', '2026-01-01', 0, 0, 0, 0, 1, -1)`,
   ],
   [
+    'more than a million messages of a family on a day',
+    'family_day_counts_small',
+    `insert into family_day values ('$org', '$family', '2026-01-01', 1000001, 0, 0, 0, 0, 0)`,
+  ],
+  [
     'a day of an unknown family',
     'family_day_family',
     `insert into family_day values ('$org', gen_random_uuid(), '2026-01-01', 0, 0, 0, 0, 0, 0)`,
@@ -180,6 +191,22 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'an invoice of a month that does not exist',
     'referral_invoice_month_form',
     `insert into referral_invoice (organization_id, month, currency, share_cents) values ('$org', '2026-13', 'USD', 1)`,
+  ],
+  [
+    'an invoice that takes the shares of its month beyond 2^53 - 1',
+    'referral_invoice_sum_exact',
+    `${insertInvoice(Number.MAX_SAFE_INTEGER)}; ${insertInvoice(1)}`,
+  ],
+  [
+    'refunds that take the shares of their month below -(2^53 - 1)',
+    'referral_invoice_sum_exact',
+    `${insertInvoice(-Number.MAX_SAFE_INTEGER)}; ${insertInvoice(-1)}`,
+  ],
+  [
+    'an invoice changed to take the shares of its month beyond 2^53 - 1',
+    'referral_invoice_sum_exact',
+    `${insertInvoice(1)}; ${insertInvoice(2)}; update referral_invoice set share_cents = ${Number.MAX_SAFE_INTEGER}
+     where share_cents = 2`,
   ],
   [
     'a referral in an unknown state',
@@ -273,6 +300,11 @@ function insertRole(org: string, key: string, position = 'null'): string {
 
 function assignSeat(family = `'$family'`, grant = `'$grant'`): string {
   return `insert into seat (organization_id, grant_id, family_id) values ('$org', ${grant}, ${family})`;
+}
+
+function insertInvoice(shareCents: number): string {
+  return `insert into referral_invoice (organization_id, month, currency, share_cents)
+    values ('$org', '2026-09', 'USD', ${shareCents})`;
 }
 
 function insertKey({ slot = '1', print = '01', length = 32, scopes = '{org.read}', expiresAt = 'null' }): string {

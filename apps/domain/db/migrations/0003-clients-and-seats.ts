@@ -44,7 +44,7 @@ export class ClientsAndSeats extends Migration {
 
       create table seat_plan (
         organization_id uuid primary key constraint seat_plan_organization references organization,
-        invoiced integer not null default 0 constraint seat_plan_invoiced_not_negative check (invoiced >= 0),
+        invoiced integer not null default 0 constraint seat_plan_invoiced_form check (invoiced between 0 and 10000000),
         price_currency text,
         price_cents integer constraint seat_plan_price_not_negative check (price_cents >= 0),
         constraint seat_plan_price_whole check ((price_currency is null) = (price_cents is null))
@@ -55,7 +55,7 @@ export class ClientsAndSeats extends Migration {
         id uuid not null default new_id() constraint subscription_id_unique unique,
         status text not null constraint subscription_status_known check (status in
           ('incomplete', 'incomplete_expired', 'trialing', 'active', 'past_due', 'canceled', 'unpaid', 'paused')),
-        quantity integer not null constraint subscription_quantity_not_negative check (quantity >= 0),
+        quantity integer not null constraint subscription_quantity_form check (quantity between 0 and 10000000),
         renews_at timestamptz,
         cancel_at_period_end boolean not null default false,
         primary key (organization_id, id)

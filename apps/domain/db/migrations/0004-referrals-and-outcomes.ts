@@ -36,6 +36,32 @@ export class ReferralsAndOutcomes extends Migration {
       );
       create index referral_invoice_by_month on referral_invoice (organization_id, month, currency);
 
+      -- An answer shows the sum of a month and currency, which every reader of JSON must be able to
+      -- read: at most 2^53 - 1. The lock makes two writers of one organization see each other.
+      create function referral_shares_stay_exact() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      declare
+        org uuid;
+      begin
+        for org in select distinct n.organization_id from new_invoice n order by 1 loop
+          perform from organization o where o.id = org for no key update;
+          if exists (
+            select from referral_invoice i
+            where i.organization_id = org
+              and (i.month, i.currency) in (select n.month, n.currency from new_invoice n where n.organization_id = org)
+            group by i.month, i.currency having abs(sum(i.share_cents)) > 9007199254740991
+          ) then
+            raise exception 'the shares of a month and currency sum to more than 2^53 - 1'
+              using errcode = 'check_violation', constraint = 'referral_invoice_sum_exact';
+          end if;
+        end loop;
+        return null;
+      end $$;
+      create trigger referral_invoice_added after insert on referral_invoice
+        referencing new table as new_invoice for each statement execute function referral_shares_stay_exact();
+      create trigger referral_invoice_changed after update on referral_invoice
+        referencing new table as new_invoice for each statement execute function referral_shares_stay_exact();
+
       -- Counts of one family on one UTC day, written by the platform. No read returns a row:
       -- api.outcomes returns sums over five families or more.
       create table family_day (
@@ -50,6 +76,8 @@ export class ReferralsAndOutcomes extends Migration {
         expenses_answered_in_14_days integer not null,
         primary key (organization_id, family_id, day),
         constraint family_day_family foreign key (organization_id, family_id) references family,
+        -- Sums over all families of a window stay below 2^53 with less than 100 million families.
+        constraint family_day_counts_small check (greatest(messages, exchanges, expenses_due) <= 1000000),
         constraint family_day_calm_within_messages check (calm_messages between 0 and messages),
         constraint family_day_on_time_within_exchanges check (exchanges_on_time between 0 and exchanges),
         constraint family_day_answered_within_due check (expenses_answered_in_14_days between 0 and expenses_due)
