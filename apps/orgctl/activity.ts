@@ -1,20 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
-import { verifyActivity } from '#domain/activity/verify.ts';
-import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
+import { type ActivityFault, verifyActivity } from '#domain/activity/verify.ts';
+import { readAnchors } from './anchors.ts';
 import type { Noun } from './command.ts';
-import { CommandRefused, WrongUse } from './refused.ts';
+import { WrongUse } from './refused.ts';
 import { table } from './table.ts';
-
-/** A line of the worker's log that contains an anchor; other lines are skipped. */
-const AnchorLine = z.object({
-  activityAnchor: z.object({
-    organizationId: z.uuid(),
-    month: z.string().regex(/^\d{4}-\d\d$/),
-    places: z.number().int().positive(),
-    hash: z.string().regex(/^[0-9a-f]{64}$/),
-  }),
-});
 
 /** `orgctl activity` */
 export const activity: Noun = {
@@ -24,12 +12,15 @@ export const activity: Noun = {
     {
       verb: 'verify',
       summary:
-        'verify the hash chains: find lines that were changed, removed or inserted; with anchors from the ' +
-        'worker’s log, also a chain that was recomputed',
+        'verify the hash chains: find lines that were changed, removed or inserted; with anchors that were kept ' +
+        'elsewhere, also the first line of a chain that was recomputed',
       options: {
         org: { value: 'ID', about: 'one organization (default all)' },
         month: { value: 'YYYY-MM', about: 'one month in UTC (default all that are kept)' },
-        anchors: { value: 'FILE', about: 'a log of the worker, in JSON lines, whose anchors must match' },
+        anchors: {
+          value: 'FILE',
+          about: 'JSON lines of the worker’s log or of an OTLP collector, oldest first, whose anchors must match',
+        },
       },
       async run(options, { database }) {
         const organizationId = options.findId('org');
@@ -51,7 +42,11 @@ export const activity: Noun = {
         if (faults.length === 0) return { json: found, text };
         return {
           json: found,
-          text: `${text}\n${table(['ORGANIZATION', 'MONTH', 'PLACE', 'LINE', 'FAULT'], cells, '')}`,
+          text: [
+            text,
+            ...describeFirstDifferences(faults),
+            table(['ORGANIZATION', 'MONTH', 'PLACE', 'LINE', 'FAULT'], cells, ''),
+          ].join('\n'),
           failure: 'The activity log does not match its hash chains.',
         };
       },
@@ -59,24 +54,26 @@ export const activity: Noun = {
   ],
 };
 
-/** @throws CommandRefused when the file cannot be read or has no anchor. */
-async function readAnchors(file: string): Promise<ActivityAnchor[]> {
-  const text = await readFile(file, 'utf8').catch((cause: Error) => {
-    throw new CommandRefused(`${file} cannot be read: ${cause.message}.`);
-  });
-  const anchors = text.split('\n').flatMap((line) => {
-    const read = line.includes('"activityAnchor"') ? AnchorLine.safeParse(parseJson(line)) : null;
-    return read?.success ? [read.data.activityAnchor] : [];
-  });
-  if (anchors.length === 0)
-    throw new CommandRefused(`${file} contains no anchors. Enter a log of the worker, in JSON lines.`);
-  return anchors;
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line.slice(line.indexOf('{')));
-  } catch {
-    return null;
-  }
+/**
+ * Names the first line that differs from the anchors, per chain: the exact one where the chain
+ * itself shows it, else the places where it is.
+ */
+function describeFirstDifferences(faults: readonly ActivityFault[]): string[] {
+  return faults
+    .filter(({ fault }) => fault === 'anchor')
+    .map(({ organizationId, month, place, toPlace, lineId }) => {
+      const [from, to] = [place ?? 0, toPlace ?? 0];
+      const shown = faults
+        .flatMap((one) => (one.lineId === null || one.place === null ? [] : [{ ...one, place: one.place }]))
+        .filter((one) => one.organizationId === organizationId && one.month === month && one.fault !== 'anchor')
+        .sort((a, b) => a.place - b.place)[0];
+      const where = `${organizationId}, ${month}`;
+      if (shown && shown.place <= from)
+        return `${where}: line ${shown.lineId} at place ${shown.place} is the first that differs.`;
+      const range = `${where}: the first line that differs is at one of the places ${from} to ${to}`;
+      // A line after the first one may differ too, so that what the chain shows is not always first.
+      if (shown && shown.place <= to) return `${range}; the chain shows line ${shown.lineId} at place ${shown.place}.`;
+      if (lineId === null) return `${range}; there is no line at place ${from}.`;
+      return `${range}; the first of these is line ${lineId}.`;
+    });
 }

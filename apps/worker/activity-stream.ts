@@ -1,5 +1,4 @@
 import type { Attributes } from '@opentelemetry/api';
-import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { Pool } from 'pg';
 import {
   claimActivityStreamSql,
@@ -7,6 +6,7 @@ import {
   type StreamedLine,
 } from '#domain/db/statements/activity-stream.ts';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { type ActivityExporter, openActivityExporter } from './activity-exporter.ts';
 
 const linesPerExport = 500;
 const exportTimeoutMs = 10_000;
@@ -26,14 +26,16 @@ export function createActivityStream(options: {
   onError: (cause: unknown) => void;
 }) {
   const { pool, otlpEndpoint, region, everyMs = 1_000, onError } = options;
-  let exporter: Awaited<ReturnType<typeof openExporter>> | null = null;
+  let exporter: ActivityExporter | null = null;
 
   async function sendNext(): Promise<void> {
-    exporter ??= await openExporter(otlpEndpoint, region);
+    exporter ??= await openActivityExporter({ otlpEndpoint, region, timeoutMs: exportTimeoutMs });
     const { rows } = await pool.query<StreamedLine>(claimActivityStreamSql, [linesPerExport, leaseSeconds]);
     const [first] = rows;
     if (first === undefined) return;
-    await exporter.send(rows);
+    await exporter.send(
+      rows.map((line) => ({ name: line.action, at: new Date(line.at), attributes: attributesOf(line) })),
+    );
     await pool.query(recordActivityStreamedSql, [first.upTo]);
     if (rows.length >= linesPerExport) loop.runNow();
   }
@@ -45,51 +47,6 @@ export function createActivityStream(options: {
       await loop.stop();
       await exporter?.close();
       exporter = null;
-    },
-  };
-}
-
-async function openExporter(otlpEndpoint: string, region: string) {
-  const [{ LoggerProvider }, { OTLPLogExporter }, { resourceFromAttributes }] = await Promise.all([
-    import('@opentelemetry/sdk-logs'),
-    import('@opentelemetry/exporter-logs-otlp-http'),
-    import('@opentelemetry/resources'),
-  ]);
-  const exporter = new OTLPLogExporter({ url: `${otlpEndpoint}/v1/logs`, timeoutMillis: exportTimeoutMs });
-  // The SDK's processors drop a batch that was not accepted. This one only collects the records.
-  let records: ReadableLogRecord[] = [];
-  const collect = {
-    onEmit: (record: ReadableLogRecord) => void records.push(record),
-    forceFlush: async () => {},
-    shutdown: async () => {},
-  };
-  const provider = new LoggerProvider({
-    resource: resourceFromAttributes({ 'service.name': 'org-api-activity', 'org_api.region': region }),
-    processors: [collect],
-  });
-  const logger = provider.getLogger('org-api');
-  return {
-    /** @throws Error when the endpoint did not accept the rows. */
-    async send(lines: readonly StreamedLine[]): Promise<void> {
-      records = [];
-      for (const line of lines)
-        logger.emit({
-          eventName: line.action,
-          timestamp: new Date(line.at),
-          body: line.action,
-          attributes: attributesOf(line),
-        });
-      await new Promise<void>((done, failed) => {
-        exporter.export(records, ({ code, error }) => {
-          // 0 is success.
-          if (code === 0) done();
-          else failed(error ?? new Error('the OTLP endpoint did not accept the log records'));
-        });
-      });
-    },
-    async close(): Promise<void> {
-      await provider.shutdown();
-      await exporter.shutdown();
     },
   };
 }

@@ -5,6 +5,7 @@ import { serveMetrics } from '#runtime/metrics-page.ts';
 import { once } from '#runtime/once.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
+import { createAnchorSender } from './activity-anchors.ts';
 import { activityMetrics } from './activity-metrics.ts';
 import { createActivityStream } from './activity-stream.ts';
 import type { WorkerConfig } from './config.ts';
@@ -42,6 +43,11 @@ export async function startWorker(
     findUnreadiness = () => reason;
     log.warn({ reason }, 'waiting for the schema');
   });
+  const streamTo =
+    config.isActivityStreamed && config.otlpEndpoint !== null
+      ? { otlpEndpoint: config.otlpEndpoint, region: config.region }
+      : null;
+  const anchorSender = streamTo && createAnchorSender(streamTo);
   const maintenance = createMaintenance({
     server: () => config.database,
     activityRetentionDays: config.activityRetentionDays,
@@ -51,6 +57,16 @@ export async function startWorker(
     onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
     onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
     onAnchor: (anchor) => log.info({ activityAnchor: anchor }, 'anchored a hash chain of the activity log'),
+    async sendAnchors(anchors) {
+      try {
+        await anchorSender?.send(anchors);
+        return true;
+      } catch (cause) {
+        metrics.maintenanceFailures.inc({ step: 'anchor_activity' });
+        log.error({ error: describeError(cause) }, 'anchors of the activity log could not be sent; tried in an hour');
+        return false;
+      }
+    },
     onPurged: ({ deliveries, events }) => {
       metrics.purged.inc({ kind: 'delivery' }, deliveries);
       metrics.purged.inc({ kind: 'event' }, events);
@@ -65,14 +81,12 @@ export async function startWorker(
   });
   await maintenance.start();
   const stream =
-    config.isActivityStreamed && config.otlpEndpoint !== null
-      ? createActivityStream({
-          pool: database.pool,
-          otlpEndpoint: config.otlpEndpoint,
-          region: config.region,
-          onError: errorLogger(log, 'the activity log could not be streamed; tried again soon'),
-        })
-      : null;
+    streamTo &&
+    createActivityStream({
+      ...streamTo,
+      pool: database.pool,
+      onError: errorLogger(log, 'the activity log could not be streamed; tried again soon'),
+    });
   void stream?.start();
   const deliveries = await startDeliveries({ config, pool: database.pool, metrics, tracing, log, coreMetrics });
   const ledger = ledgerMetrics(database.pool, metrics.registry, {
@@ -88,7 +102,7 @@ export async function startWorker(
 
   async function close(): Promise<void> {
     findUnreadiness = () => 'draining';
-    const parts = [deliveries, activity, ledger, stream, maintenance, server, settings, tracing];
+    const parts = [deliveries, activity, ledger, stream, maintenance, anchorSender, server, settings, tracing];
     for (const part of parts) await part?.stop();
     await database.close();
   }

@@ -139,8 +139,9 @@ export const Settings = z.object({
     .enum(['', 'true', 'false'])
     .default('false')
     .describe(
-      '`true` streams the activity log to `OTEL_EXPORTER_OTLP_ENDPOINT` as OTLP log records (`/v1/logs`), from ' +
-        'the first start on: ids, actions, codes and addresses, no names. Each line arrives at least once.',
+      '`true` streams the activity log and its daily anchors to `OTEL_EXPORTER_OTLP_ENDPOINT` as OTLP log records ' +
+        '(`/v1/logs`), from the first start on: ids, actions, codes and addresses, no names. ' +
+        'Each line arrives at least once.',
     ),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
     .optional()

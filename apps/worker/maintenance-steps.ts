@@ -70,6 +70,8 @@ export interface StepOptions {
   onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
   /** Called with the end of a hash chain that is not anchored in the log today. */
   onAnchor?: (anchor: ActivityAnchor) => void;
+  /** Sends logged anchors out of the region. False: not accepted; they are anchored again in an hour. */
+  sendAnchors?: (anchors: readonly ActivityAnchor[]) => Promise<boolean>;
   /** Deliveries and events that were older than their retention. */
   onPurged?: (purged: { deliveries: number; events: number }) => void;
 }
@@ -98,7 +100,7 @@ const statement = <Row extends pg.QueryResultRow>(
 export function stepsOfMaintenance(options: StepOptions): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
   const { onEnded = () => {}, onSuspended = () => {}, onMoved = () => {} } = options;
-  const { onAnchor = () => {}, onPurged = () => {} } = options;
+  const { onAnchor = () => {}, sendAnchors = async () => true, onPurged = () => {} } = options;
 
   const move = (how: 'restarted' | 'cancelled', text: string, values: unknown[]) =>
     statement(0, text, values, (rows: { deliveries: number }[]) => {
@@ -133,8 +135,9 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
       everyMs: hourMs,
       async run(client) {
         const { rows } = await client.query<ActivityAnchor>(listActivityAnchorsSql, [anchorsPerRun]);
-        // Logged before it is recorded: a crash between the two repeats a line and loses none.
+        // Logged and sent before it is recorded: a crash between them repeats a line and loses none.
         for (const anchor of rows) onAnchor(anchor);
+        if (!(await sendAnchors(rows))) return { isAllDone: true };
         await client.query(recordActivityAnchorsSql, [
           rows.map(({ organizationId }) => organizationId),
           rows.map(({ month }) => month),

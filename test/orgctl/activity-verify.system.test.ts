@@ -45,6 +45,15 @@ it('finds no error in a complete log, and names a changed line and a chain that 
   await owner.pool.query(`update activity_link set hash = sha256('x') where place = 3`);
   const replaced = (await verify('--anchors', log)).json<{ faults: { fault: string }[] }>();
   expect(replaced.faults.map(({ fault }) => fault).sort()).toEqual(['anchor', 'changed', 'changed', 'end']);
+  const text = (await orgctl('activity', 'verify', '--region', 'us', '--anchors', log)).stdout;
+  expect(text).toContain(`line ${first} at place 1 is the first that differs.`);
+  await owner.pool.query('truncate activity_link, activity_chain; update activity_progress set linked_to = 0');
+  await vi.waitFor(async () => expect((await verify()).json()).toMatchObject({ lines: 3, faults: [] }), {
+    timeout: 30_000,
+  });
+  const recomputed = await orgctl('activity', 'verify', '--region', 'us', '--anchors', log);
+  expect(recomputed.code).toBe(1);
+  expect(recomputed.stdout).toContain(`at one of the places 1 to 3; the first of these is line ${first}.`);
   expect((await verify('--anchors', 'no-such-file')).stderr).toContain('cannot be read');
   expect((await verify('--month', '2026-13')).code).toBe(2);
 });

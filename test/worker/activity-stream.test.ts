@@ -1,12 +1,18 @@
 /** The activity log as an operator's log system receives it: OTLP log records over HTTP. */
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { readAnchors } from '../../apps/orgctl/anchors.ts';
+import { createAnchorSender } from '../../apps/worker/activity-anchors.ts';
 import { createActivityStream } from '../../apps/worker/activity-stream.ts';
 import { writeLines } from '../domain/activity/lines.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
+import { emptyFolder } from '../orgctl/orgctl.ts';
 
 /** Rows are linked up to the oldest transaction of the server, which other tests use as well. */
 const patient = { timeout: 60_000, interval: 20 };
@@ -117,4 +123,27 @@ it('streams each line that follows the first start, in order and by ids alone, a
   for (const stream of streams) await stream.stop();
   const left = 'select from activity a, activity_progress p where a.serial >= p.streamed_to';
   expect((await owner.pool.query(left)).rowCount).toBe(0);
+});
+
+it('sends anchors out of the region in a form that orgctl reads, and says when they were not accepted', async () => {
+  const collector = await startCollector();
+  const sender = createAnchorSender({ otlpEndpoint: collector.url, region: 'us' });
+  onTestFinished(() => sender.stop());
+  const anchors = [1, 2].map((n) => ({
+    organizationId: randomUUID(),
+    month: '2026-11',
+    places: n,
+    hash: String(n).repeat(64),
+  }));
+  collector.isRefusing = true;
+  await expect(sender.send(anchors)).rejects.toThrow();
+  collector.isRefusing = false;
+  await sender.send(anchors);
+  // The lines of a collector's file: it writes 64-bit integers as text.
+  const line = collector.text.replaceAll(/"intValue":(\d+)/g, '"intValue":"$1"');
+  const file = path.join(emptyFolder(), 'anchors.json');
+  await writeFile(file, `${collector.text}\n{"resourceLogs":[]}\n${line}\n`);
+  expect(await readAnchors(file)).toEqual([...anchors, ...anchors]);
+  await writeFile(file, `${line}\n${line.slice(0, -20)}`);
+  await expect(readAnchors(file)).rejects.toThrow('Line 2');
 });

@@ -13,7 +13,7 @@ import { createMaintenance } from '../../apps/worker/maintenance.ts';
 import { insertSettled, openPool } from '../domain/webhooks/webhook-rows.ts';
 
 /** A started maintenance loop of a new database, with only the worker's login. */
-async function startMaintenance(databaseUrl: string, retentionDays = 730) {
+async function startMaintenance(databaseUrl: string, retentionDays = 730, isAnchorSent = true) {
   const errors: unknown[] = [];
   const failed: Record<string, number> = {};
   const counts = { ended: 0, rounds: 0, deliveries: 0, events: 0 };
@@ -28,6 +28,7 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730) {
       counts.ended += grants;
     },
     onAnchor: (anchor) => anchors.push(anchor),
+    sendAnchors: async () => isAnchorSent,
     onPurged: ({ deliveries, events }) => {
       counts.deliveries += deliveries;
       counts.events += events;
@@ -52,6 +53,21 @@ const comesToItsEnd = (owner: Pick<Database, 'pool'>, { id }: { id: string }) =>
   owner.pool.query('update client_grant set ends_at = now() where id = $1', [id]);
 
 describe('the maintenance loop', () => {
+  it('sends anchors again until the log system has accepted them', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const orgId = await make.organization();
+    await owner.pool.query(`insert into activity (organization_id, action) values ($1, 'test')`, [orgId]);
+    for (const isSent of [false, false, true]) {
+      const run = await startMaintenance(database.urls.worker, 730, isSent);
+      await vi.waitFor(() => expect(run.anchors).toMatchObject([{ organizationId: orgId, places: 1 }]), {
+        timeout: 20_000,
+      });
+      await run.maintenance.stop();
+      const { rows } = await owner.pool.query('select anchored_places::int as places from activity_chain');
+      expect(rows).toEqual([{ places: isSent ? 1 : 0 }]);
+    }
+  });
+
   it('links new lines of the activity log, and logs the end of each chain once a day', async () => {
     const { database, owner, make } = await setupDatabase();
     const orgId = await make.organization();

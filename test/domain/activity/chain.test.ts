@@ -268,16 +268,67 @@ describe('verifying the activity log', () => {
     expect(await t.verify()).toEqual([`backdated ${id}`]);
   });
 
-  it('with logged anchors finds a chain that was computed again', async () => {
-    const t = await setupLinked();
-    const anchors = await listAnchors(t.worker);
-    expect(anchors).toMatchObject([{ organizationId: t.orgId, places: 6 }]);
-    expect(await t.verify(anchors)).toEqual([]);
-    await t.owner.pool.query(`update activity set detail = '{"n": 7}' where id = $1`, [t.ids[2]]);
-    await t.owner.pool.query('truncate activity_link, activity_chain');
-    await t.owner.pool.query('update activity_progress set linked_to = 0');
-    await linkAll(t.worker, t.owner);
-    expect(await t.verify()).toEqual([]);
-    expect(await t.verify(anchors)).toEqual(['anchor']);
+  describe('with anchors kept elsewhere, of a chain that the owner computed again,', () => {
+    const [recompute, purge] = [
+      `truncate activity_link, activity_chain; update activity_progress set linked_to = 0`,
+      `update activity_chain set dropped_places = places, dropped_hash = hash`,
+    ];
+
+    /** Anchors after two, four and six rows. */
+    async function setupAnchored() {
+      const t = await setup();
+      const [ids, anchors]: [string[], ActivityAnchor[]] = [[], []];
+      for (let day = 0; day < 3; day += 1) {
+        ids.push(...(await writeLines(t.owner, [{ orgId: t.orgId }, { orgId: t.orgId }])));
+        await linkAll(t.worker, t.owner);
+        anchors.push(...(await listAnchors(t.worker)));
+      }
+      expect(anchors.map(({ places }) => places)).toEqual([2, 4, 6]);
+      expect(await t.verify(anchors)).toEqual([]);
+      return { ...t, ids, anchors };
+    }
+
+    it.each([
+      ['a changed line', `update activity set status = 403 where id = $6`, { places: [5, 6], line: 5 }],
+      ['a removed line', 'delete from activity where id = $5', { places: [5, 6], line: 6 }],
+      ['the removed last lines', 'delete from activity where id in ($5, $6)', { places: [5, 6], line: null }],
+      [
+        'an inserted line',
+        `insert into activity (id, organization_id, action, serial)
+          select $0, organization_id, 'seat.give', serial from activity where id = $5`,
+        { places: [5, 6], line: null },
+      ],
+      [
+        'a changed line of an earlier day',
+        `update activity set status = 403 where id = $4`,
+        { places: [3, 4], line: 3 },
+      ],
+      ['a dropped month', 'delete from activity', { places: [1, 2], line: null }],
+    ] as const)('names the first line, or its range: %s', async (_name, statement, { places, line }) => {
+      const t = await setupAnchored();
+      const ids = [randomUUID(), ...t.ids];
+      await t.owner.pool.query(statement.replace(/\$(\d)/g, (_, place: string) => `'${ids[Number(place)]}'`));
+      await t.owner.pool.query(recompute);
+      await linkAll(t.worker, t.owner);
+      expect(await t.verify()).toEqual([]);
+      // An anchor of the changed chain, which the worker sent afterwards, does not narrow the range.
+      const { faults } = await verifyActivity(t.owner.pool, everything, [
+        ...t.anchors,
+        ...(await listAnchors(t.worker)),
+      ]);
+      const [from, toPlace] = places;
+      expect(faults).toMatchObject([{ organizationId: t.orgId, place: from, toPlace, fault: 'anchor' }]);
+      const { rows } = await t.owner.pool.query('select line_id as id from activity_link where place = $1', [from]);
+      expect(faults[0]?.lineId).toBe(rows[0]?.id ?? null);
+      if (line !== null) expect(faults[0]?.lineId).toBe(ids[line]);
+    });
+
+    it('finds a dropped month of which only the last hash was kept', async () => {
+      const t = await setupAnchored();
+      await t.owner.pool.query(`update activity set status = 403 where id = '${t.ids[5]}'; ${recompute}`);
+      await linkAll(t.worker, t.owner);
+      await t.owner.pool.query(`${purge}; delete from activity; delete from activity_link`);
+      expect(await t.verify(t.anchors)).toEqual(['anchor', 'dropped']);
+    });
   });
 });

@@ -131,7 +131,13 @@ export const listUnchainedActivitySql = /* sql */ `
     where c.organization_id = a.organization_id and c.month = a.month)
   order by 1, 2`;
 
-/** The hash of one link, `$1` organization, `$2` month, `$3` position; `{hash}`, hexadecimal. */
+/** One link as `LinkRow`: `$1` organization, `$2` month, `$3` position. */
 export const findActivityLinkSql = /* sql */ `
-  select encode(l.hash, 'hex') as hash from activity_link l
+  select encode(l.hash, 'hex') as hash, l.line_id as "lineId" from activity_link l
   where l.organization_id = $1 and l.month = to_date($2, 'YYYY-MM') and l.place = $3`;
+
+export interface LinkRow {
+  /** Hexadecimal. */
+  hash: string;
+  lineId: string;
+}

@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
+import { CommandRefused } from './refused.ts';
+
+const Anchor = z.object({
+  organizationId: z.uuid(),
+  month: z.string().regex(/^\d{4}-\d\d$/),
+  places: z.coerce.number().int().positive(),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
+/** A line of the worker's log. */
+const LogLine = z.object({ activityAnchor: Anchor });
+
+/** A line of a collector's file: one OTLP request of log records. A 64-bit integer may be text. */
+const OtlpLine = z.object({
+  resourceLogs: z.array(
+    z.object({
+      scopeLogs: z.array(
+        z.object({
+          logRecords: z.array(
+            z.object({
+              attributes: z.array(z.object({ key: z.string(), value: z.record(z.string(), z.unknown()) })).default([]),
+            }),
+          ),
+        }),
+      ),
+    }),
+  ),
+});
+
+/**
+ * Reads anchors from JSON lines, as the worker's log or an OTLP collector writes them. Skips other
+ * lines.
+ *
+ * @throws CommandRefused when the file cannot be read, has no anchor, or a line of anchors is broken.
+ */
+export async function readAnchors(file: string): Promise<ActivityAnchor[]> {
+  const text = await readFile(file, 'utf8').catch((cause: Error) => {
+    throw new CommandRefused(`${file} cannot be read: ${cause.message}.`);
+  });
+  const anchors = text.split('\n').flatMap((line, index) => {
+    if (!/"activityAnchor"|"org_api\.activity\.anchor\./.test(line)) return [];
+    const found = readLine(parseJson(line));
+    if (found === null)
+      throw new CommandRefused(`Line ${index + 1} of ${file} is not an anchor. Enter complete JSON lines.`);
+    return found;
+  });
+  if (anchors.length === 0)
+    throw new CommandRefused(`${file} contains no anchors. Enter JSON lines of the worker’s log or of a collector.`);
+  return anchors;
+}
+
+/** Returns the anchors of a line; null when one is broken. */
+function readLine(line: unknown): ActivityAnchor[] | null {
+  const logged = LogLine.safeParse(line);
+  if (logged.success) return [logged.data.activityAnchor];
+  const otlp = OtlpLine.safeParse(line);
+  if (!otlp.success) return null;
+  const records = otlp.data.resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords));
+  const anchors = records
+    .map(({ attributes }) => Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]])))
+    .filter((attributes) => 'org_api.activity.anchor.hash' in attributes)
+    .map((attributes) => ({
+      organizationId: attributes['organization.id'],
+      month: attributes['org_api.activity.anchor.month'],
+      places: attributes['org_api.activity.anchor.places'],
+      hash: attributes['org_api.activity.anchor.hash'],
+    }));
+  const read = z.array(Anchor).safeParse(anchors);
+  return read.success ? read.data : null;
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line.slice(line.indexOf('{')));
+  } catch {
+    return null;
+  }
+}
