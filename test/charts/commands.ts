@@ -24,6 +24,8 @@ const verbs: Record<string, readonly string[]> = {
   ],
   temporal: ['operator', 'task-queue', 'worker', 'workflow'],
   openssl: ['rand'],
+  aws: ['s3', 's3api'],
+  gcloud: ['storage'],
 };
 const plain = ['export', 'url', 'grep', 'base', 'echo'];
 const helps = new Map<string, string>();

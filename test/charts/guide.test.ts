@@ -102,7 +102,8 @@ describe('the guide', () => {
 
   it('applies what it writes, waits for it, and uses the same names everywhere', () => {
     const applied = commandsOf(guide).join('\n');
-    for (const file of examples.map(fileOf).filter((name) => name !== 'alertmanager.yaml'))
+    const ofOthers = ['alertmanager.yaml', 'collector.yaml']; // settings of programs that the reader runs
+    for (const file of examples.map(fileOf).filter((name) => !ofOthers.includes(name ?? '')))
       expect(applied, file).toMatch(new RegExp(`(apply -f|--values) ${file}`));
     const objects = examples
       .flatMap((one) => parseAllDocuments(one, { merge: true }).map((document) => document.toJS() as Manifest))
