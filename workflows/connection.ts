@@ -50,6 +50,23 @@ export const describeRefusal = ({ address, namespace, apiKey }: TemporalServer):
 export const describeAway = ({ address, tls = null }: TemporalServer): string =>
   `Temporal does not answer at ${address}${tls === null ? '' : ' with these TEMPORAL_TLS settings'}`;
 
+/** Returns why a server cannot be connected to, as the end of a sentence, or null. */
+export async function tryTemporal(server: TemporalServer): Promise<string | null> {
+  const connection = Connection.lazy({ ...connectionOptions(server), connectTimeout: refusalTimeoutMs });
+  const { namespace } = server;
+  try {
+    await connection.withDeadline(Date.now() + refusalTimeoutMs, () =>
+      connection.workflowService.describeNamespace({ namespace }),
+    );
+    return null;
+  } catch (error) {
+    const cause = error instanceof ServiceError ? error.cause : error;
+    return `cannot be used to connect to Temporal (${isRefusal(cause) ? 'refused' : 'no answer'})`;
+  } finally {
+    await connection.close();
+  }
+}
+
 const refusalTimeoutMs = 2_000;
 
 /** Returns whether a server refuses the API key or the certificate. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { readFollowedSettings, sameButLogin } from '#runtime/settings/follow.ts';
+import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { currentKeySecrets } from '#runtime/settings/keys.ts';
 import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
+import { tryPostgres, tryRedis } from '#runtime/settings/try-connection.ts';
 import {
   databaseUrl,
   httpUrl,
@@ -50,7 +51,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     schema: Settings,
     environment,
     names: ['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS'],
-    mayReplace: { API_DATABASE_URL: sameButLogin, REDIS_URL: sameButLogin },
+    tries: { API_DATABASE_URL: tryPostgres, REDIS_URL: tryRedis },
   });
   const { values } = followed;
   return Object.freeze({

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { readFollowedSettings, sameButLogin } from '#runtime/settings/follow.ts';
+import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { currentKeySecrets } from '#runtime/settings/keys.ts';
 import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
-import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { tryPostgres } from '#runtime/settings/try-connection.ts';
 import {
   databaseUrl,
   httpUrl,
@@ -63,8 +64,20 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     schema: Settings,
     environment,
     names: ['CONSOLE_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
-    mayReplace: { CONSOLE_DATABASE_URL: sameButLogin },
+    tries: {
+      CONSOLE_DATABASE_URL: tryPostgres,
+      TEMPORAL_API_KEY: async (apiKey) => {
+        // Temporal's client takes as long to load as everything else.
+        const { tryTemporal } = await import('#workflows/connection.ts');
+        return temporal === null ? null : tryTemporal({ ...temporal, apiKey: () => apiKey });
+      },
+    },
   });
+  const temporal: TemporalServer | null = temporalServerOf(
+    s,
+    s.TEMPORAL_NAMESPACE,
+    () => followed.values.TEMPORAL_API_KEY,
+  );
   const { values } = followed;
   const relyingParty = { id: s.CONSOLE_URL.hostname, name: 'Organization console', origin: s.CONSOLE_URL.origin };
   return Object.freeze({
@@ -87,6 +100,6 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     webhookAllow: s.WEBHOOK_ALLOW,
     maxStreams: s.MAX_STREAMS,
     /** Null: this installation of the console knows no Temporal. */
-    temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => values.TEMPORAL_API_KEY),
+    temporal,
   });
 }

@@ -10,6 +10,7 @@ import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { once } from '#runtime/once.ts';
+import { reportSettings } from '#runtime/settings/watch.ts';
 import type { OperatorConfig } from './config.ts';
 import type { ResourceKind } from './controller/contract.ts';
 import { type CommonRunnerOptions, createRunner, type Runner } from './controller/runner.ts';
@@ -17,7 +18,7 @@ import { createApis } from './kube/client.ts';
 import { createEvents } from './kube/events.ts';
 import { createElection } from './kube/lease.ts';
 import { createMetrics } from './metrics.ts';
-import { createConnections } from './region/connections.ts';
+import { createConnections, settingNames } from './region/connections.ts';
 import { createContractJobs } from './region/contract-job.ts';
 import { createRegionController } from './region/controller.ts';
 import { createRollouts } from './region/rollouts.ts';
@@ -54,7 +55,12 @@ export async function startOperator(
     identity,
     onError: onError('an Event could not be recorded'),
   });
-  const connections = createConnections({ api: apis(CoreV1Api), namespace, allowPlaintext: config.allowPlaintext });
+  const connections = createConnections({
+    api: apis(CoreV1Api),
+    namespace,
+    allowPlaintext: config.allowPlaintext,
+    report: reportSettings({ names: settingNames, registry: metrics.registry, log }),
+  });
   let listedAt = now();
   const runnerOptions = ({ kind }: ResourceKind): CommonRunnerOptions => ({
     kubeConfig,

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
-import { readFollowedSettings, sameButLogin } from '#runtime/settings/follow.ts';
+import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
-import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { tryPostgres } from '#runtime/settings/try-connection.ts';
 import {
   addressBlocks,
   databaseUrl,
@@ -183,9 +184,16 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     schema: Settings,
     environment,
     names: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
-    mayReplace: { WORKER_DATABASE_URL: sameButLogin },
+    tries: {
+      WORKER_DATABASE_URL: tryPostgres,
+      TEMPORAL_API_KEY: async (apiKey) => {
+        // Temporal's client takes as long to load as everything else.
+        const { tryTemporal } = await import('#workflows/connection.ts');
+        return tryTemporal({ ...temporal, apiKey: () => apiKey });
+      },
+    },
   });
-  const server = temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
+  const temporal: TemporalServer = temporalServerOf(s, s.TEMPORAL_NAMESPACE, () => followed.values.TEMPORAL_API_KEY);
   return Object.freeze({
     /** Each look-up of a secret returns its file's newest value (`watchSettings`). */
     followed,
@@ -197,7 +205,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     },
     region: s.REGION,
     databasePoolMax: s.DATABASE_POOL_MAX,
-    temporal: server,
+    temporal,
     webhookAllow: s.WEBHOOK_ALLOW,
     /** The operator's own webhook and the addresses that only it may reach; null without one. */
     probeWebhook: s.PROBE_WEBHOOK_ID === undefined ? null : { id: s.PROBE_WEBHOOK_ID, allow: s.PROBE_WEBHOOK_ALLOW },

@@ -3,7 +3,10 @@
  * it should, is quiet when all is well, and fires when its data is missing.
  */
 import { describe, expect, it } from 'vitest';
+import { createLog } from '#runtime/log.ts';
+import { reportSettings } from '#runtime/settings/watch.ts';
 import { createMetrics } from '../../apps/operator/metrics.ts';
+import { settingNames } from '../../apps/operator/region/connections.ts';
 import { always, growing, type Series } from './alerts-data.ts';
 import { readRunbooks } from './documents.ts';
 import { alertsOf, evaluateRules, evaluation, metricsOf, promtool, renderOperator, withoutMetric } from './promtool.ts';
@@ -28,6 +31,7 @@ const statusOf = (of: string, type: string, current: string): Series =>
 const ofOthers: Series = {
   [`org_api_operator_is_leader{${other}}`]: always(0),
   [`org_api_operator_failures_total{${other},kind="Region"}`]: growing(7),
+  [`org_api_setting_refused{${other},setting="DATABASE_URL"}`]: always(1),
   ...statusOf(other, 'Ready', 'False'),
   ...statusOf(other, 'LedgerBalanced', 'False'),
   ...statusOf(other, 'Delivering', 'False'),
@@ -45,6 +49,7 @@ const healthy: Series = {
   ...statusOf(labels('a'), 'LedgerBalanced', 'True'),
   ...statusOf(labels('a'), 'Delivering', 'True'),
   ...statusOf(labels('a'), 'KeysFresh', 'True'),
+  [`org_api_setting_refused{${labels('a')},setting="DATABASE_URL"}`]: always(0),
 };
 
 const faults: { when: string; changed: Series; firing: string[] }[] = [
@@ -70,6 +75,11 @@ const faults: { when: string; changed: Series; firing: string[] }[] = [
     when: 'work on one object fails with the longest waits',
     changed: { [`org_api_operator_failures_total{${labels('a')},kind="WebhookSubscription"}`]: growing(0.17) },
     firing: ['OrgApiOperatorFailing'],
+  },
+  {
+    when: 'a changed Secret is refused',
+    changed: { [`org_api_setting_refused{${labels('a')},setting="DATABASE_URL"}`]: always(1) },
+    firing: ['OrgApiOperatorSettingRefused'],
   },
   {
     when: 'the Region is not Ready',
@@ -135,7 +145,9 @@ describe('the rules of the operator', () => {
   });
 
   it('use metrics that the operator exports, and so do their runbooks', async () => {
-    const page = await createMetrics().registry.metrics();
+    const { registry } = createMetrics();
+    reportSettings({ names: settingNames, registry, log: createLog({ level: 'silent', name: 'test', region: 'us' }) });
+    const page = await registry.metrics();
     const exported = [...page.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
     const queries = [...readRunbooks('org-api-operator').values()].flatMap(({ text }) =>
       [...text.matchAll(/```promql\n([\s\S]*?)```/g)].flatMap(([, block = '']) => block.trim().split('\n')),

@@ -31,7 +31,10 @@ export const frontName = 'temporal.example.com';
  * authority, and forwards each gRPC call, like a frontend with mutual TLS or Temporal Cloud. It
  * stops when the test ends.
  */
-export async function startTemporalFront(targetAddress: string): Promise<TemporalFront> {
+export async function startTemporalFront(
+  targetAddress: string,
+  onFinished: (end: () => void) => void = onTestFinished,
+): Promise<TemporalFront> {
   const authority = makeCertificate({ subject: 'Authority of the front', isAuthority: true });
   const own = makeCertificate({ subject: 'The front', names: [frontName], issuer: authority });
   let apiKeys: readonly string[] | null = null;
@@ -61,7 +64,7 @@ export async function startTemporalFront(targetAddress: string): Promise<Tempora
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  onTestFinished(() => {
+  onFinished(() => {
     for (const session of sessions) session.destroy();
     upstream.destroy();
     server.close();

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
+import { CoreV1Api, CustomObjectsApi, EventsV1Api, PatchStrategy, setHeaderOptions } from '@kubernetes/client-node';
 import { Migration } from '@mikro-orm/migrations';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
@@ -20,9 +20,11 @@ import { deliveryAttributes, keywordType } from '#workflows/deliver-event/search
 import { deliverSlowQueue } from '#workflows/deliver-event/types.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
+import { createConnections } from '../../apps/operator/region/connections.ts';
 import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/resources.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from './api-server.ts';
+import { regionWith } from './region.ts';
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -203,6 +205,41 @@ describe('the operator', () => {
     await expectState('paused', 'Paused');
     await applyRegion({}, { delivery: { state: 'Running' } });
     await expectState('running', 'Sending');
+  });
+
+  it('keeps a login whose new value cannot be used, and reports it by name', async () => {
+    const { applySecret, database, namespace } = await setup();
+    await applySecret();
+    const seen: string[] = [];
+    const connections = createConnections({
+      api: server.kubeConfig.makeApiClient(CoreV1Api),
+      namespace,
+      allowPlaintext: '',
+      report: {
+        onChanged: (name) => void seen.push(`${name} changed`),
+        onRefused: (name, reason) => void seen.push(`${name} refused: ${reason}`),
+      },
+      secretLifetimeMs: 0,
+    });
+    onTestFinished(() => connections.close());
+    const region = regionWith({ database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } } });
+    const first = await connections.openDatabase(region);
+    const wrong = Object.assign(new URL(database.urls.operator), { password: 'hunter2' }).href;
+
+    for (const url of ['postgresql://u:hunter%zz@127.0.0.1/org', 'postgresql://u:hunter2@db.example.com/org', wrong]) {
+      await applySecret({ OPERATOR_DATABASE_URL: url });
+      expect(await connections.openDatabase(region)).toBe(first);
+    }
+    await first.pool.query('select 1');
+    expect(seen).toEqual([
+      expect.stringMatching(/^DATABASE_URL refused: .*write it as %25/),
+      expect.stringMatching(/^DATABASE_URL refused: .*without TLS/),
+      'DATABASE_URL refused: cannot be used to connect to PostgreSQL (28P01)',
+    ]);
+    expect(seen.join()).not.toContain('hunter');
+    await applySecret({ OPERATOR_DATABASE_URL: database.ownerUrl });
+    expect(await connections.openDatabase(region)).not.toBe(first);
+    expect(seen.at(-1)).toBe('DATABASE_URL changed');
   });
 
   it('seals everything again with the newest key when the Region says so, and keeps every secret', async () => {

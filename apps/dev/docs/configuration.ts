@@ -34,8 +34,16 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
   only), \`REDIS_URL\` (likewise), \`KEY_PEPPERS\`, \`KEY_TAG_SECRETS\`, \`WEBHOOK_SECRET_KEYS\` and
   \`TEMPORAL_API_KEY\`. A
   value that cannot be used is refused by name in the log and in \`org_api_setting_refused\`; the old one stays in use.
+  Logins and API keys are tried by a connection first.
+- A database URL is \`postgresql://user:password@host:port/database\`. IPv6 addresses are in brackets. A Unix socket is
+  \`?host=/folder\` without another host, or the encoded folder as the host. Read are the parameters \`host\`,
+  \`port\`, \`sslmode\`, \`sslrootcert\`, \`sslcert\` and \`sslkey\`; any other is refused by name.
+- Only \`sslmode=verify-full\` counts as TLS. \`disable\`, \`allow\` and \`prefer\` are plain text. \`require\` and
+  \`no-verify\` encrypt without verifying the server, so \`ALLOW_PLAINTEXT\` must allow them too. \`verify-ca\` is
+  refused.
+- A Redis URL is \`redis://user:password@host:port/number\`, \`rediss://\` for TLS, or \`unix://:password@/path?db=0\`.
 - \`ALLOW_PLAINTEXT\` (every process and command; none by default) lists the servers, of \`postgresql\`, \`redis\` and
-  \`temporal\`, that may be reached on another machine without TLS. Loopback addresses and Unix sockets need no
+  \`temporal\`, that may be reached on another machine without TLS that verifies it. Loopback addresses and Unix sockets need no
   permission.
 - \`npm start\` passes the settings of an app on to it, except those that it decides itself: region, host, ports,
   logins and

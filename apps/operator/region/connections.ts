@@ -1,31 +1,54 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { CoreV1Api, V1Secret } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
 import type { Pool } from 'pg';
+import { z } from 'zod';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
-import { ValueRefused } from '#runtime/settings/connection-url.ts';
-import { findPlaintext } from '#runtime/settings/plaintext.ts';
-import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import type { TemporalServer } from '#runtime/settings/temporal.ts';
-import { hostAndPort, parseTemporalAddress } from '#runtime/settings/temporal-address.ts';
-import { connectionOptions } from '#workflows/connection.ts';
+import type { FollowReport } from '#runtime/settings/follow.ts';
+import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
+import { TriedValue, type TryValue } from '#runtime/settings/tried-value.ts';
+import { connectToPostgres } from '#runtime/settings/try-connection.ts';
+import { databaseUrl, temporalAddress } from '#runtime/settings/types.ts';
+import { connectionOptions, tryTemporal } from '#workflows/connection.ts';
 import { ReconcileFailed, type SecretRef } from '../controller/contract.ts';
 import { statusOf } from '../kube/client.ts';
 import type { Region } from '../resources.ts';
 
-/** After how long a Secret is read again. A new value closes what was opened with the old one. */
-const secretLifetimeMs = 300_000;
 const connectTimeoutMs = 5_000;
 const applicationName = 'org-api-operator';
+
+const DatabaseSettings = z.object({ DATABASE_URL: databaseUrl });
+const TemporalSettings = z.object({ TEMPORAL_ADDRESS: temporalAddress, ...temporalAccess });
+
+/** What is read again from Secrets, by the name in the log and in the metrics. */
+export const settingNames = ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'WEBHOOK_SECRET_KEYS'] as const;
+type SettingName = (typeof settingNames)[number];
+
+interface ReadValue<T> {
+  /** Changes when the Region declares something else. */
+  identity: string;
+  text: string;
+  /** @throws SettingsRefused */
+  parse: (text: string) => T;
+  tryValue?: TryValue<T>;
+}
 
 /**
  * Opens the PostgreSQL and the Temporal that a Region names, once, from the Secrets that it names.
  * Values of Secrets stay in this process.
  */
-export function createConnections(options: { api: CoreV1Api; namespace: string; allowPlaintext: string }) {
-  const { api, namespace, allowPlaintext } = options;
+export function createConnections(options: {
+  api: CoreV1Api;
+  namespace: string;
+  allowPlaintext: string;
+  report: FollowReport;
+  /** After how long a Secret is read again. A new value closes what the old one opened. */
+  secretLifetimeMs?: number;
+}) {
+  const { api, namespace, allowPlaintext, report, secretLifetimeMs = 300_000 } = options;
   const secrets = new Map<string, { secret: V1Secret; at: number }>();
+  const values = new Map<SettingName, { identity: string; value: TriedValue<unknown> }>();
   let database: { server: PostgresServer; opened: Promise<Database> } | null = null;
   let temporal: { key: string; opened: Connection } | null = null;
 
@@ -54,49 +77,72 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     return Buffer.from(encoded, 'base64').toString('utf8').trim();
   }
 
-  /** Returns the server and login of a URL. @throws ReconcileFailed */
-  async function readServer(ref: SecretRef): Promise<PostgresServer> {
-    return parse(`Key ${ref.key} of Secret ${ref.name}`, await readKey(ref), parsePostgresUrl);
-  }
-
-  /** Returns a parsed value, whose server is then reached as the installation allows. */
-  function parse<T>(name: string, text: string, parser: (text: string) => T, tls = false): T {
-    const environment = { ALLOW_PLAINTEXT: allowPlaintext, TEMPORAL_TLS: String(tls) };
-    try {
-      const value = parser(text);
-      const [problem] = findPlaintext({ [name]: value }, environment);
-      if (problem !== undefined) throw new ReconcileFailed('PlaintextRefused', `${problem}.`);
-      return value;
-    } catch (error) {
-      if (error instanceof ValueRefused) throw new ReconcileFailed('ValueRefused', `${name} ${error.message}.`);
-      throw error;
+  /**
+   * Returns the value of a text that may change, as that of the last text that could be used. A new
+   * `identity` says that the Region declares something else, and starts again.
+   *
+   * @throws ReconcileFailed when no text could be used so far.
+   */
+  async function readValue<T>(name: SettingName, options: ReadValue<T>): Promise<TriedValue<T>> {
+    const { identity, text, parse, tryValue } = options;
+    const known = values.get(name);
+    if (known?.identity === identity) {
+      await known.value.offer(text, {
+        onChanged: () => report.onChanged(name),
+        onRefused: (reason) => report.onRefused(name, reason),
+      });
+      return known.value as TriedValue<T>;
     }
+    const value = new TriedValue(
+      text,
+      parseOrFail(() => parse(text)),
+      { parse, tryValue },
+    );
+    values.set(name, { identity, value: value as TriedValue<unknown> });
+    return value;
   }
 
-  /** The address of a Region's Temporal, and a key that changes with it. @throws ReconcileFailed */
+  /** @throws SettingsRefused */
+  const parseDatabase = (text: string): PostgresServer =>
+    readSettings(DatabaseSettings, { DATABASE_URL: text, ALLOW_PLAINTEXT: allowPlaintext }).DATABASE_URL;
+
+  /** The Temporal of a Region, and a key that changes with it. @throws ReconcileFailed */
   async function serverOf({ spec: { temporal: spec } }: Region): Promise<{ key: string; server: TemporalServer }> {
-    const address = parse('temporal.address', spec.address, parseTemporalAddress, spec.tls);
-    const read = async (ref?: SecretRef) => (ref === undefined ? null : readKey(ref));
-    const ca = await read(spec.caSecretRef);
-    const cert = await read(spec.certificateSecretRef);
-    const certKey = await read(spec.certificateKeySecretRef);
-    const apiKey = await read(spec.apiKeySecretRef);
-    const own = cert === null || certKey === null ? null : { cert, key: certKey };
-    const server: TemporalServer = {
-      address: hostAndPort(address),
-      namespace: spec.namespace,
-      tls: spec.tls ? { serverName: spec.tlsServerName ?? null, ca, own } : null,
-      apiKey: apiKey === null ? null : () => apiKey,
+    const texts: Record<string, string | undefined> = {
+      TEMPORAL_ADDRESS: spec.address,
+      TEMPORAL_TLS: String(spec.tls),
+      TEMPORAL_TLS_SERVER_NAME: spec.tlsServerName,
+      ALLOW_PLAINTEXT: allowPlaintext,
     };
-    return { key: JSON.stringify([spec, ca, cert, certKey, apiKey]), server };
+    const references = {
+      TEMPORAL_TLS_CA: spec.caSecretRef,
+      TEMPORAL_TLS_CERT: spec.certificateSecretRef,
+      TEMPORAL_TLS_KEY: spec.certificateKeySecretRef,
+      TEMPORAL_API_KEY: spec.apiKeySecretRef,
+    };
+    for (const [name, ref] of Object.entries(references)) if (ref !== undefined) texts[name] = await readKey(ref);
+    const { text, value } = await readValue<TemporalServer>('TEMPORAL_ADDRESS', {
+      identity: JSON.stringify(spec),
+      text: JSON.stringify(texts),
+      parse: (json) => temporalServerOf(readSettings(TemporalSettings, JSON.parse(json)), spec.namespace),
+      tryValue: tryTemporal,
+    });
+    return { key: JSON.stringify([spec, text]), server: value };
   }
 
   return {
     readKey,
+    readValue,
     /** The database of a Region. @throws ReconcileFailed */
     async openDatabase({ spec }: Region): Promise<Database> {
-      const server = await readServer(spec.database.secretRef);
-      if (database === null || !isDeepStrictEqual(database.server, server)) {
+      const { secretRef } = spec.database;
+      const { value: server } = await readValue<PostgresServer>('DATABASE_URL', {
+        identity: JSON.stringify(secretRef),
+        text: await readKey(secretRef),
+        parse: parseDatabase,
+        tryValue: connectToPostgres,
+      });
+      if (database?.server !== server) {
         const before = database;
         database = { server, opened: openDatabase({ server, applicationName, poolMax: 4 }) };
         await (await before?.opened)?.close();
@@ -105,7 +151,8 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
     },
     /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
     async withLogin<T>(ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
-      const opened = await openDatabase({ server: await readServer(ref), applicationName, poolMax: 1 });
+      const url = await readKey(ref);
+      const opened = await openDatabase({ server: parseOrFail(() => parseDatabase(url)), applicationName, poolMax: 1 });
       try {
         return await work(opened.pool);
       } finally {
@@ -128,6 +175,16 @@ export function createConnections(options: { api: CoreV1Api; namespace: string; 
       await temporal?.opened.close();
     },
   };
+}
+
+/** @throws ReconcileFailed instead of SettingsRefused. */
+function parseOrFail<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    if (!(cause instanceof SettingsRefused)) throw cause;
+    throw new ReconcileFailed('ValueRefused', `${cause.problems.join('; ')}.`, { cause });
+  }
 }
 
 export type Connections = ReturnType<typeof createConnections>;

@@ -1,19 +1,26 @@
+import { z } from 'zod';
 import type { SealingKeys } from '#domain/seal/envelope.ts';
 import { countSealed, type Sealing } from '#domain/sealed/count.ts';
+import { readSettings } from '#runtime/settings/read.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { ReconcileFailed } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
 
+const Settings = z.object({ WEBHOOK_SECRET_KEYS: webhookSecretKeys });
+
 /** Reads WEBHOOK_SECRET_KEYS from the Secret that a Region names. @throws ReconcileFailed */
 export async function readSealingKeys(
   { spec: { webhooks } }: Region,
-  connections: Pick<Connections, 'readKey'>,
+  connections: Pick<Connections, 'readKey' | 'readValue'>,
 ): Promise<SealingKeys> {
   if (webhooks === undefined) throw new ReconcileFailed('NoSecretKeys', 'The Region names no webhooks.secretKeysRef.');
-  const keys = webhookSecretKeys.safeParse(await connections.readKey(webhooks.secretKeysRef));
-  if (keys.success) return keys.data;
-  throw new ReconcileFailed('SecretKeysMalformed', 'webhooks.secretKeysRef names no WEBHOOK_SECRET_KEYS.');
+  const { value } = await connections.readValue<SealingKeys>('WEBHOOK_SECRET_KEYS', {
+    identity: JSON.stringify(webhooks.secretKeysRef),
+    text: await connections.readKey(webhooks.secretKeysRef),
+    parse: (text) => readSettings(Settings, { WEBHOOK_SECRET_KEYS: text }).WEBHOOK_SECRET_KEYS,
+  });
+  return value;
 }
 
 /** Counts what is sealed with which key. @throws ReconcileFailed */

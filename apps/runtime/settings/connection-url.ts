@@ -94,7 +94,7 @@ function decode(text: string, what: string): string {
   try {
     decoded = decodeURIComponent(text);
   } catch {
-    throw new ValueRefused(`has a % in its ${what} that is not percent-encoding; write it as %25`);
+    throw new ValueRefused(`has a % in its ${what} that encodes no character; write it as %25`);
   }
   if (decoded.includes('\0')) throw new ValueRefused(`has a zero byte in its ${what}`);
   return decoded;

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import { createIntervalLoop, type IntervalLoop } from '../interval-loop.ts';
 import { errorLogger, type Logger } from '../log.ts';
 import { metricsIn } from '../metrics.ts';
-import type { FollowedSettings } from './follow.ts';
+import type { FollowedSettings, FollowReport } from './follow.ts';
 
 /**
  * Reads the files of followed settings again every few seconds, logs each change by the setting's
@@ -19,6 +19,17 @@ export function watchSettings(options: {
   log: Logger;
 }): IntervalLoop {
   const { followed, registry, log } = options;
+  const report = reportSettings({ names: followed.names, registry, log });
+  return createIntervalLoop({
+    run: () => followed.check(report),
+    everyMs: 5_000,
+    onError: errorLogger(log, 'the files of settings could not be read; tried again in seconds'),
+  });
+}
+
+/** Returns the report that logs and counts changes of the settings of these names. */
+export function reportSettings(options: { names: readonly string[]; registry: Registry; log: Logger }): FollowReport {
+  const { names, registry, log } = options;
   const { counter, gauge } = metricsIn(registry);
   const changes = counter(
     'org_api_setting_changes_total',
@@ -35,29 +46,21 @@ export function watchSettings(options: {
     'When the value in use was read from its file, in seconds since 1970.',
     'setting',
   );
-  for (const setting of followed.names) {
+  for (const setting of names) {
     changes.inc({ setting }, 0); // a series that begins with its first change does not increase by it
     refused.set({ setting }, 0);
     readAt.setToCurrentTime({ setting });
   }
-  function check(): void {
-    followed.check({
-      onChanged: (setting) => {
-        changes.inc({ setting });
-        refused.set({ setting }, 0);
-        readAt.setToCurrentTime({ setting });
-        log.info({ setting }, 'the setting was read again from its file');
-      },
-      onRefused: (setting, reason) => {
-        refused.set({ setting }, 1);
-        log.error({ setting, reason }, 'the new value of a setting is refused; the old one stays in use');
-      },
-    });
-  }
-
-  return createIntervalLoop({
-    run: check,
-    everyMs: 5_000,
-    onError: errorLogger(log, 'the files of settings could not be read; tried again in seconds'),
-  });
+  return {
+    onChanged: (setting) => {
+      changes.inc({ setting });
+      refused.set({ setting }, 0);
+      readAt.setToCurrentTime({ setting });
+      log.info({ setting }, 'the setting was read again from its file');
+    },
+    onRefused: (setting, reason) => {
+      refused.set({ setting }, 1);
+      log.error({ setting, reason }, 'the new value of a setting is refused; the old one stays in use');
+    },
+  };
 }

@@ -81,7 +81,7 @@ it('new connections use the new password of a login', async () => {
   await vi.waitFor(async () => expect((await api.get(`/v1/orgs/${orgId}`, { key })).status).toBe(200), patient);
 }, 60_000);
 
-it('the limiter reconnects to Redis with the new password', async () => {
+it('the limiter reconnects to Redis with the new password, and with the old one after a value that is no URL', async () => {
   const { newLogin, start } = await setup();
   const redis = new Redis(inject('redisUrl'));
   const user = `limiter-${randomBytes(4).toString('hex')}`;
@@ -94,15 +94,22 @@ it('the limiter reconnects to Redis with the new password', async () => {
   const { api, secret, values, logLines } = await start((await newLogin()).url, { REDIS_URL: urlWith('first') });
   expect(await (await fetch(`${api.metricsUrl}/metrics`)).text()).toContain('org_api_limiter_without_redis 0\n');
 
+  // Regression: such a value was used by the next connection, and the error ended the process.
+  secret.replace({ ...values, REDIS_URL: urlWith('first').replace('first', 'pa%zzword') });
+  await vi.waitFor(() => expect(refusalsIn(logLines)).toEqual(['REDIS_URL']), patient);
+  await redis.call('client', 'kill', 'user', user);
+  const switches = () =>
+    logLines.filter((line) => line.includes('limiter: ')).map((line) => (JSON.parse(line) as { mode: string }).mode);
+  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'pod', 'redis']), patient);
+
   await redis.call('acl', 'setuser', user, '>second');
   secret.replace({ ...values, REDIS_URL: urlWith('second') });
   await vi.waitFor(() => expect(changesIn(logLines)).toEqual(['REDIS_URL']), patient);
   await redis.call('acl', 'setuser', user, '<first');
   await redis.call('client', 'kill', 'user', user);
 
-  const switches = () =>
-    logLines.filter((line) => line.includes('limiter: ')).map((line) => (JSON.parse(line) as { mode: string }).mode);
-  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'pod', 'redis']), patient);
+  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'pod', 'redis', 'pod', 'redis']), patient);
+  expect(logLines.join('')).not.toContain('zzword');
 }, 60_000);
 
 it('an unusable value is reported by name in the log and a metric, and the old value stays in use', async () => {

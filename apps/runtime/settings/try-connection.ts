@@ -1,0 +1,65 @@
+import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
+import { Session } from '#domain/db/session.ts';
+import { type RedisServer, redisOptions } from './redis.ts';
+
+const connectTimeoutMs = 2_000;
+const anotherServer = 'names another server or database, which takes effect when the process restarts';
+
+/** Tries a new login of the same PostgreSQL server and database by a connection. */
+export async function tryPostgres(next: PostgresServer, old: PostgresServer): Promise<string | null> {
+  return placeOf(next) === placeOf(old) ? connectToPostgres(next) : anotherServer;
+}
+
+/** Returns why a PostgreSQL server cannot be connected to, as the end of a sentence, or null. */
+export async function connectToPostgres(server: PostgresServer): Promise<string | null> {
+  const session = new Session(connectionOptions(server, { applicationName: 'org-api-setting', connectTimeoutMs }));
+  session.on('error', () => {}); // the failed connect reports it as well
+  try {
+    await session.connect();
+    return null;
+  } catch (error) {
+    return `cannot be used to connect to PostgreSQL (${codeOf(error)})`;
+  } finally {
+    await session.end().catch(() => {});
+  }
+}
+
+/** Tries a new login of the same Redis server and database by a connection. */
+export async function tryRedis(next: RedisServer, old: RedisServer): Promise<string | null> {
+  if (placeOf(next) !== placeOf(old)) return anotherServer;
+  const { Redis } = await import('ioredis');
+  const redis = new Redis({
+    ...redisOptions(next),
+    lazyConnect: true,
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: connectTimeoutMs,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  let failure: unknown = null;
+  redis.on('error', (error: unknown) => {
+    failure = error;
+  });
+  try {
+    await redis.connect();
+    await redis.ping();
+    return null;
+  } catch (error) {
+    return `cannot be used to connect to Redis (${codeOf(failure ?? error)})`;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Where a server is and how it is verified; the login and the files of TLS may change. */
+function placeOf(server: PostgresServer | RedisServer): string {
+  const { host, port, database, tls } = server;
+  return JSON.stringify([host, port, database, tls?.isVerified]);
+}
+
+/** Returns SQLSTATE, Node's code, or the first word of an answer of Redis, for example WRONGPASS. */
+function codeOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  if (typeof code === 'string') return code;
+  return /^[A-Z]{2,}/.exec(String(message))?.[0] ?? 'no answer';
+}

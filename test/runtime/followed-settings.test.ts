@@ -1,0 +1,232 @@
+/**
+ * Settings that are read again while a process runs: a new value is parsed and tried before it
+ * replaces the old one, in every app and for every setting (ADR 0011).
+ */
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import type { DestinationStream } from 'pino';
+import { Registry } from 'prom-client';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { ensureLogin, type LoginRole } from '#domain/db/logins.ts';
+import { createLog } from '#runtime/log.ts';
+import type { FollowedSettings } from '#runtime/settings/follow.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { reportSettings } from '#runtime/settings/watch.ts';
+import { mountSecret } from '#test/mounted-secret.ts';
+import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
+import { setupDatabase, shareInstallation } from '#test/setup.ts';
+import { testNamespace, workerEnvironment } from '#test/worker.ts';
+import { readConfig as readApi } from '../../apps/api/config.ts';
+import { readConfig as readConsole } from '../../apps/console/config.ts';
+import { readConfig as readWorker } from '../../apps/worker/config.ts';
+import { frontName, startTemporalFront } from '../e2e/temporal-front.ts';
+
+const shared = shareInstallation(async (onFinished) => {
+  const front = await startTemporalFront(inject('temporalAddress'), onFinished);
+  front.letIn(['first-key', 'second-key']);
+  return { ...(await setupDatabase(onFinished)), front };
+});
+
+/** A value in use, one that may replace it, and values that must not, by what is wrong with them. */
+interface Values {
+  old: string;
+  next: string;
+  bad: Record<string, string>;
+}
+
+const keyring = (bytes: number): Values => {
+  const key = (version: number) => `${version}:${randomBytes(bytes).toString('base64')}`;
+  const old = key(1);
+  const next = `${key(2)},${old}`;
+  return { old, next, bad: { malformed: 'hunter2', 'the same version twice': `${key(1)},${old}`, empty: '' } };
+};
+
+async function postgresLogin(role: LoginRole): Promise<Values> {
+  const { database, owner } = shared();
+  const user = `org_api_login_${randomBytes(4).toString('hex')}`;
+  const url = new URL(database.urls[role as 'api']);
+  const old = url.href;
+  Object.assign(url, { username: user, password: 'the-next-password' });
+  const next = url.href;
+  const client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  await ensureLogin(client, { role, server: parsePostgresUrl(next) });
+  await client.end();
+  onTestFinished(async () => void (await owner.pool.query(`drop owned by ${user}; drop role ${user}`)));
+  const changed = (part: Partial<URL>) => Object.assign(new URL(next), part).href;
+  return {
+    old,
+    next,
+    bad: {
+      'not percent-encoded': next.replace('the-next-password', 'hunter%zz'),
+      'no URL': 'hunter2',
+      'a wrong password': changed({ password: 'hunter2' }),
+      'another server': changed({ port: '1' }),
+      'another database': changed({ pathname: '/hunter2' }),
+      'unverified TLS': changed({ search: '?sslmode=require' }),
+      'a parameter that is not read': changed({ search: '?options=hunter2' }),
+      empty: '',
+    },
+  };
+}
+
+async function redisLogin(): Promise<Values> {
+  const redis = new Redis(inject('redisUrl'));
+  const user = `followed-${randomBytes(4).toString('hex')}`;
+  await redis.call('acl', 'setuser', user, 'on', '>the-next-password', '~*', '&*', '+@all');
+  onTestFinished(async () => {
+    await redis.call('acl', 'deluser', user);
+    redis.disconnect();
+  });
+  const next = Object.assign(new URL(inject('redisUrl')), { username: user, password: 'the-next-password' }).href;
+  return {
+    old: inject('redisUrl'),
+    next,
+    bad: {
+      'not percent-encoded': next.replace('the-next-password', 'pa%zzword'),
+      'a wrong password': next.replace('the-next-password', 'hunter2'),
+      'another server': next.replace(/:\d+$/, ':1'),
+      'an option of the driver': `${next}?connectTimeout=1`,
+      empty: '',
+    },
+  };
+}
+
+const temporalKey = (): Values => ({
+  old: 'first-key',
+  next: 'second-key',
+  bad: { 'two words': 'hunter2 hunter3', 'a key that the server refuses': 'hunter2', empty: '' },
+});
+
+const settings: Record<string, (role: LoginRole) => Values | Promise<Values>> = {
+  API_DATABASE_URL: postgresLogin,
+  CONSOLE_DATABASE_URL: postgresLogin,
+  WORKER_DATABASE_URL: postgresLogin,
+  REDIS_URL: redisLogin,
+  KEY_PEPPERS: () => keyring(16),
+  KEY_TAG_SECRETS: () => ({
+    old: randomBytes(16).toString('base64'),
+    next: randomBytes(16).toString('base64'),
+    bad: { malformed: 'hunter2', empty: '' },
+  }),
+  WEBHOOK_SECRET_KEYS: () => keyring(32),
+  TEMPORAL_API_KEY: temporalKey,
+};
+
+interface App {
+  read: (environment: Record<string, string>) => { followed: FollowedSettings<unknown> };
+  environment: () => Record<string, string>;
+  followed: string[];
+}
+
+const temporalBehindTls = ({ front } = shared()) => ({
+  TEMPORAL_ADDRESS: front.address,
+  TEMPORAL_TLS: 'true',
+  TEMPORAL_TLS_SERVER_NAME: frontName,
+  TEMPORAL_TLS_CA: front.ca,
+  TEMPORAL_TLS_CERT: front.client.cert,
+  TEMPORAL_TLS_KEY: front.client.key,
+});
+const apps: Record<'api' | 'worker' | 'console', App> = {
+  api: {
+    read: readApi,
+    environment: () => ({ REGION: 'us', API_DATABASE_URL: shared().database.urls.api, ...testKeySettings }),
+    followed: ['API_DATABASE_URL', 'REDIS_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS'],
+  },
+  worker: {
+    read: readWorker,
+    environment: () => ({ ...workerEnvironment(shared().database), ...temporalBehindTls() }),
+    followed: ['WORKER_DATABASE_URL', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
+  },
+  console: {
+    read: readConsole,
+    environment: () => ({
+      ...testKeySettings,
+      ...temporalBehindTls(),
+      REGION: 'us',
+      TEMPORAL_NAMESPACE: testNamespace(),
+      CONSOLE_URL: 'https://console.example.com',
+      API_URL: 'https://api.example.com',
+      CONSOLE_DATABASE_URL: shared().database.urls.console,
+      WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
+    }),
+    followed: ['CONSOLE_DATABASE_URL', 'KEY_PEPPERS', 'KEY_TAG_SECRETS', 'WEBHOOK_SECRET_KEYS', 'TEMPORAL_API_KEY'],
+  },
+};
+
+describe.each(Object.entries(apps))('%s', (name, app) => {
+  it('refuses each malformed value at the start in a sentence with the name of its setting', () => {
+    const environment = app.environment();
+    const mounted = mountSecret(Object.fromEntries(Object.keys(settings).map((setting) => [setting, 'x'])));
+    for (const setting of Object.keys(settings)) delete environment[setting];
+    let problems = '';
+    try {
+      app.read({ ...environment, ...mounted.settings });
+    } catch (error) {
+      problems = String(error);
+    }
+    for (const setting of app.followed.filter((one) => one !== 'TEMPORAL_API_KEY'))
+      expect(problems).toMatch(new RegExp(`- ${setting}: must`));
+    expect(problems).not.toMatch(/\{"|^ {4}at /m);
+  });
+
+  it.each(app.followed)(
+    '%s: a value that cannot be used is refused by name, and the old one stays',
+    async (setting) => {
+      const { old, next, bad } = (await settings[setting]?.(name as LoginRole)) as Values;
+      const secret = mountSecret({ [setting]: old });
+      const { [setting]: _, ...environment } = app.environment();
+      const { followed } = app.read({ ...environment, ...secret.settings });
+      expect(followed.names).toEqual([setting]);
+      const registry = new Registry();
+      const lines: string[] = [];
+      const destination = { write: (line: string) => void lines.push(line) } as DestinationStream;
+      const log = createLog({ level: 'info', name, region: 'us', destination });
+      const report = reportSettings({ names: followed.names, registry, log });
+      const valueNow = () => (followed.values as Record<string, unknown>)[setting];
+      const refused = async () => (await registry.metrics()).match(/^org_api_setting_refused\{.*\} (\d)$/m)?.[1];
+      const first = valueNow();
+
+      for (const [what, value] of Object.entries(bad)) {
+        secret.replace({ [setting]: value });
+        lines.length = 0;
+        await followed.check(report);
+        await followed.check(report); // it is tried again, and reported once
+        expect(lines, what).toHaveLength(1);
+        expect(JSON.parse(lines[0] ?? ''), what).toMatchObject({ setting, level: 'error', reason: expect.any(String) });
+        expect(lines[0], what).not.toMatch(/hunter|zz|the-next/);
+        expect(await refused(), what).toBe('1');
+        expect(valueNow(), what).toBe(first);
+      }
+
+      lines.length = 0;
+      secret.replace({ [setting]: next });
+      await followed.check(report);
+      expect(lines.map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ setting, level: 'info' })]);
+      expect(await refused()).toBe('0');
+      expect(valueNow()).not.toEqual(first);
+    },
+  );
+});
+
+it('a login that does not exist yet is used as soon as the server lets it in', async () => {
+  const { database, owner } = shared();
+  const user = `org_api_login_${randomBytes(4).toString('hex')}`;
+  const next = Object.assign(new URL(database.urls.api), { username: user, password: 'later' }).href;
+  const secret = mountSecret({ API_DATABASE_URL: database.urls.api });
+  const { API_DATABASE_URL: _, ...environment } = apps.api.environment();
+  const { followed, ...config } = readApi({ ...environment, ...secret.settings });
+  const seen: string[] = [];
+  const report = { onChanged: () => void seen.push('changed'), onRefused: () => void seen.push('refused') };
+  secret.replace({ API_DATABASE_URL: next });
+  await followed.check(report);
+  const client = await owner.pool.connect();
+  await ensureLogin(client as unknown as pg.Client, { role: 'api', server: parsePostgresUrl(next) });
+  client.release();
+  onTestFinished(async () => void (await owner.pool.query(`drop owned by ${user}; drop role ${user}`)));
+  await followed.check(report);
+  expect(seen).toEqual(['refused', 'changed']);
+  expect(followed.values.API_DATABASE_URL.user).toBe(user);
+  expect(config.region).toBe('us');
+});
