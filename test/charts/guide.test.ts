@@ -6,13 +6,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { parseIntoClientConfig } from 'pg-connection-string';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { migrate } from '#domain/db/migrate.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
+import { makeCertificate } from '../worker/attempt/certificates.ts';
 import { problemOf } from './commands.ts';
 import { blocksOf, brokenLinks, commandsOf, readGuide, readRunbooks } from './documents.ts';
 import { problemsOf, promtool, watched } from './promtool.ts';
@@ -45,9 +45,10 @@ describe('the guide', () => {
     const file = new URLSearchParams(parameters).get('sslrootcert') ?? '';
     const folder = mkdtempSync(path.join(tmpdir(), 'org-api-guide-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
-    writeFileSync(path.join(folder, 'ca.crt'), 'an authority');
+    const text = makeCertificate({ subject: 'An authority', isAuthority: true }).cert;
+    writeFileSync(path.join(folder, 'ca.crt'), text);
     const url = `postgresql://api:p@db/org_api${parameters.replace(file, path.join(folder, 'ca.crt'))}`;
-    expect(parseIntoClientConfig(url).ssl).toEqual({ ca: 'an authority' }); // verified against it, with the host's name
+    expect(parsePostgresUrl(url).tls).toMatchObject({ isVerified: true, ca: { text }, own: null });
     expect(guide.text).toContain('org_api$TLS"; }');
 
     const tls = additions.find((one) => one.includes('postgresql-ca')) ?? '';

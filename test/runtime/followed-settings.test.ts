@@ -174,7 +174,9 @@ describe.each(Object.entries(apps))('%s', (name, app) => {
   it.each(app.followed)(
     '%s: a value that cannot be used is refused by name, and the old one stays',
     async (setting) => {
-      const { old, next, bad } = (await settings[setting]?.(name as LoginRole)) as Values;
+      const valuesOf = settings[setting];
+      if (valuesOf === undefined) throw new Error(`there are no values for ${setting}`);
+      const { old, next, bad } = await valuesOf(name as LoginRole);
       const secret = mountSecret({ [setting]: old });
       const { [setting]: _, ...environment } = app.environment();
       const { followed } = app.read({ ...environment, ...secret.settings });

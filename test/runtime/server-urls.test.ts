@@ -90,10 +90,13 @@ describe('a URL of PostgreSQL', () => {
         };
         expect(resolvedBy(connectionOptions(server, { applicationName }))).toEqual(expected);
         let migrator: pg.Pool | undefined;
+        const keepMigrator = (pool: pg.Pool) => {
+          migrator = pool;
+        };
         const common = ormOptions(server, { applicationName });
         const orm = await MikroORM.init({
           ...common,
-          driverOptions: { ...common.driverOptions, onPoolCreated: (pool: pg.Pool) => void (migrator = pool) },
+          driverOptions: { ...common.driverOptions, onPoolCreated: keepMigrator },
         });
         orm.em.getKysely();
         expect(resolvedBy((migrator as unknown as { options: pg.PoolConfig }).options)).toEqual(expected);
@@ -137,7 +140,9 @@ describe('a URL of PostgreSQL', () => {
   it('is not completed from the environment', () => {
     const shell = { PGHOST: 'elsewhere', PGPORT: '1', PGSSLMODE: 'require', PGPASSWORD: 'x', PGUSER: 'x' };
     const before = { ...process.env };
-    onTestFinished(() => void (process.env = before));
+    onTestFinished(() => {
+      process.env = before;
+    });
     Object.assign(process.env, shell);
     const options = connectionOptions(parsePostgresUrl('postgresql://u@127.0.0.1/db'), { applicationName });
     expect(resolvedBy(options)).toMatchObject({ host: '127.0.0.1', port: 5432, user: 'u', isPlain: true });
