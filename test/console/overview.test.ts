@@ -1,4 +1,5 @@
 /** The steps of the overview, and the results of test events and retries. */
+import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { getOverview } from '#domain/db/statements/overview.ts';
 import { redeliverOne } from '#domain/webhooks/redeliver.ts';
@@ -50,9 +51,9 @@ it('each step stays completed, also when the key is revoked or long unused, or t
   const open = await t.overview();
   expect(open).toContain(`/webhooks/${webhook.id}/test`);
   expect(open).toContain('/clients/seats/assign');
-  await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: 'e1' });
+  await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: randomUUID() });
   expect(await t.overview()).toContain('Get started');
-  await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: 'e2' });
+  await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: randomUUID() });
   expect(await t.overview()).not.toContain('Get started');
   await t.visitor.submit(
     `/o/${t.ada.orgId}/webhooks/${webhook.id}/delete`,
@@ -149,8 +150,8 @@ it('the result of a test event appears on its webhook’s page and in the log, a
   const [webhook, other] = [await insertWebhook(t, t.ada), await insertWebhook(t, t.ada)];
   const at = (id: string) => `/o/${t.ada.orgId}/webhooks/${id}`;
   expect((await t.visitor.get(at(webhook.id))).text).not.toContain('Latest test events');
-  await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: 'e1' });
-  await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: 'e2' });
+  await recordTestOutcome(t.em, t.request(webhook.id), { ...accepted, eventId: randomUUID() });
+  await recordTestOutcome(t.em, t.request(webhook.id), { ...refused, eventId: randomUUID() });
   const { text } = await t.visitor.get(at(webhook.id));
   const section = text.slice(
     text.indexOf('Latest test events'),

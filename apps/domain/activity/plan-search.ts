@@ -135,7 +135,8 @@ function conditionsOfResult(result: Result, action: string | null): [ConditionNa
 /** Returns a condition that a row names one of these ids as person, key or value of its details. */
 const isAbout = (ids: string[]): Condition => sql`(
   a.person_id = any (${arrayOf(ids)}::text[]) or a.key_id::text = any (${arrayOf(ids)}::text[])
-  or exists (select from jsonb_each_text(a.detail) d where d.value = any (${arrayOf(ids)}::text[])))`;
+  or exists (select from jsonb_each_text(case when jsonb_typeof(a.detail) = 'object' then a.detail end) d
+    where d.value = any (${arrayOf(ids)}::text[])))`;
 
 const matches = ({ ids, actions, exact }: TextMatch): Condition => sql`(
   a.action = any (${arrayOf(actions)}::text[]) or a.action = ${exact} or a.code = ${exact} or a.id::text = ${exact}

@@ -132,8 +132,10 @@ const entryColumns = ({ maySeeClients }: Reader) => sql`
   ${maySeeClients ? sql`f.name` : sql`null`} as "clientName",
   coalesce(a.names ->> 'role', r.name) as "roleName"`;
 
-/** Returns SQL for an id in a row's details, or null. Only this service writes details. */
-const idIn = (name: string) => sql`(a.detail ->> ${literal(name)})::uuid`;
+/** Returns SQL for an id in a row's details, or null. A text that is no id is not cast. */
+const idIn = (name: string) => sql`case
+  when a.detail ->> ${literal(name)} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+  then (a.detail ->> ${literal(name)})::uuid end`;
 
 const entryJoins = sql`
   left join membership m on m.organization_id = a.organization_id and m.person_id = a.person_id

@@ -127,11 +127,13 @@ export async function listTestOutcomes(
   const fork = em.fork();
   await assertMayManageWebhooks(fork, request);
   const { organizationId, webhookId } = request;
+  // JSON values, not casts of text: no row can fail the page.
   return query<TestOutcome & { at: string; askedBy: string | null }>(fork)`
     select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "askedBy",
       a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",
-      (a.detail ->> 'delivered')::boolean as delivered, (a.detail ->> 'status')::integer as status,
-        a.detail ->> 'cause' as cause
+      coalesce(a.detail -> 'delivered' = 'true', false) as delivered,
+      case when jsonb_typeof(a.detail -> 'status') = 'number' then a.detail -> 'status' end as status,
+      a.detail ->> 'cause' as cause
     from (
       select a.at, a.id, a.person_id, a.detail from activity a
       where a.organization_id = ${organizationId} and a.action = 'webhook.tested' and a.status is null

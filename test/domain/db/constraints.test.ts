@@ -266,6 +266,17 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `insert into activity_chain (organization_id, month, places, hash, dropped_places)
       values ('$org', '2026-11-01', 2, sha256('x'), 1)`,
   ],
+  ...(
+    [
+      ['details that are no object', 'object', '[]'],
+      ['an id that is no uuid', 'ids', '{"webhookId": "x"}'],
+      ['an id that is a number', 'ids', '{"grantId": 1}'],
+    ] as const
+  ).map(([name, constraint, detail]): [string, string, string] => [
+    `an activity line with ${name}`,
+    `activity_detail_${constraint}`,
+    `insert into activity (organization_id, action, detail) values ('$org', 'x', '${detail}')`,
+  ]),
   [
     'a purge of activity inside the floor',
     'activity_purge_older_than_floor',
