@@ -43,8 +43,8 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
   refused.
 - A Redis URL is \`redis://user:password@host:port/number\`, \`rediss://\` for TLS, or \`unix://:password@/path?db=0\`.
 - \`ALLOW_PLAINTEXT\` (every process and command; none by default) lists the servers, of \`postgresql\`, \`redis\` and
-  \`temporal\`, that may be reached on another machine without TLS that verifies it. Loopback addresses and Unix sockets need no
-  permission.
+  \`temporal\`, that may be reached on another machine without TLS that verifies it. Loopback addresses and Unix
+  sockets need no permission.
 - \`npm start\` passes the settings of an app on to it, except those that it decides itself: region, host, ports,
   logins and
   secrets. It adds its own receiver to \`WEBHOOK_ALLOW\`.
