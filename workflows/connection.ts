@@ -1,10 +1,15 @@
 import { Connection, isGrpcServiceError, ServiceError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 
-/** Returns the options of both kinds of connection: the worker's native one and the client's. */
+/**
+ * Returns the options of both kinds of connection: the worker's native one and the client's. The
+ * client would send calls to the proxy that `http_proxy` or `https_proxy` names; the native one reads
+ * no variable.
+ */
 export function connectionOptions({ address, tls = null, apiKey = null }: TemporalServer) {
   return {
     address,
+    channelArgs: { 'grpc.enable_http_proxy': 0 },
     tls: tls === null ? null : sdkTls(tls),
     ...(apiKey === null ? {} : { apiKey: apiKey() }),
   };

@@ -1,8 +1,9 @@
-import { Client, escapeIdentifier } from 'pg';
+import { escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import type { LoginRole } from '#domain/db/logins.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
+import { Session } from '#domain/db/session.ts';
 import type { RegionSecrets } from './state.ts';
 
 /** The setting of a development stack's database. `dev:key` refuses all others. */
@@ -15,7 +16,7 @@ const applicationName = 'org-api-dev';
  * it as part of a development stack.
  */
 export async function getRegionDatabase(server: PostgresServer, name: string): Promise<PostgresServer> {
-  const client = new Client(connectionOptions(server, { applicationName, connectTimeoutMs: 10_000 }));
+  const client = new Session(connectionOptions(server, { applicationName, connectTimeoutMs: 10_000 }));
   client.on('error', () => {}); // the failed query reports it as well
   await client.connect();
   try {

@@ -3,6 +3,7 @@
  * document.
  */
 import { expect, it, vi } from 'vitest';
+import { hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { setupOrgctl } from '../orgctl/orgctl.ts';
@@ -17,8 +18,11 @@ function withoutMeasures(value: unknown, name = ''): unknown {
   return isMeasure ? '<ms>' : value;
 }
 
-it('every command prints an unchanged document', { timeout: 180_000 }, async () => {
-  const { database, make, orgctl } = await setupOrgctl();
+it('every command prints an unchanged document, whatever the defaults of the database and the shell', {
+  timeout: 180_000,
+}, async () => {
+  const { database, owner: installer, make, orgctl } = await setupOrgctl(hostileShell);
+  await setHostileDefaults(installer.pool);
   const receiver = await startReceiver();
   const owner = await make.member();
   const org = ['--org', owner.orgId];

@@ -9,6 +9,7 @@ import { generateKey } from '#domain/keys/format.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type Exchanged, exchange } from '#test/exchange.ts';
 import { fixturePath } from '#test/fixtures.ts';
+import { setHostileDefaults } from '#test/hostile-surroundings.ts';
 import { withinOneDay } from '#test/one-day.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup } from '#test/setup.ts';
@@ -38,6 +39,7 @@ function onTheWire({ status, headers, body }: Exchanged) {
 
 async function setupFixture() {
   const installation = await setup({ BASE_URL_CA: 'https://reads.example.ca' });
+  await setHostileDefaults(installation.owner.pool);
   const { organizations } = await importFile({
     server: parsePostgresUrl(installation.database.ownerUrl),
     source: createReadStream(fixturePath('us.json')),

@@ -49,10 +49,11 @@ export function emptyFolder(): string {
   return folder;
 }
 
-/** An installation for one test, and `orgctl` on it with settings from the environment. */
-export async function setupOrgctl() {
+/** An installation for one test, and `orgctl` on it with settings from the environment beside `shell`. */
+export async function setupOrgctl(shell: Readonly<Record<string, string>> = {}) {
   const installation = await setupDatabase();
   const env: Record<string, string> = {
+    ...shell,
     ...testKeySettings,
     DATABASE_URL: installation.database.ownerUrl,
     REGION: 'us',

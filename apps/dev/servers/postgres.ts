@@ -13,8 +13,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Client } from 'pg';
 import { connectionOptions } from '#domain/db/server.ts';
+import { Session } from '#domain/db/session.ts';
 import { once } from '#runtime/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { choosePort, isPortFree } from './ports.ts';
@@ -192,7 +192,7 @@ async function answers(cluster: Cluster, port: number, isGone: () => boolean, re
 
 /** Returns why the server on `port` cannot be used, or null. `isFinal`: it refuses this client. */
 async function findFailure(cluster: Cluster, port: number): Promise<{ reason: string; isFinal: boolean } | null> {
-  const client = new Client(
+  const client = new Session(
     connectionOptions(parsePostgresUrl(adminUrl(cluster, port)), { applicationName, connectTimeoutMs: 5_000 }),
   );
   client.on('error', () => {}); // the failed query reports it as well

@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import type { PostgresServer } from './server.ts';
+import { type PostgresServer, sessionParameters } from './server.ts';
 
 /** The group role of each app. Migration 0011 grants its rights. */
 const groupRoles = {
@@ -29,6 +29,9 @@ const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
  * own database: a login of one region cannot enter another region's database on the same server.
  * TEMPORARY is granted only to the platform, whose imports use temporary tables.
  *
+ * The session parameters become the login's defaults too, for a pooler that drops those of a
+ * connection, and for a person who uses the login. A session may replace them.
+ *
  * @throws Error when there is no password, or the user is the owner itself.
  */
 export async function ensureLogin(owner: pg.Client, login: Login): Promise<void> {
@@ -47,10 +50,26 @@ export async function ensureLogin(owner: pg.Client, login: Login): Promise<void>
     end $$`),
   );
   await retried(() => owner.query(`alter role ${name} login password ${verifier}`));
+  await retried(() => owner.query(defaultsOf(name)));
   await retried(() => owner.query(`grant ${group} to ${name}`));
   await retried(() => owner.query(`revoke connect, temporary on database ${database} from public`));
   const rights = login.role === 'platform' ? 'connect, temporary' : 'connect';
   await retried(() => owner.query(`grant ${rights} on database ${database} to ${name}`));
+}
+
+/** How long a transaction of a login may last, where the server has that limit (17 and newer). */
+const transactionTimeout = '15min';
+
+/** Returns the statements that make the session parameters the defaults of a role. */
+function defaultsOf(name: string): string {
+  const settings = Object.entries(sessionParameters).map(
+    ([parameter, value]) => `alter role ${name} set ${parameter} to ${pg.escapeLiteral(value)};`,
+  );
+  return `do $$ begin
+    ${settings.join('\n')}
+    if exists (select from pg_settings where name = 'transaction_timeout')
+      then alter role ${name} set transaction_timeout to '${transactionTimeout}'; end if;
+  end $$`;
 }
 
 async function retried(step: () => Promise<unknown>): Promise<void> {

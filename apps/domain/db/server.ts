@@ -50,13 +50,48 @@ export interface SessionOptions {
 }
 
 /**
+ * What every session sets, so that nothing depends on the defaults of a server, a database or a role.
+ * It travels with the start of the connection and costs no round trip.
+ *
+ * `default_transaction_read_only` is absent: a server that is read-only is left (`session.ts`).
+ */
+export const sessionParameters: Readonly<Record<string, string>> = {
+  DateStyle: 'ISO,MDY',
+  IntervalStyle: 'postgres',
+  TimeZone: 'UTC',
+  search_path: 'public',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  backslash_quote: 'safe_encoding',
+  transform_null_equals: 'off',
+  array_nulls: 'on',
+  quote_all_identifiers: 'off',
+  row_security: 'on',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  // A session whose process is gone, or that forgot its transaction, ends.
+  idle_in_transaction_session_timeout: '60s',
+  idle_session_timeout: '0',
+  client_connection_check_interval: '10s',
+  tcp_keepalives_idle: '60',
+  tcp_keepalives_interval: '10',
+  tcp_keepalives_count: '6',
+};
+
+/**
  * Returns the options of every connection to PostgreSQL: of pools, single clients and MikroORM. It
  * states everything that says where a connection leads and as whom, because `pg` would take what is
  * absent from `PG…` of the environment.
  */
 export function connectionOptions(server: PostgresServer, session: SessionOptions): PoolConfig {
   const { connectTimeoutMs, statementTimeoutMs, queryTimeoutMs, lockTimeoutMs, parameters = {} } = session;
-  const settings = Object.entries(parameters).map(([name, value]) => `-c ${name}=${value}`);
+  const settings = {
+    ...sessionParameters,
+    statement_timeout: `${statementTimeoutMs ?? 0}`,
+    lock_timeout: `${lockTimeoutMs ?? 0}`,
+    ...parameters,
+  };
   return {
     ...loginOptions(server),
     host: server.host,
@@ -66,11 +101,12 @@ export function connectionOptions(server: PostgresServer, session: SessionOption
     client_encoding: 'UTF8',
     application_name: session.applicationName,
     keepAlive: true,
-    ...(settings.length > 0 && { options: settings.join(' ') }),
+    keepAliveInitialDelayMillis: 60_000,
+    options: Object.entries(settings)
+      .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
+      .join(' '),
     ...(connectTimeoutMs !== undefined && { connectionTimeoutMillis: connectTimeoutMs }),
-    ...(statementTimeoutMs !== undefined && { statement_timeout: statementTimeoutMs }),
     ...(queryTimeoutMs !== undefined && { query_timeout: queryTimeoutMs }),
-    ...(lockTimeoutMs !== undefined && { lock_timeout: lockTimeoutMs }),
   };
 }
 

@@ -55,6 +55,13 @@ export class Session extends pg.Client {
     return this;
   }
 
+  /** Returns the start of the connection without what `pg` takes from PGREPLICATION. */
+  getStartupConf(): object {
+    const { getStartupConf } = pg.Client.prototype as unknown as { getStartupConf: () => { replication?: string } };
+    const { replication: _, ...settings } = getStartupConf.call(this);
+    return settings;
+  }
+
   #watchQueries(): void {
     const send = this.query.bind(this) as (...args: unknown[]) => unknown;
     const query = (...args: unknown[]): unknown => {

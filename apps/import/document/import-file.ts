@@ -79,8 +79,10 @@ async function importInTransaction(
   progress: Progress,
 ): Promise<ImportResult> {
   const { fileName, region } = options;
+  // An import may take long, and waits for its file.
   await client.query(
-    `set local timezone = 'UTC'; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0`,
+    `select set_config(name, '0', true) from pg_settings
+     where name in ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
   );
   // Requested before the file is read, so that a login without the right is refused at once.
   if (options.backfill) await client.query('set local role org_api_backfill; reset role');
