@@ -5,7 +5,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { openDatabase, ormOptions } from '#domain/db/connect.ts';
 import { connectionOptions } from '#domain/db/server.ts';
 import { ValueRefused } from '#runtime/settings/connection-url.ts';
@@ -139,11 +139,9 @@ describe('a URL of PostgreSQL', () => {
 
   it('is not completed from the environment', () => {
     const shell = { PGHOST: 'elsewhere', PGPORT: '1', PGSSLMODE: 'require', PGPASSWORD: 'x', PGUSER: 'x' };
-    const before = { ...process.env };
-    onTestFinished(() => {
-      process.env = before;
-    });
-    Object.assign(process.env, shell);
+    // Files share processes, so the environment itself must come back, not a copy of it.
+    for (const [name, value] of Object.entries(shell)) vi.stubEnv(name, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
     const options = connectionOptions(parsePostgresUrl('postgresql://u@127.0.0.1/db'), { applicationName });
     expect(resolvedBy(options)).toMatchObject({ host: '127.0.0.1', port: 5432, user: 'u', isPlain: true });
     expect(typeof new pg.Client(options).password).toBe('function');
