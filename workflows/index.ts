@@ -5,5 +5,4 @@
  */
 export { deliverEvent } from './deliver-event/workflow.ts';
 export { redeliver } from './redeliver/workflow.ts';
-export { rolloutWorkers } from './rollout/workflow.ts';
 export { sendTest } from './send-test/workflow.ts';

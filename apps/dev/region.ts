@@ -167,6 +167,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
       TEMPORAL_ADDRESS: address,
       WORKER_DATABASE_URL: postgresUrlOf(logins.worker),
       WORKFLOW_BUNDLE: workflowBundle,
+      READY_AFTER: '0s',
       METRICS_PORT: String(ports.workerMetrics),
     });
   };

@@ -21,7 +21,6 @@ import { createMetrics } from './metrics.ts';
 import { createConnections, settingNames } from './region/connections.ts';
 import { createContractJobs } from './region/contract-job.ts';
 import { createRegionController } from './region/controller.ts';
-import { createRollouts } from './region/rollouts.ts';
 import { createRegionAccess } from './region-access.ts';
 import { kinds, type Region } from './resources.ts';
 import { createWebhookRunners } from './webhooks.ts';
@@ -85,20 +84,11 @@ export async function startOperator(
   });
   for (const kind of config.webhooks ? Object.keys(kinds) : ['Region']) metrics.failures.inc({ kind }, 0);
   const findRegion = () => regions.get('region') as Region | undefined;
-  const rollouts = createRollouts({
-    connections,
-    bundle: config.workflowBundle,
-    announce: async (note) => {
-      const region = findRegion();
-      if (region !== undefined) await recordEvent(region, 'Warning', note);
-    },
-    onError: onError('the worker of rollouts ended; it is started again'),
-  });
   const contractJobs = createContractJobs({ batch: apis(BatchV1Api), core: apis(CoreV1Api), namespace });
   const regions: Runner = createRunner({
     ...runnerOptions(kinds.Region),
     api: apis(CustomObjectsApi),
-    controller: createRegionController({ connections, rollouts, contractJobs }, (conditions) => {
+    controller: createRegionController({ connections, contractJobs }, (conditions) => {
       metrics.regionCondition.reset(); // a condition can be gone
       for (const { type, status: current } of conditions)
         for (const status of ['True', 'False', 'Unknown'])
@@ -144,7 +134,6 @@ export async function startOperator(
     await Promise.all(runners.map((runner) => runner.stop()));
     await started;
     await election.stop();
-    await rollouts.close();
     await connections.close();
     await server.stop();
   }

@@ -2,7 +2,6 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { readSettings } from '#runtime/settings/read.ts';
 import { logLevel, port, region, wholeNumber } from '#runtime/settings/types.ts';
-import { workflowBundleSetting } from '#workflows/bundle.ts';
 
 export const Settings = z.object({
   REGION: region,
@@ -19,7 +18,6 @@ export const Settings = z.object({
     description: 'Whether WebhookSubscription and DeliveryReplay are carried out. It takes access to all Secrets.',
     shown: 'false',
   }),
-  WORKFLOW_BUNDLE: workflowBundleSetting,
   KUBECONFIG: z
     .string()
     .optional()
@@ -39,8 +37,6 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     concurrency: s.OPERATOR_CONCURRENCY,
     /** Whether the kinds of webhooks are carried out. */
     webhooks: s.OPERATOR_WEBHOOKS === 'true',
-    /** Null: bundled when the first rollout starts. */
-    workflowBundle: s.WORKFLOW_BUNDLE,
     /** Null: that of the pod's service account. */
     kubeconfigFile: s.KUBECONFIG ?? null,
     host: s.HOST,

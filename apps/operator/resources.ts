@@ -67,11 +67,6 @@ export interface RegionSpec {
     version: string;
     /** Digest of the image. */
     digest?: string;
-    /**
-     * Build that the workers of this release have. Without it, WorkersCurrent is judged by whether
-     * the build that is current has workers.
-     */
-    buildId?: string;
   };
   /** The region's PostgreSQL. */
   database: {
@@ -84,8 +79,6 @@ export interface RegionSpec {
     address: string;
     /** Namespace of this region. It cannot change, because open deliveries live in it. */
     namespace: string;
-    /** Name of the Temporal worker deployment of this release's workers. */
-    deployment?: string;
     /**
      * How long Temporal keeps the histories of closed workflows, such as `72h`. The operator sets
      * it, and creates the namespace if it is missing. Without it, the operator does neither.
@@ -123,31 +116,14 @@ export interface RegionSpec {
     /** Key of a Secret that holds Temporal's API key. */
     apiKeySecretRef?: SecretRef;
   };
-  /** The workers of this release. */
-  workers?: {
-    /** How traffic moves to the workers of a new build. */
-    rollout: {
-      /**
-       * `Worker`: a new build takes traffic in steps on its own. `Operator`: it first replays
-       * histories, and the operator moves the traffic. The workers have the same setting.
-       */
-      mode: 'Worker' | 'Operator';
-      /** How long a new build takes 5 and then 50 percent of the traffic. */
-      step: string;
-      /** Histories to replay of each workflow type, open ones and closed ones each. */
-      sampleSize: number;
-      /** Any text. A change tries a build that was held again. */
-      retry?: string;
-    };
-  };
   /**
    * Contract migrations, which remove what the version before needs. An upgrade leaves them
    * pending. Without it, people run them.
    */
   migrations?: {
     /**
-     * `Gate`: the operator runs them when WorkersCurrent is true, no open workflow runs on an older
-     * build, and every pod of the region has the release's image. `Manual`: people run them.
+     * `Gate`: the operator runs them when every pod of the region has the release's image.
+     * `Manual`: people run them.
      */
     mode: 'Gate' | 'Manual';
     /** Name of the CronJob that their Jobs are created from. The chart writes it. */
@@ -216,35 +192,6 @@ export interface RegionStatus {
     expected?: string;
     /** Contract migrations that are pending. */
     pending?: string[];
-  };
-  /** Builds of the workers, as Temporal knows them. */
-  workers?: {
-    /** Build that new deliveries start on. */
-    currentBuild?: string;
-    /** Build that takes a share of the traffic. */
-    rampingBuild?: string;
-    /** Share that the ramping build takes, in percent. */
-    rampingPercent?: number;
-    /** Builds that Temporal knows, newest first. */
-    builds?: {
-      /** The build. */
-      buildId: string;
-      /** `Current`, `Ramping`, `Draining`, `Drained` or `Inactive`. */
-      state: string;
-    }[];
-  };
-  /** The newest rollout of a build by the operator. */
-  rollout?: {
-    /** The build. */
-    build?: string;
-    /** `Replaying`, `Ramping`, `Current` or `Held`. */
-    state?: string;
-    /** Share of the traffic that it takes, in percent. */
-    percent?: number;
-    /** Histories that replayed. */
-    replayed?: number;
-    /** Histories that did not replay. */
-    failed?: number;
   };
   /** The ledger and the backlog, as PostgreSQL counts them. */
   deliveries?: {

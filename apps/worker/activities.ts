@@ -18,6 +18,7 @@ import type { WorkerConfig } from './config.ts';
 import type { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';
 import { createReceiverSpeed } from './receiver-speed.ts';
+import type { Trial } from './trial.ts';
 
 /** Creates the worker's activities. Each attempt is counted, logged and traced. */
 export function createActivities(options: {
@@ -27,11 +28,13 @@ export function createActivities(options: {
   traces: ReturnType<typeof createDeliveryTraces>;
   log: Logger;
   connections: KeptConnections;
+  trial: Pick<Trial, 'countDelivery' | 'fail'>;
   /** Called when an attempt has released its concurrency slot. */
   onAttemptEnded: () => void;
 }) {
-  const { config, pool, metrics, traces, log, connections, onAttemptEnded } = options;
+  const { config, pool, metrics, traces, log, connections, trial, onAttemptEnded } = options;
   const resolve = createResolve();
+  const sign = signWith(() => config.webhookSecretKeys);
   const speed = createReceiverSpeed({ pool, onError: errorLogger(log, 'a receiver’s speed could not be recorded') });
   const dependencies: ActivityDependencies = {
     pool,
@@ -42,14 +45,27 @@ export function createActivities(options: {
           allow: allowOf(config, webhookId),
           resolve,
           connections: connections.of(webhookId),
-          onInternalError: (error) => log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error),
+          onInternalError: (error) => {
+            log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error);
+            trial.fail('A request could not be prepared.');
+          },
         }),
       ),
-    sign: signWith(() => config.webhookSecretKeys),
+    sign(delivery, toBeSigned) {
+      try {
+        return sign(delivery, toBeSigned);
+      } catch (error) {
+        trial.fail('A request could not be signed.');
+        throw error;
+      }
+    },
     onAttempt: (line) => {
       onAttemptEnded();
       // Internal errors say nothing about the receiver's speed.
-      if (line.outcome !== 'internal_error') void speed.record(line, line.timingsMs.total);
+      if (line.outcome !== 'internal_error') {
+        void speed.record(line, line.timingsMs.total);
+        trial.countDelivery();
+      }
       report(line);
     },
     onLost: (lost) => {

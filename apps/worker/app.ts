@@ -97,7 +97,7 @@ export async function startWorker(
     onError: errorLogger(log, 'the state of the activity log could not be read; tried again in a minute'),
   });
   await activity.start();
-  findUnreadiness = () => (deliveries.isOpen() ? null : 'Temporal has not answered yet; the log says what to do');
+  findUnreadiness = deliveries.findUnreadiness;
   log.info({ metricsUrl: server.url, isOpen: deliveries.isOpen() }, 'the worker is running');
 
   async function close(): Promise<void> {

@@ -20,11 +20,6 @@ import {
 } from '#runtime/settings/types.ts';
 import { workflowBundleSetting } from '#workflows/bundle.ts';
 import { defaultSchedule, longestScheduleMs, parseSchedule } from '#workflows/deliver-event/schedule.ts';
-import type { WorkerVersion } from './relay/versions.ts';
-
-const buildId = z
-  .string()
-  .regex(/^\w[\w.-]{0,62}$/, 'must be at most 63 letters, digits, dots, dashes and underscores');
 
 const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
 /** A schedule takes longer than its waits: a failing webhook has one slot in the slow queue. */
@@ -93,25 +88,19 @@ export const Settings = z.object({
       'it waits (units ms, s, m, h).',
   ),
   WORKFLOW_BUNDLE: workflowBundleSetting,
-  WORKER_DEPLOYMENT: z
+  READY_AFTER: z
     .string()
-    .regex(/^\w[\w-]{0,99}$/, 'must be at most 100 letters, digits, dashes and underscores')
-    .optional()
-    .describe('Name of the Temporal worker deployment, one per region and release. With it workers are versioned.'),
-  WORKER_ROLLOUT: z
-    .enum(['worker', 'operator'])
-    .default('worker')
-    .describe('Who moves traffic to a new version: its workers, or the Kubernetes operator, which replays first.'),
-  WORKER_BUILD_ID: buildId
-    .optional()
-    .meta({ description: 'Version of this worker in that deployment.', shown: 'the image’s' }),
-  WORKER_RAMP_STEP: oneWait('30s').describe(
-    'How long a new version takes 5 % and then 50 % of the traffic at most, before it becomes current (units ms, ' +
-      's, m, h).',
-  ),
-  ORG_API_BUILD_ID: buildId
-    .optional()
-    .meta({ description: 'The version that an image states of itself.', shown: 'the image’s' }),
+    .default('60s')
+    .transform((text, context) => {
+      if (text === '0s') return 0;
+      const [waitMs] = /,/.test(text) ? [] : tryParse(text);
+      if (waitMs !== undefined && waitMs >= 1_000) return waitMs;
+      return refuse(context, 'must be 0s or a time of at least a second, for example 60s or 2m');
+    })
+    .describe(
+      'How long a new worker delivers without an internal error before it is ready, unless 20 deliveries came first ' +
+        '(units ms, s, m, h). A rolling update waits for it. 0s: ready at once.',
+    ),
   DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200).describe('First attempts under way at once.'),
   DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000)
     .default(200)
@@ -155,16 +144,6 @@ function tryParse(text: string): number[] {
   } catch {
     return [];
   }
-}
-
-/** Null without a deployment: workers are then unversioned, as in development. */
-function versionOf(s: z.output<typeof Settings>): WorkerVersion | null {
-  if (s.WORKER_DEPLOYMENT === undefined) return null;
-  const ownBuildId = s.WORKER_BUILD_ID ?? s.ORG_API_BUILD_ID;
-  if (ownBuildId !== undefined) return { deploymentName: s.WORKER_DEPLOYMENT, buildId: ownBuildId };
-  throw new SettingsRefused([
-    'WORKER_BUILD_ID is missing: with WORKER_DEPLOYMENT, the build of this worker; images carry theirs',
-  ]);
 }
 
 /** No webhook is suspended before its last attempt: shorter times than the schedule are refused. */
@@ -211,15 +190,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     probeWebhook: s.PROBE_WEBHOOK_ID === undefined ? null : { id: s.PROBE_WEBHOOK_ID, allow: s.PROBE_WEBHOOK_ALLOW },
     /** Null: bundled when the worker starts. */
     workflowBundle: s.WORKFLOW_BUNDLE,
-    version: versionOf(s),
     delaysMs: s.DELIVERY_SCHEDULE,
     suspendAfterSeconds: suspendAfterSecondsOf(s),
     /** How late a delivery is before it is repaired. */
     reconcileAfterMs: s.RECONCILE_AFTER,
-    /** Whether workers or an operator move traffic to this version. */
-    rollout: s.WORKER_ROLLOUT,
-    /** How long at most a new version takes each share of the traffic. */
-    rampStepMs: s.WORKER_RAMP_STEP,
+    /** How long the trial of a new process lasts; 0: it has none. */
+    readyAfterMs: s.READY_AFTER,
     promptSlots: s.DELIVERY_SLOTS,
     slowSlots: s.DELIVERY_SLOW_SLOTS,
     activityRetentionDays: s.ACTIVITY_RETENTION,

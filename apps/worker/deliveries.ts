@@ -7,14 +7,15 @@ import { createActivities } from './activities.ts';
 import { createKeptConnections } from './attempt/kept-connections.ts';
 import type { WorkerConfig } from './config.ts';
 import { createDeliveryTraces } from './delivery-traces.ts';
+import { countFailedTasks } from './failed-tasks.ts';
 import type { Metrics } from './metrics.ts';
+import { waitUntilAlone } from './relay/other-workers.ts';
 import { createRedeliveryStarter } from './relay/redeliveries.ts';
 import { createRelay } from './relay/relay.ts';
 import { createRepairs } from './relay/repairs.ts';
-import { readTaskCounts } from './relay/task-counts.ts';
 import { openTemporal } from './relay/temporal.ts';
 import { createTemporalMetrics } from './relay/temporal-metrics.ts';
-import { createVersions, type WorkerVersion } from './relay/versions.ts';
+import { Trial } from './trial.ts';
 
 interface DeliveriesOptions {
   config: WorkerConfig;
@@ -22,7 +23,7 @@ interface DeliveriesOptions {
   metrics: Metrics;
   tracing: Tracing;
   log: Logger;
-  /** host:port of the metrics of Temporal's core; only a versioned worker needs them. */
+  /** host:port of the metrics of Temporal's core; only a trial needs them. */
   coreMetrics?: string | undefined;
 }
 
@@ -33,45 +34,87 @@ interface DeliveriesOptions {
  * Resolves when it runs or Temporal does not answer yet; events then wait in PostgreSQL. A failure
  * that a retry cannot repair (code that does not bundle) is unhandled on purpose: it ends the
  * process, which Kubernetes restarts.
+ *
+ * After a failed trial it delivers nothing, until no other worker has polled for five minutes: a
+ * region without a worker would deliver nothing at all.
  */
 export async function startDeliveries(options: DeliveriesOptions) {
-  const { log } = options;
+  const { config, metrics, log, coreMetrics } = options;
   const stopping = new AbortController();
+  const { signal } = stopping;
   let open: { stop(): Promise<void> } | null = null;
-  let opening: Promise<void> = Promise.resolve();
+  let trial = startTrial(config.readyAfterMs);
+  let running: Promise<void> = Promise.resolve();
   await new Promise<void>((found) => {
     const onProblem = (problem: string) => {
       log.warn({ problem }, 'temporal');
       found();
     };
-    opening = openDeliveries(options, onProblem, stopping.signal).then(
-      (opened) => {
-        open = opened;
-        found();
-      },
-      (cause: unknown) => {
-        if (!stopping.signal.aborted) throw cause;
-      },
-    );
+    running = openOnce(onProblem).then(found, (cause: unknown) => {
+      if (!signal.aborted) throw cause;
+    });
   });
 
+  async function openOnce(onProblem: (problem: string) => void): Promise<void> {
+    open = await openDeliveries(options, { trial, onProblem, signal });
+    trial.start();
+  }
+
+  function startTrial(durationMs: number): Trial {
+    return new Trial({
+      durationMs,
+      countFailedTasks: () => (coreMetrics === undefined ? Promise.resolve(0) : countFailedTasks(coreMetrics)),
+      onFailed: (reason) => {
+        metrics.isStopped.set(1);
+        log.error({ reason }, 'an internal error before this worker was ready: it delivers nothing and stays unready');
+        running = running.then(stopUntilAlone).catch((cause: unknown) => {
+          if (!signal.aborted) throw cause;
+        });
+      },
+      onError: errorLogger(log, 'failed workflow tasks could not be counted; tried again soon'),
+    });
+  }
+
+  async function stopUntilAlone(): Promise<void> {
+    await open?.stop();
+    open = null;
+    await waitUntilAlone({ server: config.temporal, queue: deliverQueue, signal, log });
+    log.warn('no other worker has polled for five minutes: this one delivers again, without a trial');
+    trial = startTrial(0);
+    await openOnce((problem) => log.warn({ problem }, 'temporal'));
+    metrics.isStopped.set(0);
+  }
+
   return {
-    /** False until Temporal has answered. */
+    /** False until Temporal has answered, and after a failed trial. */
     isOpen: () => open !== null,
+    /** Returns why the worker is not ready, or null. */
+    findUnreadiness(): string | null {
+      if (trial.state === 'failed') return 'stopped by an internal error before it was ready; the log says which';
+      if (open === null) return 'Temporal has not answered yet; the log says what to do';
+      return trial.state === 'passed' ? null : 'ready after 20 deliveries or READY_AFTER without an internal error';
+    },
     /** Stops claiming, waits for attempts in progress, and closes in reverse order. */
     async stop(): Promise<void> {
       stopping.abort();
-      await opening;
+      await trial.stop();
+      await running;
       await open?.stop();
     },
   };
 }
 
+interface OpeningOptions {
+  trial: Trial;
+  /** Called with a sentence: what prevents it from opening, or what is missing. */
+  onProblem: (problem: string) => void;
+  signal: AbortSignal;
+}
+
 /** Opens the parts from top to bottom. Rejects when `signal` aborts before Temporal answers. */
 async function openDeliveries(
-  { config, pool, metrics, tracing, log, coreMetrics }: DeliveriesOptions,
-  onProblem: (problem: string) => void,
-  signal: AbortSignal,
+  { config, pool, metrics, tracing, log }: DeliveriesOptions,
+  { trial, onProblem, signal }: OpeningOptions,
 ): Promise<{ stop(): Promise<void> }> {
   const traces = createDeliveryTraces(tracing);
   const connections = createKeptConnections();
@@ -80,24 +123,15 @@ async function openDeliveries(
   const wakeRelay = () => relay?.wake();
   const temporal = await openTemporal({
     ...config.temporal,
-    activities: createActivities({ config, pool, metrics, traces, log, connections, onAttemptEnded: wakeRelay }),
+    activities: createActivities({ config, pool, metrics, traces, log, connections, trial, onAttemptEnded: wakeRelay }),
     delaysMs: config.delaysMs,
     strandedAfterMs: config.reconcileAfterMs,
     promptSlots: config.promptSlots,
     slowSlots: config.slowSlots,
     bundle: config.workflowBundle,
-    version: config.version,
-    offersReplay: config.rollout === 'operator',
     onRoundEnded: traces.ended,
     onProblem,
     signal,
-  });
-  const versions = config.version === null ? null : versionsOf(config.version);
-  if (versions === null) metrics.versionIsCurrent.set(1);
-  signal.addEventListener('abort', () => void versions?.stop(), { once: true });
-  await versions?.start().catch((cause: Error) => {
-    log.error({ own: config.version?.buildId }, cause.message);
-    throw cause;
   });
   const temporalMetrics = createTemporalMetrics({
     service: temporal.service,
@@ -158,32 +192,9 @@ async function openDeliveries(
   });
   void repairs.start();
 
-  function versionsOf(version: WorkerVersion) {
-    return createVersions({
-      service: temporal.service,
-      withinDeadline: temporal.withinDeadline,
-      namespace: config.temporal.namespace,
-      version,
-      taskQueue: deliverQueue,
-      rollout: config.rollout,
-      rampStepMs: config.rampStepMs,
-      countTasks: () => readTaskCounts(coreMetrics ?? ''),
-      onStopped: (isStopped) => {
-        metrics.rampIsStopped.set(isStopped ? 1 : 0);
-        if (isStopped)
-          log.error({ own: version.buildId }, 'workflow tasks failed: this version takes no traffic any more');
-      },
-      onCurrent: ({ buildId, isOwn }) => {
-        metrics.versionIsCurrent.set(isOwn ? 1 : 0);
-        log.info({ current: buildId, own: version.buildId }, 'the current version of the workers');
-      },
-      onError: errorLogger(log, 'the current version could not be looked up or set; tried again soon'),
-    });
-  }
-
   return {
     async stop(): Promise<void> {
-      for (const part of [repairs, redeliveries, relay, versions, temporalMetrics, temporal]) await part?.stop();
+      for (const part of [repairs, redeliveries, relay, temporalMetrics, temporal]) await part.stop();
       connections.close();
     },
   };

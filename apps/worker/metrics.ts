@@ -68,14 +68,9 @@ export function createMetrics() {
       registers,
     }),
     claimed: counter('org_api_deliveries_claimed_total', 'Deliveries whose workflows this process was to start.'),
-    rampIsStopped: gauge(
-      'org_api_worker_ramp_is_stopped',
-      '1 while this worker’s version takes no traffic because its workflow tasks failed; else 0.',
-    ),
-    versionIsCurrent: gauge(
-      'org_api_worker_version_is_current',
-      '1 while this worker’s version is the current one of its deployment in Temporal, or workers have no ' +
-        'versions; else 0.',
+    isStopped: gauge(
+      'org_api_worker_is_stopped',
+      '1 while this worker delivers nothing because an internal error occurred before it was ready; else 0.',
     ),
     repaired: counter(
       'org_api_deliveries_repaired_total',

@@ -207,9 +207,9 @@ const platformRow: Row = {
       sum('{{region}}', increase(own('org_api_grants_ended_total'))),
     ]),
     figure(
-      'Workers of the current version',
-      'Of Temporal’s deployment; fewer than all only during a rollout.',
-      sum('{{region}}', own('org_api_worker_version_is_current')),
+      'Stopped workers',
+      'They deliver nothing: an internal error occurred before they were ready.',
+      sum('{{region}}', own('org_api_worker_is_stopped')),
     ),
     figure(
       'Refused settings',

@@ -7,7 +7,6 @@ export function imageConfig({ buildId, revision, source }: Pick<Build, 'buildId'
       PATH: '/usr/local/bin',
       NODE_ENV: 'production',
       WORKFLOW_BUNDLE: '/app/workflows.bundle.json',
-      ORG_API_BUILD_ID: buildId,
     },
     /** Under `org.opencontainers.image.`. */
     labels: {

@@ -17,6 +17,7 @@ export function workerEnvironment(servers: Addresses, settings: Record<string, s
     WEBHOOK_SECRET_KEYS: sealingKey,
     WEBHOOK_ALLOW: '127.0.0.0/8',
     WORKFLOW_BUNDLE: workflowBundle,
+    READY_AFTER: '0s',
     ...settings,
   };
 }

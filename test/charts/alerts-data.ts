@@ -105,7 +105,7 @@ export const healthy: Series = {
   [`org_api_activity_default_partition_bytes{${worker}}`]: always(0),
   [`org_api_activity_unlinked_age_seconds{${worker}}`]: always(2),
   [`org_api_deliveries_claimed_total{${worker}}`]: growing(60),
-  [`org_api_worker_ramp_is_stopped{${worker}}`]: always(0),
+  [`org_api_worker_is_stopped{${worker}}`]: always(0),
   [`org_api_deliveries_repaired_total{${worker}}`]: always(0),
   [`org_api_delivery_workflows_replaced_total{${worker},reason="failing"}`]: always(0),
   [`org_api_webhooks_suspended_total{${worker}}`]: always(0),
@@ -114,7 +114,6 @@ export const healthy: Series = {
   [`org_api_temporal_answered_timestamp_seconds{${worker}}`]: now,
   [`org_api_queue_backlog_age_seconds{${worker},queue="deliver",kind="activity"}`]: always(1),
   [`org_api_queue_backlog_age_seconds{${worker},queue="deliver-slow",kind="activity"}`]: always(90),
-  [`org_api_worker_version_is_current{${worker}}`]: always(1),
   // A migration that failed three times and then succeeded keeps its count.
   [`kube_job_status_failed{${cluster},job_name="us-org-api-migrate-1"}`]: always(3),
   [`kube_job_complete{${cluster},job_name="us-org-api-migrate-1",condition="true"}`]: always(1),

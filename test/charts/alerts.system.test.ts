@@ -129,9 +129,9 @@ const faults: Fault[] = [
     firing: ['OrgApiDeliveriesRepaired'],
   },
   {
-    when: 'a new version of the workers was stopped',
-    changed: { [`org_api_worker_ramp_is_stopped{${worker}}`]: always(1) },
-    firing: ['OrgApiWorkerRampStopped'],
+    when: 'a new worker stopped because of an internal error',
+    changed: { [`org_api_worker_is_stopped{${worker}}`]: always(1) },
+    firing: ['OrgApiWorkerStopped'],
   },
   {
     when: 'workflows of a rollout cannot be replayed',
@@ -157,11 +157,6 @@ const faults: Fault[] = [
     when: 'retries wait in Temporal for long',
     changed: { [`org_api_queue_backlog_age_seconds{${worker},queue="deliver-slow",kind="activity"}`]: always(700) },
     firing: ['OrgApiDeliveryQueueSlow'],
-  },
-  {
-    when: 'a worker of another version stays',
-    changed: { [`org_api_worker_version_is_current{${worker.replace('worker-1', 'worker-3')}}`]: always(0) },
-    firing: ['OrgApiWorkerVersionNotCurrent'],
   },
   {
     when: 'no pod of the API answers Prometheus',

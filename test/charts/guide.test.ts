@@ -90,11 +90,6 @@ describe('the guide', () => {
     expect(new Set([...keys(one), ...keys(two)]).size).toBe(one.length + two.length);
     for (const kind of ['HTTPRoute', 'Ingress', 'ConfigMap', 'Pod']) expect(ofKind(two, kind), kind).toEqual([]);
     expect(ofKind(two, 'Service').filter(({ spec }) => spec.clusterIP?.includes('.'))).toEqual([]);
-    const deploymentOf = (manifests: Manifest[]) =>
-      pick(manifests, 'Deployment', '-worker').spec.template.spec.containers[0].env.find(
-        (variable: Manifest) => variable.name === 'WORKER_DEPLOYMENT',
-      ).value;
-    expect(deploymentOf(two)).toBe(deploymentOf(one));
     const [own, other] = pick(one, 'HTTPRoute', '-api').spec.rules[0].backendRefs;
     expect([own.weight, other.weight]).toEqual([90, 10]);
     const service = ofKind(two, 'Service').find(({ metadata }) => metadata.name === other.name);

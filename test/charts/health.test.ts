@@ -60,39 +60,19 @@ function toLua(value: unknown): string {
   return `{${Object.entries(value).map(([key, one]) => `[${JSON.stringify(key)}] = ${toLua(one)}`)}}`;
 }
 
-const { database, workers } = quietRegion;
+const { database } = quietRegion;
 const held = (state: string, isDrained: boolean) => ({
   database: { ...database, admission: { ...database.admission, state, isDrained } },
 });
 const region = {
-  ...regionIn('us', { release: { version: '0.1.0', buildId: 'b2' } }),
+  ...regionIn('us', {}),
   metadata: { name: 'region', namespace: 'us', ...metadata },
 } as Region;
-const rollout = (state: string, counts: { replayed: number | null; failed: number | null }) => ({
-  isOpen: true,
-  newest: { request: 'b2', isRunning: false, progress: { buildId: 'b2', state, reason: null, message: '', ...counts } },
-});
-type Change = Partial<{ database: object; temporal: object | null; workers: object | null; rollout: object }>;
+type Change = Partial<{ database: object; temporal: object | null }>;
 const observe = (change: Change = {}) =>
-  reportRegion(region, { ...quietRegion, rollout: null, ...change } as Parameters<typeof reportRegion>[1], null)
-    .conditions;
+  reportRegion(region, { ...quietRegion, ...change } as Parameters<typeof reportRegion>[1], null).conditions;
 
 const regions: [what: string, conditions: JudgedCondition[], health: string, release: string][] = [
-  [
-    'replaying histories',
-    observe({
-      workers: { ...workers, currentBuild: 'b1' },
-      rollout: rollout('replaying', { replayed: null, failed: null }),
-    }),
-    'Progressing',
-    'waiting',
-  ],
-  [
-    'held by the replay gate',
-    observe({ workers: { ...workers, currentBuild: 'b1' }, rollout: rollout('held', { replayed: 9, failed: 1 }) }),
-    'Degraded',
-    'failed',
-  ],
   ['Ready', observe(), 'Healthy', 'current'],
   ['not migrated', observe({ database: { reason: 'NotMigrated', message: '' } }), 'Progressing', 'waiting'],
   ['without a namespace', observe({ temporal: null }), 'Progressing', 'waiting'],
@@ -102,19 +82,6 @@ const regions: [what: string, conditions: JudgedCondition[], health: string, rel
     observe({ database: { ...database, failedMigration: { names: ['9999'], code: '22012' } } }),
     'Degraded',
     'waiting',
-  ],
-  ['without a current build', observe({ workers: { ...workers, currentBuild: null } }), 'Progressing', 'waiting'],
-  [
-    'ramping a build',
-    observe({ workers: { ...workers, ramping: { buildId: 'b3', percent: 5 } } }),
-    'Progressing',
-    'waiting',
-  ],
-  [
-    'with a build that was stopped',
-    observe({ workers: { ...workers, ramping: { buildId: 'b3', percent: 0 } } }),
-    'Degraded',
-    'failed',
   ],
   ['with a ledger that differs', observe({ database: { ...database, ledgerDifference: 1 } }), 'Degraded', 'current'],
   [
@@ -181,7 +148,7 @@ describe('Argo CD', () => {
 });
 
 describe('Flux', () => {
-  const [{ current, failed }] = objects.find(({ kind }) => kind === 'HelmRelease').spec.healthCheckExprs;
+  const [{ current }] = objects.find(({ kind }) => kind === 'HelmRelease').spec.healthCheckExprs;
   /** CEL has a separate type for integers, which is BigInt here. */
   const releaseOf = ({ status, metadata: { generation } }: CustomResource, observedGeneration: number) => {
     const fields = {
@@ -189,7 +156,7 @@ describe('Flux', () => {
       metadata: { generation: BigInt(generation) },
     };
     const judge = (expression: string) => evaluate(expression, fields) as boolean;
-    return judge(failed) ? 'failed' : judge(current) ? 'current' : 'waiting';
+    return judge(current) ? 'current' : 'waiting';
   };
 
   it.each(regions)('judges a release whose Region is %s', (_, conditions, __, release) => {

@@ -36,7 +36,6 @@ const ofOthers: Series = {
   ...statusOf(other, 'LedgerBalanced', 'False'),
   ...statusOf(other, 'Delivering', 'False'),
   ...statusOf(other, 'KeysFresh', 'False'),
-  ...statusOf(other, 'ReplayVerified', 'False'),
 };
 const healthy: Series = {
   ...ofOthers,
@@ -105,16 +104,6 @@ const faults: { when: string; changed: Series; firing: string[] }[] = [
     when: 'an old key has been needed for more than an hour',
     changed: statusOf(labels('a'), 'KeysFresh', 'False'),
     firing: ['OrgApiRegionKeysOld'],
-  },
-  {
-    when: 'the new build cannot replay histories',
-    changed: statusOf(labels('a'), 'ReplayVerified', 'False'),
-    firing: ['OrgApiRolloutHeld'],
-  },
-  {
-    when: 'the new build replays histories now',
-    changed: statusOf(labels('a'), 'ReplayVerified', 'Unknown'),
-    firing: [],
   },
   {
     when: 'the ledger cannot be read',

@@ -112,7 +112,6 @@ describe('the Region that the chart of a release creates', () => {
       temporal: {
         address: settingOf('TEMPORAL_ADDRESS'),
         namespace: settingOf('TEMPORAL_NAMESPACE'),
-        deployment: settingOf('WORKER_DEPLOYMENT'),
         tls: false,
       },
       webhooks: { secretKeysRef: { name: 'org-api-us', key: 'WEBHOOK_SECRET_KEYS' }, allow: ['10.0.0.0/8'] },

@@ -54,15 +54,14 @@ export const addedColumns = ['activity', 'client_grant', 'delivery', 'webhook'].
 }));
 
 /**
- * Two versions that add columns: one whose workflows cannot replay the histories of `from`, and the
- * same one repaired.
+ * Two versions that add columns: one whose workflows fail, and the same one repaired.
  */
 export async function buildExpandingImages(
   cluster: Cluster,
   from: Image,
-  tags: { incompatible: string; compatible: string },
-): Promise<{ incompatible: Image; compatible: Image }> {
-  const workflowsPath = path.join(repository, 'test/workflows/altered/index.ts');
+  tags: { failing: string; repaired: string },
+): Promise<{ failing: Image; repaired: Image }> {
+  const workflowsPath = path.join(repository, 'test/workflows/failing.ts');
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
   const migrations = migrationsWith(expanding);
   const workflows: ChangedFile = {
@@ -70,8 +69,8 @@ export async function buildExpandingImages(
     write: (file) => writeWorkflowBundle(file, bundle),
   };
   return {
-    incompatible: await buildChangedImage(cluster, { from, tag: tags.incompatible, files: [migrations, workflows] }),
-    compatible: await buildChangedImage(cluster, { from, tag: tags.compatible, files: [migrations] }),
+    failing: await buildChangedImage(cluster, { from, tag: tags.failing, files: [migrations, workflows] }),
+    repaired: await buildChangedImage(cluster, { from, tag: tags.repaired, files: [migrations] }),
   };
 }
 
@@ -81,7 +80,7 @@ interface ChangedFile {
   write(file: string): void;
 }
 
-/** Creates an image with some files replaced and its tag as the build id; loads it. */
+/** Creates an image with some files replaced, and loads it. */
 async function buildChangedImage(
   cluster: Cluster,
   { from, tag, files }: { from: Image; tag: string; files: readonly ChangedFile[] },
@@ -96,7 +95,6 @@ async function buildChangedImage(
       write(file);
       await buildah('copy', container, file, target);
     }
-    await buildah('config', '--env', `ORG_API_BUILD_ID=${tag}`, container);
     const committed = (await buildah('commit', '--quiet', container, `${name}:${tag}`)).trim();
     await buildah('push', '--quiet', committed, `docker-archive:${archive}:${name}:${tag}`);
     await cluster.loadImages([archive]);

@@ -1,6 +1,6 @@
 import type { Cluster } from './cluster.ts';
 import { CommandFailed } from './command.ts';
-import { releaseByOperator } from './operator.ts';
+import { releaseFailingWorkers } from './operator.ts';
 import { assertServes, createRandom, deletePods, evictPods } from './pods.ts';
 import type { Image, Release } from './release.ts';
 import { assertSecondLogins, type Rotated, rotateSecrets } from './rotation.ts';
@@ -18,9 +18,9 @@ export interface Operation {
 export interface OperationsOptions {
   /**
    * Two good versions, one whose migration fails, and two that add columns, of which the workflows
-   * of `incompatible` cannot replay.
+   * of `failing` fail.
    */
-  images: Record<'first' | 'second' | 'broken' | 'incompatible' | 'compatible', Image>;
+  images: Record<'first' | 'second' | 'broken' | 'failing' | 'repaired', Image>;
   /** Regions beside which an operator runs. */
   operated: readonly Operated[];
   /** Base URL of the receiver. */
@@ -52,10 +52,10 @@ export function listOperations(
       }),
     },
     {
-      name: 'a release with new columns that the operator holds, and one that it lets through',
+      name: 'a release with new columns whose workers stop, and the repaired one',
       async run() {
-        const { second: current, incompatible, compatible } = images;
-        for (const region of operated) await releaseByOperator(cluster, region, { current, incompatible, compatible });
+        const { second: current, failing, repaired } = images;
+        for (const region of operated) await releaseFailingWorkers(cluster, region, { current, failing, repaired });
       },
     },
     { name: 'scale up', run: each(({ release }) => release.upgrade(images.second, { values: replicas(4) })) },

@@ -88,12 +88,6 @@ interface Job {
   spec: { template: { spec: { containers: { image: string }[] } } };
 }
 
-interface RegionStatus {
-  schema?: { applied?: string };
-  workers: { currentBuild?: string; rampingBuild?: string };
-  conditions: Condition[];
-}
-
 interface Replayed {
   matched?: number;
   redelivered?: number;
@@ -159,46 +153,32 @@ export async function replayEvents(
 }
 
 /**
- * Releases an image that adds columns and whose workflows cannot replay. The operator must hold it
- * while pods of `current` deliver with the new schema. Then it releases the repaired image, and
- * finally `current` again, which works with the new schema. Uninstalls the operator at the end: the
- * declared webhook stays, and later events reach it without an operator.
+ * Releases an image that adds columns and whose workflows fail. Its worker must stay unready, so
+ * that Helm refuses the release while pods of `current` deliver with the new schema. Then it
+ * releases the repaired image, and finally `current` again, which works with the new schema.
+ * Uninstalls the operator at the end: the declared webhook stays, and later events reach it without
+ * an operator.
  * @throws Error when a release ends otherwise.
  */
-export async function releaseByOperator(
+export async function releaseFailingWorkers(
   cluster: Cluster,
   { release, pool }: Pick<Installation, 'pool'> & { release: Release },
-  { current, incompatible, compatible }: { current: Image; incompatible: Image; compatible: Image },
+  { current, failing, repaired }: { current: Image; failing: Image; repaired: Image },
 ): Promise<void> {
   const { namespace } = release;
-  const spec = { ...regionValues.operator.region.spec, workers: { rollout: { step: '5s', sampleSize: 20 } } };
-  const values = { operator: { rollout: { enabled: true }, region: { spec } } };
-  const read = async () => {
-    const region = await cluster.kubectl(['get', 'region/region', '-n', namespace, '-o', 'json']);
-    const { status } = JSON.parse(region) as { status: RegionStatus };
-    return { ...status, replay: status.conditions.find(({ type }) => type === 'ReplayVerified') };
-  };
   try {
-    await release.upgrade(current, { values });
-    if (await isTaken(release.upgrade(incompatible, { values, timeout: '90s' })))
-      throw new Error('helm took a release whose build cannot replay for a good one');
-    const { replay, workers, schema, conditions } = await read();
+    await release.upgrade(current);
+    if (await isTaken(release.upgrade(failing, { timeout: '90s' })))
+      throw new Error('helm took a release whose workflows fail for a good one');
     if ((await countAddedColumns(pool)) !== addedColumns.length)
-      throw new Error('a release that is held has not added its columns');
-    if (conditions.find(({ type }) => type === 'SchemaCurrent')?.status !== 'True')
-      throw new Error(`the schema ${schema?.applied} of a release that is held is not current`);
-    if (replay?.status !== 'False' || replay.reason !== 'ReplayFailed')
-      throw new Error(`a build that cannot replay has ReplayVerified ${replay?.status} (${replay?.reason})`);
-    if (workers.currentBuild !== current.tag || workers.rampingBuild !== undefined)
-      throw new Error(`a build that cannot replay takes traffic: ${JSON.stringify(workers)}`);
+      throw new Error('a release whose workers stopped has not added its columns');
     const delivered = await countDelivered(pool);
-    await waitUntil(async () => (await countDelivered(pool)) > delivered, 'no delivery was made during a held rollout');
-    await deleteMigrationJobs(cluster, namespace, incompatible);
-    await release.upgrade(compatible, { values });
-    await waitUntil(async () => {
-      const now = await read();
-      return now.replay?.status === 'True' && now.workers.currentBuild === compatible.tag;
-    }, 'a build that can replay did not become current');
+    await waitUntil(
+      async () => (await countDelivered(pool)) > delivered,
+      'no delivery was made beside stopped workers',
+    );
+    await deleteMigrationJobs(cluster, namespace, failing);
+    await release.upgrade(repaired);
     await release.upgrade(current);
   } finally {
     await uninstallOperator(cluster, namespace);

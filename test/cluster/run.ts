@@ -125,12 +125,12 @@ async function buildAllImages(
 ): Promise<OperationsOptions['images']> {
   const [first, second] = await buildImages(cluster, ['test-1', 'test-2'], report);
   if (first === undefined || second === undefined) throw new Error('no images were built');
-  if (quick) return { first, second, broken: second, incompatible: second, compatible: second };
+  if (quick) return { first, second, broken: second, failing: second, repaired: second };
   return {
     first,
     second,
     broken: await buildBrokenImage(cluster, second, 'test-3'),
-    ...(await buildExpandingImages(cluster, second, { incompatible: 'test-4', compatible: 'test-5' })),
+    ...(await buildExpandingImages(cluster, second, { failing: 'test-4', repaired: 'test-5' })),
   };
 }
 

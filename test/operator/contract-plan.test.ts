@@ -10,17 +10,8 @@ const job = (state: ObservedContract['job']['state']) => ({
   contract: { job: { name: 'org-api-contract-1a2b', state }, otherPods: [] },
 });
 const database = { ...quietDatabase, pendingContract: ['0012-drop-column'] };
-const builds = (...states: ('Current' | 'Ramping' | 'Draining' | 'Drained' | 'Inactive')[]) => ({
-  workers: {
-    currentBuild: 'b2',
-    ramping: null,
-    builds: states.map((state, index) => ({ buildId: `b${2 - index}`, state })),
-  },
-});
-const ready: ObservedRegion = { ...quietRegion, database, ...builds('Current', 'Drained'), ...job('absent') };
-const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer.' };
+const ready: ObservedRegion = { ...quietRegion, database, ...job('absent') };
 const blocked = { reason: 'ContractBlocked' as const, message: 'There is no CronJob org-api-contract.' };
-const ramping = { workers: { currentBuild: 'b2', ramping: { buildId: 'b3', percent: 5 }, builds: [] } };
 const otherPods = { contract: { ...job('absent').contract, otherPods: ['api-1'] } };
 
 describe('the contract migrations of a region', () => {
@@ -32,16 +23,6 @@ describe('the contract migrations of a region', () => {
       false,
       'True ContractPending',
     ],
-    [
-      'wait while another build is current',
-      { workers: { ...ramping.workers, ramping: null, currentBuild: 'b1' } },
-      false,
-      'True ContractPending',
-    ],
-    ['wait while a build takes a share', ramping, false, 'True ContractPending'],
-    ['wait for the open workflows of an older build', builds('Current', 'Draining'), false, 'True ContractPending'],
-    ['start beside a build that was never used', builds('Current', 'Inactive'), true, 'True ContractPending'],
-    ['wait while Temporal cannot be read', { workers: away }, false, 'True ContractPending'],
     ['wait for pods of another image', otherPods, false, 'True ContractPending'],
     ['are not started again while their Job runs', job('running'), false, 'True ContractRunning'],
     ['are not started again when their Job failed', job('failed'), false, 'False ContractFailed'],
@@ -53,7 +34,7 @@ describe('the contract migrations of a region', () => {
     const judged = judgeContract(region, observed, null);
 
     const action = { kind: 'startContract', job: 'org-api-contract-1a2b', pending: ['0012-drop-column'] };
-    expect(planContract(region, observed)).toEqual(isStarted ? [action] : []);
+    expect(planContract(observed)).toEqual(isStarted ? [action] : []);
     expect(`${judged?.status} ${judged?.reason}`).toBe(expected);
     expect(judged?.message).toContain('0012-drop-column');
   });
@@ -61,25 +42,21 @@ describe('the contract migrations of a region', () => {
   it('wait while a failed migration is recorded', () => {
     const failedMigration = { names: ['0012-drop-column'], code: '22012' };
 
-    expect(
-      planContract(regionWith({ migrations: gate }), { ...ready, database: { ...database, failedMigration } }),
-    ).toEqual([]);
+    expect(planContract({ ...ready, database: { ...database, failedMigration } })).toEqual([]);
   });
 
   it('say what they wait for', () => {
     const messageOf = (change: Partial<ObservedRegion>) =>
       judgeContract(regionWith({ migrations: gate }), { ...ready, ...change }, null)?.message;
 
-    expect(messageOf(builds('Current', 'Draining'))).toContain('The open workflows of build b1.');
     expect(messageOf(otherPods)).toContain('Pods of another image: api-1.');
-    expect(messageOf(ramping)).toContain('Build b3 takes 5 % of the traffic.');
   });
 
   it('are left to people in mode Manual, and the status has the command', () => {
     const region = regionWith({ migrations: { mode: 'Manual', cronJob: 'org-api-contract' } });
     const observed = { ...ready, contract: null };
 
-    expect(planContract(region, observed)).toEqual([]);
+    expect(planContract(observed)).toEqual([]);
     expect(judgeContract(region, observed, null)).toMatchObject({
       status: 'True',
       reason: 'ContractManual',

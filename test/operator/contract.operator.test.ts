@@ -1,4 +1,4 @@
-/** Contract migrations by the operator: real workers, a real database, a real API server. */
+/** Contract migrations by the operator: a real database, a real API server. */
 import { BatchV1Api, CoreV1Api } from '@kubernetes/client-node';
 import { Migration } from '@mikro-orm/migrations';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
@@ -7,7 +7,7 @@ import { migrations } from '#domain/db/migrations/index.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { pick, render } from '../charts/render.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
-import { arrangeRollout, waiting } from './rollout.ts';
+import { arrangeRegion, waiting } from './arrange-region.ts';
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ it('a contract migration waits for the pods of the version before, and then runs
 }, async () => {
   const cronJob = pick(render({ release: 'org-api' }), 'CronJob');
   const { name } = cronJob.metadata;
-  const t = await arrangeRollout(server, { migrations: { cronJob: name } });
+  const t = await arrangeRegion(server, { migrations: { cronJob: name } });
   const { namespace, database, owner } = t;
   const batch = server.kubeConfig.makeApiClient(BatchV1Api);
   const listJobs = async () => (await batch.listNamespacedJob({ namespace })).items;
@@ -45,9 +45,8 @@ it('a contract migration waits for the pods of the version before, and then runs
   await server.apply({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers: [old] } });
   await owner.pool.query('create table former_names (id int)');
   t.startOperator('one');
-  t.startBuild('a');
-  await t.release('a', { migrations: { mode: 'Gate', cronJob: name } });
-  await vi.waitFor(async () => expect(await t.conditions()).toContain('WorkersCurrent True BuildCurrent'), waiting);
+  await t.release({ migrations: { mode: 'Gate', cronJob: name } });
+  await vi.waitFor(async () => expect(await t.conditions()).toContain('Ready True AllConditionsHold'), waiting);
 
   expect(await run(false)).toMatchObject({ applied: [], pendingContract: ['9999-drop-table'] });
   await vi.waitFor(
@@ -87,14 +86,14 @@ it('a contract migration waits for the pods of the version before, and then runs
 it('without the right to create Jobs nothing is lost, and the status says which right is missing', {
   timeout: 300_000,
 }, async () => {
-  const t = await arrangeRollout(server);
+  const t = await arrangeRegion(server);
   t.startOperator('one');
   await migrate({
     owner: parsePostgresUrl(t.database.ownerUrl),
     logins: [],
     migrations: [...migrations, { name: '9999-drop-table', class: DropTable, isContract: true }],
   });
-  await t.release('a', { migrations: { mode: 'Gate', cronJob: 'org-api-contract' } });
+  await t.release({ migrations: { mode: 'Gate', cronJob: 'org-api-contract' } });
 
   await vi.waitFor(async () => expect(await t.conditions()).toContain('SchemaCurrent True ContractBlocked'), waiting);
   await vi.waitFor(async () => expect(await t.events()).toContain('ContractBlocked'), waiting);

@@ -6,7 +6,7 @@ import { poolSize } from '#test/pools.ts';
  * `npm run test:operator`: tests the operator against a real API server and etcd. `-- --quick`,
  * which every change must pass, leaves out `test/operator/slow`. Other arguments are those of
  * Vitest.
- * These tests mostly wait for leases, steps of rollouts and pods, so one more file runs at once: on
+ * These tests mostly wait for leases, kills and pods, so one more file runs at once: on
  * two busy cores `--quick` took 121 s instead of 179 s.
  */
 const given = process.argv.slice(2);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import type { Sealing } from '#domain/sealed/count.ts';
-import type { RolloutProgress } from '#workflows/rollout/types.ts';
 import { planAdmission } from '../../apps/operator/region/admission.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
@@ -23,7 +22,6 @@ const database = {
   ledgerDifference: 0,
   admission: { state: 'running' as const, changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 };
-const workers = { currentBuild: 'b2', ramping: null, builds: [{ buildId: 'b2', state: 'Current' as const }] };
 const sealing: Sealing = {
   newest: 2,
   counts: [{ table: 'webhook_secret', version: 2, rows: 5 }],
@@ -31,7 +29,7 @@ const sealing: Sealing = {
   missing: [],
 };
 const temporal: ObservedNamespace = { retentionSeconds: 86_400, attributes: null, limits: null };
-const healthy: ObservedRegion = { database, temporal, workers, sealing, rollout: null, contract: null };
+const healthy: ObservedRegion = { database, temporal, sealing, contract: null };
 
 /** Type, status and reason of each condition that is not true; Ready first. */
 const problemsOf = (observed: ObservedRegion | null) =>
@@ -40,12 +38,11 @@ const problemsOf = (observed: ObservedRegion | null) =>
     .map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 
 describe('the status of a Region', () => {
-  it('is Ready when schema, Temporal, workers and ledger are as they should be', () => {
+  it('is Ready when schema, Temporal and ledger are as they should be', () => {
     expect(problemsOf(healthy)).toEqual([]);
     expect(reportRegion(region, healthy, null)).toMatchObject({
       schema: { applied: currentMigration, expected: currentMigration },
       deliveries: { waiting: 3, overdue: 0, ledgerDifference: 0 },
-      workers: { currentBuild: 'b2' },
     });
   });
 
@@ -71,82 +68,17 @@ describe('the status of a Region', () => {
       'MigrationFailed',
     ],
     ['the ledger differs', { database: { ...database, ledgerDifference: 1 } }, 'LedgerBalanced', 'LedgerDifference'],
-    ['no build is current', { workers: { ...workers, currentBuild: null } }, 'WorkersCurrent', 'NoCurrentBuild'],
-    [
-      'another build is current',
-      { workers: { ...workers, currentBuild: 'b1' } },
-      'WorkersCurrent',
-      'OtherBuildCurrent',
-    ],
-    [
-      'a build takes a share of the traffic',
-      { workers: { ...workers, ramping: { buildId: 'b3', percent: 5 } } },
-      'WorkersCurrent',
-      'Ramping',
-    ],
-    [
-      'a build was stopped',
-      { workers: { ...workers, ramping: { buildId: 'b3', percent: 0 } } },
-      'WorkersCurrent',
-      'RampStopped',
-    ],
   ])('says that %s', (_, change, type, reason) => {
     expect(problemsOf({ ...healthy, ...change })).toEqual([`Ready False ${reason}`, `${type} False ${reason}`]);
   });
 
-  const progress = {
-    buildId: 'b2',
-    state: 'ramping' as const,
-    reason: null,
-    message: 'Build b2 takes 5 % of the traffic.',
-    percentage: 5,
-    replayed: 12,
-    failed: 0,
-  };
-  const rolled = (change: Partial<RolloutProgress>) => {
-    const newest = { request: 'b2', isRunning: true, progress: { ...progress, ...change } };
-    return reportRegion(region, { ...healthy, rollout: { isOpen: true, newest } }, null);
-  };
-
-  it.each<[string, Partial<RolloutProgress>, string[]]>([
-    ['ramps', {}, ['Progressing True Ramping', 'ReplayVerified True HistoriesReplayed']],
-    [
-      'replays',
-      { state: 'replaying', replayed: null, failed: null },
-      ['Progressing True Replaying', 'ReplayVerified Unknown Replaying'],
-    ],
-    [
-      'is held by histories that do not replay',
-      { state: 'held', reason: 'ReplayFailed', failed: 2 },
-      ['Progressing False ReplayFailed', 'ReplayVerified False ReplayFailed'],
-    ],
-    [
-      'is held by failed tasks',
-      { state: 'held', reason: 'TasksFailed' },
-      ['Progressing False TasksFailed', 'ReplayVerified True HistoriesReplayed'],
-    ],
-    [
-      'is complete',
-      { state: 'current' },
-      ['Progressing False RolloutComplete', 'ReplayVerified True HistoriesReplayed'],
-    ],
-    ['is of another build', { buildId: 'b1' }, ['Progressing True Ramping', 'ReplayVerified Unknown NotReplayed']],
-  ])('shows a rollout that %s', (_, change, expected) => {
-    const { conditions, rollout } = rolled(change);
-    const shown = conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
-
-    expect(shown.filter((one) => /^(Progressing|ReplayVerified)/.test(one))).toEqual(expected);
-    expect(rollout).toMatchObject({ percent: 5 });
-  });
-
   it('reports Unknown for what could not be read, and still shows the rest', () => {
     const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
-    const observed = { ...healthy, temporal: away, workers: away, rollout: null };
+    const observed = { ...healthy, temporal: away };
 
     expect(problemsOf(observed)).toEqual([
       'Ready Unknown TemporalUnreachable',
       'TemporalReady Unknown TemporalUnreachable',
-      'WorkersCurrent Unknown TemporalUnreachable',
     ]);
     expect(reportRegion(region, observed, null).deliveries?.waiting).toBe(3);
   });

@@ -123,10 +123,9 @@ describe('the operator', () => {
     });
     const statuses = status?.conditions?.map((one) => `${one.type} ${one.status} ${one.reason}`);
     expect(statuses).toEqual([
-      'Ready Unknown NoDeployment',
+      'Ready True AllConditionsHold',
       'SchemaCurrent True MigrationsApplied',
       'TemporalReady True NamespaceAnswers',
-      'WorkersCurrent Unknown NoDeployment',
       'LedgerBalanced True NoDifference',
       'Delivering True Sending',
       'KeysFresh Unknown NoSecretKeys',
@@ -150,11 +149,9 @@ describe('the operator', () => {
     expect(cells.slice(0, -1)).toEqual([
       ['NAME', 'region'],
       ['REGION', 'us'],
-      ['READY', 'Unknown'],
-      ['REASON', 'NoDeployment'],
+      ['READY', 'True'],
+      ['REASON', 'AllConditionsHold'],
       ['SCHEMA', currentMigration],
-      ['BUILD', ''],
-      ['ROLLOUT', ''],
       ['DELIVERIES', 'Running'],
       ['BACKLOG', '0'],
       ['OVERDUE', '0'],
@@ -461,7 +458,7 @@ describe('the operator', () => {
       const page = await (await fetch(new URL('/metrics', operator.metricsUrl))).text();
       expect(page).toContain(`${series('LedgerBalanced', 'True')} 1`);
       expect(page).toContain(`${series('LedgerBalanced', 'False')} 0`);
-      expect(page).toContain(`${series('Ready', 'Unknown')} 1`);
+      expect(page).toContain(`${series('KeysFresh', 'Unknown')} 1`);
       expect(page).toContain('org_api_operator_failures_total{kind="Region"} 0');
     }, waiting);
   });

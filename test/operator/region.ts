@@ -18,13 +18,11 @@ export const quietDatabase = {
   admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 } as const satisfies ObservedRegion['database'];
 
-/** A region of that database whose workers run the build `b2`, without pending work. */
+/** A region of that database, without pending work. */
 export const quietRegion = {
   database: quietDatabase,
   temporal: { retentionSeconds: 86_400, attributes: null, limits: null },
-  workers: { currentBuild: 'b2', ramping: null, builds: [] },
   sealing: { newest: 1, counts: [], unused: [], missing: [] },
-  rollout: { isOpen: true, newest: null },
   contract: null,
 } satisfies ObservedRegion;
 
@@ -42,12 +40,11 @@ export const regionWith = (spec: Partial<RegionSpec> = {}): Region => ({
   },
   spec: {
     region: 'us',
-    release: { version: '0.1.0', buildId: 'b2' },
+    release: { version: '0.1.0' },
     database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } },
     temporal: {
       address: 'temporal:7233',
       namespace: 'us',
-      deployment: 'org-api-us',
       tls: false,
       searchAttributes: 'Unmanaged',
     },

@@ -13,8 +13,6 @@ const observe = (temporal: ObservedRegion['temporal']): ObservedRegion => ({
   database: { reason: 'DatabaseUnreachable', message: '' },
   sealing: { reason: 'DatabaseUnreachable', message: '' },
   temporal,
-  workers: null,
-  rollout: null,
   contract: null,
 });
 const none = { missing: [], conflicting: [] };

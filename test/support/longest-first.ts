@@ -6,7 +6,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * here only loses its position. Figures are in test/README.md.
  */
 const longest = [
-  'operator/rollout.operator',
   'operator/contract.operator',
   'operator/region.operator',
   'chaos/nothing-is-lost.system',

@@ -25,6 +25,7 @@ export function workerEnvironment(
     WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
     WEBHOOK_ALLOW: '127.0.0.0/8',
     WORKFLOW_BUNDLE: workflowBundle,
+    READY_AFTER: '0s',
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
     ...settings,

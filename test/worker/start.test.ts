@@ -4,7 +4,6 @@ import { migrate } from '#domain/db/migrate.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { startReceiver } from '#test/receiver.ts';
@@ -12,7 +11,6 @@ import { testSealingKeys, testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { readConfig } from '../../apps/worker/config.ts';
 import { spawnWorker } from './child-worker.ts';
 
 const patient = { timeout: 30_000, interval: 100 };
@@ -80,25 +78,3 @@ it('a worker unseals secrets under a key that was added to its file meanwhile', 
   });
   expect(checks.filter(({ ok }) => !ok)).toEqual([]);
 }, 60_000);
-
-it('a worker is unversioned without a deployment; with one its build is the image’s, unless a setting says otherwise', () => {
-  const needed = {
-    REGION: 'us',
-    WORKER_DATABASE_URL: 'postgresql://worker:pw@localhost/org_api',
-    TEMPORAL_ADDRESS: 'localhost:7233',
-    TEMPORAL_NAMESPACE: 'org-api-us',
-    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
-  };
-  const image = { ORG_API_BUILD_ID: '0.1.0-4bb4264f47dd' };
-  expect(readConfig({ ...needed, ...image }).version).toBeNull();
-  const deployed = { ...needed, WORKER_DEPLOYMENT: 'org-api-us' };
-  expect(readConfig({ ...deployed, ...image }).version).toEqual({
-    deploymentName: 'org-api-us',
-    buildId: '0.1.0-4bb4264f47dd',
-  });
-  expect(readConfig({ ...deployed, ...image, WORKER_BUILD_ID: 'mine' }).version?.buildId).toBe('mine');
-  expect(() => readConfig(deployed)).toThrow(SettingsRefused);
-  expect(() => readConfig({ ...deployed, ...image, WORKER_DEPLOYMENT: 'with.dot' })).toThrow(
-    /WORKER_DEPLOYMENT: must be/,
-  );
-});

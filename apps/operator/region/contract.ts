@@ -1,9 +1,9 @@
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import type { RegionState } from '#domain/db/statements/region-state.ts';
 import { conditionsOf } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
-import { isSchemaCurrent } from './rollout-plan.ts';
-import { judgeWorkers } from './workers-condition.ts';
 
 export interface ContractAction {
   kind: 'startContract';
@@ -14,27 +14,24 @@ export interface ContractAction {
 }
 
 /** Plans contract migrations: nothing while something needs the version before. */
-export function planContract(region: Region, observed: ObservedRegion): ContractAction[] {
+export function planContract(observed: ObservedRegion): ContractAction[] {
   const { contract, database } = observed;
   if (contract === null || isUnreadable(contract) || isUnreadable(database)) return [];
-  if (contract.job.state !== 'absent' || findObstacles(region, observed).length > 0) return [];
+  if (contract.job.state !== 'absent' || findObstacles(observed).length > 0) return [];
   return [{ kind: 'startContract', job: contract.job.name, pending: database.pendingContract }];
 }
 
 /** Returns what contract migrations wait for. */
-function findObstacles(region: Region, observed: ObservedRegion): string[] {
-  const { database, workers, contract } = observed;
+function findObstacles({ database, contract }: ObservedRegion): string[] {
   if (isUnreadable(database) || contract === null || isUnreadable(contract)) return [];
   if (!isSchemaCurrent(database)) return ['The expand migrations.'];
-  const { status, message } = judgeWorkers(region, observed);
-  if (status !== 'True' || workers === null || isUnreadable(workers)) return [`WorkersCurrent: ${message}`];
   const { otherPods } = contract;
-  const builds = workers.builds.filter(({ state }) => state === 'Draining' || state === 'Ramping');
-  return [
-    ...builds.map(({ buildId }) => `The open workflows of build ${buildId}.`),
-    ...(otherPods.length === 0 ? [] : [`Pods of another image: ${otherPods.slice(0, 5).join(', ')}.`]),
-  ];
+  return otherPods.length === 0 ? [] : [`Pods of another image: ${otherPods.slice(0, 5).join(', ')}.`];
 }
+
+/** Whether every expand migration is applied. A pending contract migration is no failure. */
+const isSchemaCurrent = ({ failedMigration, migrations }: RegionState): boolean =>
+  failedMigration === null && migrations.includes(currentMigration);
 
 const { holds, fails } = conditionsOf('SchemaCurrent');
 
@@ -65,7 +62,7 @@ export function judgeContract(
   if (state === 'running') return holds('ContractRunning', `${pending} Job ${name} runs.`);
   if (state === 'succeeded')
     return holds('ContractBlocked', `${pending} Job ${name} has ended, and its image lacks them.`);
-  const obstacles = findObstacles(region, observed);
+  const obstacles = findObstacles(observed);
   const waits = obstacles.length === 0 ? 'The operator starts them.' : `They wait. ${obstacles.join(' ')}`;
   return holds('ContractPending', `${pending} ${waits}`);
 }

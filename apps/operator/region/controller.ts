@@ -6,7 +6,6 @@ import { type AdmissionAction, planAdmission } from './admission.ts';
 import { type ContractAction, planContract } from './contract.ts';
 import { type ObservedRegion, observeRegion, type RegionServers, temporalDeadlineMs } from './observe.ts';
 import { reportRegion } from './report.ts';
-import { planRollout, type RolloutAction } from './rollout-plan.ts';
 import { planSealing, resealSecrets, type SealingAction } from './sealing.ts';
 import { planTemporal } from './temporal.ts';
 import { changeNamespace, type TemporalAction } from './temporal-namespace.ts';
@@ -14,17 +13,17 @@ import { changeNamespace, type TemporalAction } from './temporal-namespace.ts';
 /** How often a region is looked at: its state is not in Kubernetes, so no watch shows it. */
 const resyncMs = 15_000;
 
-type RegionAction = AdmissionAction | SealingAction | RolloutAction | TemporalAction | ContractAction;
+type RegionAction = AdmissionAction | SealingAction | TemporalAction | ContractAction;
 
 /**
- * Keeps the status of a Region true. Holds its deliveries, seals its secrets again, rolls its
- * workers out, sets up Temporal's namespace and starts contract migrations as the spec says.
+ * Keeps the status of a Region true. Pauses its deliveries, seals its secrets again, sets up
+ * Temporal's namespace and starts contract migrations as the spec says.
  */
 export function createRegionController(
   servers: RegionServers,
   onReport: (conditions: JudgedCondition[]) => void,
 ): Controller<Region, ObservedRegion, RegionAction> {
-  const { connections, rollouts, contractJobs } = servers;
+  const { connections, contractJobs } = servers;
   return {
     kind: kinds.Region,
     resyncMs,
@@ -33,9 +32,8 @@ export function createRegionController(
     plan: (region, observed) => [
       ...planAdmission(region, observed),
       ...planSealing(region, observed),
-      ...planRollout(region, observed),
       ...planTemporal(region, observed),
-      ...planContract(region, observed),
+      ...planContract(observed),
     ],
     async execute(action, region, signal) {
       switch (action.kind) {
@@ -45,14 +43,6 @@ export function createRegionController(
         }
         case 'resealSecrets':
           return resealSecrets(region, connections, signal);
-        case 'openRollouts':
-          return rollouts.open(region);
-        case 'cancelRollout':
-          return rollouts.cancel(region);
-        case 'endShare':
-          return rollouts.endShare(region);
-        case 'startRollout':
-          return rollouts.start(region, action.input);
         case 'startContract':
           return contractJobs.start(region, action);
         case 'createNamespace':
@@ -81,14 +71,6 @@ function describe(action: RegionAction): Note | null {
       return { reason: 'DeliveryStateSet', message: `The state of deliveries is ${capitalize(action.state)}.` };
     case 'resealSecrets':
       return { reason: 'SecretsResealed', message: `Key version ${action.version} seals every stored secret.` };
-    case 'openRollouts':
-      return null;
-    case 'cancelRollout':
-      return { reason: 'RolloutCancelled', message: 'The rollout of another build than the release’s is cancelled.' };
-    case 'endShare':
-      return { reason: 'ShareEnded', message: 'The current build takes all traffic again.' };
-    case 'startRollout':
-      return { reason: 'RolloutStarted', message: 'The build of the release replays histories, then takes traffic.' };
     case 'startContract':
       return { reason: 'ContractStarted', message: `Job ${action.job} runs ${action.pending.join(', ')}.` };
     case 'createNamespace':

@@ -8,15 +8,12 @@ import type { Reason } from '../controller/reasons.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
 import type { ContractJobs, ObservedContract } from './contract-job.ts';
-import type { ObservedRollout, Rollouts } from './rollouts.ts';
 import { readSealing } from './sealing-keys.ts';
 import { type ObservedNamespace, readNamespace } from './temporal-namespace.ts';
-import { readWorkers, type Workers } from './workers.ts';
 
 /** What a region is read from and changed with. */
 export interface RegionServers {
   connections: Connections;
-  rollouts: Rollouts;
   contractJobs: ContractJobs;
 }
 
@@ -25,12 +22,8 @@ export interface ObservedRegion {
   database: (RegionState & { ledgerDifference: number; admission: DeliveryAdmission }) | Failure;
   /** Null: Temporal has no such namespace. */
   temporal: ObservedNamespace | Failure | null;
-  /** Null: the spec names no deployment, or Temporal knows none of that name. */
-  workers: Workers | Failure | null;
   /** What is sealed with which key. */
   sealing: Sealing | Failure;
-  /** Null: the workers roll themselves out. */
-  rollout: ObservedRollout | Failure | null;
   /** Null: no contract migration is pending, or people run them. */
   contract: ObservedContract | Failure | null;
 }
@@ -43,38 +36,24 @@ export const temporalDeadlineMs = 5_000;
 /** Reads PostgreSQL and Temporal independently, then what contract migrations need. */
 export async function observeRegion(
   region: Region,
-  { connections, rollouts, contractJobs }: RegionServers,
+  { connections, contractJobs }: RegionServers,
 ): Promise<ObservedRegion> {
-  const { workers: workersSpec, migrations } = region.spec;
-  const [database, sealing, temporal, rollout] = await Promise.all([
+  const [database, sealing, temporal] = await Promise.all([
     readPart('DatabaseUnreachable', 'PostgreSQL', () => readDatabase(region, connections)),
     readPart('DatabaseUnreachable', 'PostgreSQL', () => readSealing(region, connections)),
     readPart('TemporalUnreachable', 'Temporal', () => readTemporal(region, connections)),
-    workersSpec?.rollout?.mode !== 'Operator'
-      ? null
-      : readPart('TemporalUnreachable', 'Temporal', () => rollouts.read(region)),
   ]);
-  const parts = isUnreadable(temporal) ? { temporal, workers: temporal } : temporal;
-  const pending = isUnreadable(database) || migrations?.mode !== 'Gate' ? [] : database.pendingContract;
+  const pending = isUnreadable(database) || region.spec.migrations?.mode !== 'Gate' ? [] : database.pendingContract;
   const contract =
     pending.length === 0
       ? null
       : await readPart('ApiServerRefused', 'The API server', () => contractJobs.read(region, pending));
-  return { database, sealing, ...parts, rollout, contract };
+  return { database, sealing, temporal, contract };
 }
 
-async function readTemporal(
-  region: Region,
-  connections: Connections,
-): Promise<{ temporal: ObservedNamespace | null; workers: Workers | null }> {
+async function readTemporal(region: Region, connections: Connections): Promise<ObservedNamespace | null> {
   const connection = await connections.openTemporal(region);
-  const { namespace, deployment: deploymentName } = region.spec.temporal;
-  return connection.withDeadline(Date.now() + temporalDeadlineMs, async () => {
-    const temporal = await readNamespace(connection, region);
-    const isPresent = temporal !== null && deploymentName !== undefined;
-    const workers = isPresent ? await readWorkers(connection.workflowService, { namespace, deploymentName }) : null;
-    return { temporal, workers };
-  });
+  return connection.withDeadline(Date.now() + temporalDeadlineMs, () => readNamespace(connection, region));
 }
 
 /** What PostgreSQL answers before the first migration: no such table, function, schema or right. */

@@ -1,5 +1,4 @@
 import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
-import type { RolloutProgress } from '#workflows/rollout/types.ts';
 import { capitalize, condition, conditionsOf, findProblem } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
@@ -8,7 +7,6 @@ import { judgeContract } from './contract.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import { judgeKeys, showSealed } from './sealing.ts';
 import { judgeTemporal } from './temporal.ts';
-import { judgeWorkers } from './workers-condition.ts';
 
 /**
  * Returns the status of a Region. What could not be read is left out of the fields and makes its
@@ -24,35 +22,17 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
   const parts = [
     judgeSchema(region, observed, failure),
     judgeTemporal(region, observed, failure),
-    ...judgeReplay(region, observed),
-    judgeWorkers(region, observed),
     judgeLedger(observed),
   ];
   return {
     ...showDatabase(observed),
-    workers: showWorkers(observed),
-    rollout: showRollout(observed),
     secrets: { sealed: showSealed(observed), peppers: isUnreadable(database) ? undefined : database.peppers },
-    conditions: [
-      summarize(parts),
-      ...judgeProgress(observed),
-      ...parts,
-      judgeAdmission(observed),
-      judgeKeys(region, observed, failure),
-    ],
+    conditions: [summarize(parts), ...parts, judgeAdmission(observed), judgeKeys(region, observed, failure)],
   };
 }
 
 /** The conditions that every Region has. */
-const types = [
-  'Ready',
-  'SchemaCurrent',
-  'TemporalReady',
-  'WorkersCurrent',
-  'LedgerBalanced',
-  'Delivering',
-  'KeysFresh',
-];
+const types = ['Ready', 'SchemaCurrent', 'TemporalReady', 'LedgerBalanced', 'Delivering', 'KeysFresh'];
 
 function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'conditions'> {
   if (isUnreadable(database)) return { schema: { expected: currentMigration } };
@@ -67,29 +47,11 @@ function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'condi
   };
 }
 
-function showWorkers({ workers }: ObservedRegion): Report<Region>['workers'] {
-  if (workers === null || isUnreadable(workers)) return undefined;
-  const { currentBuild, ramping, builds } = workers;
-  const rampingPercent = ramping === null ? undefined : Math.round(ramping.percent);
-  return { currentBuild: currentBuild ?? undefined, rampingBuild: ramping?.buildId, rampingPercent, builds };
-}
-
-const newestRollout = ({ rollout }: ObservedRegion): RolloutProgress | null =>
-  rollout === null || isUnreadable(rollout) ? null : (rollout.newest?.progress ?? null);
-
-function showRollout(observed: ObservedRegion): Report<Region>['rollout'] {
-  const progress = newestRollout(observed);
-  if (progress === null) return undefined;
-  const { buildId: build, state, percentage: percent, replayed, failed } = progress;
-  const counts = replayed === null || failed === null ? {} : { replayed, failed };
-  return { build, state: capitalize(state), percent, ...counts };
-}
-
 const newestOf = ({ migrations }: { migrations: string[] }): string => migrations.at(-1) ?? 'none';
 
 /** Ready: the first condition that does not hold says why. */
 function summarize(parts: readonly JudgedCondition[]): JudgedCondition {
-  const message = 'Schema, Temporal, workers and ledger are as they should be.';
+  const message = 'Schema, Temporal and ledger are as they should be.';
   return { ...(findProblem(parts) ?? condition('Ready', true, 'AllConditionsHold', message)), type: 'Ready' };
 }
 
@@ -119,38 +81,6 @@ function judgeSchema(region: Region, observed: ObservedRegion, failure: Failure 
   if (unknown !== undefined)
     return schema.holds('NewerThanOperator', `Migration ${unknown} is applied; this operator does not know it.`);
   return schema.holds('MigrationsApplied', `The newest migration is ${newest}.`);
-}
-
-const replay = conditionsOf('ReplayVerified');
-
-/** Whether the release's build replays histories; none when the workers roll themselves out. */
-function judgeReplay({ spec }: Region, observed: ObservedRegion): JudgedCondition[] {
-  const { rollout } = observed;
-  if (rollout === null) return [];
-  if (isUnreadable(rollout)) return [replay.unknown(rollout.reason, rollout.message)];
-  const progress = newestRollout(observed);
-  const { buildId } = spec.release;
-  if (progress === null || progress.buildId !== buildId)
-    return [replay.unknown('NotReplayed', `Build ${buildId} has not replayed histories.`)];
-  const { replayed, failed, message } = progress;
-  if (replayed === null || failed === null) return [replay.unknown('Replaying', message)];
-  if (failed > 0) return [replay.fails('ReplayFailed', message)];
-  return [replay.holds('HistoriesReplayed', `${replayed} histories replay with build ${buildId}.`)];
-}
-
-const progressing = conditionsOf('Progressing');
-
-/** Whether a rollout is under way. */
-function judgeProgress(observed: ObservedRegion): JudgedCondition[] {
-  const { rollout } = observed;
-  if (rollout === null) return [];
-  if (isUnreadable(rollout)) return [progressing.unknown(rollout.reason, rollout.message)];
-  const progress = newestRollout(observed);
-  if (progress === null) return [progressing.fails('NoRollout', 'No rollout has started.')];
-  const { state, reason, message } = progress;
-  if (reason !== null) return [progressing.fails(reason, message)];
-  if (state === 'current') return [progressing.fails('RolloutComplete', message)];
-  return [progressing.holds(state === 'ramping' ? 'Ramping' : 'Replaying', message)];
 }
 
 const balance = conditionsOf('LedgerBalanced');

@@ -1,10 +1,8 @@
-import { Context } from '@temporalio/activity';
 import { Client } from '@temporalio/client';
 import {
   type InjectedSinks,
   type NativeConnection,
   Worker,
-  type WorkerOptions,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { once } from '#runtime/once.ts';
@@ -18,14 +16,11 @@ import {
   type RoundEnd,
 } from '#workflows/deliver-event/types.ts';
 import type { RedeliveryActivities } from '#workflows/redeliver/types.ts';
-import { type ReplayActivities, replayQueue } from '#workflows/rollout/types.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
 import { connectToTemporal, followApiKey } from './connect-temporal.ts';
 import { createDeliveryWorkflows } from './delivery-workflows.ts';
-import { replaySample } from './replay-sample.ts';
 import { openSearchAttributes } from './search-attributes.ts';
 import { UnlimitedWorker } from './unlimited-worker.ts';
-import type { WorkerVersion } from './versions.ts';
 
 export interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & Partial<TestActivities & RedeliveryActivities>;
@@ -37,10 +32,6 @@ export interface TemporalOptions extends TemporalServer {
   slowSlots: number;
   /** Workflow code that was bundled before; null bundles it now (2 s). */
   bundle: WorkflowBundleWithSourceMap | null;
-  /** The version as which the workers poll; null: unversioned. */
-  version?: WorkerVersion | null;
-  /** Whether workers of a version replay histories when an operator asks. */
-  offersReplay?: boolean;
   /** Called when this process ends a round, at the time of its end. */
   onRoundEnded?: (end: RoundEnd) => void;
   /** Called with a sentence: what prevents it from opening, or what is missing. */
@@ -59,9 +50,8 @@ export type OpenTemporal = Awaited<ReturnType<typeof openTemporal>>;
 
 /**
  * Opens two workers on one connection, one per queue, so that retries and failing webhooks have
- * slots of their own, a third one that replays histories for an operator, and the client of the
- * relay. Workflows are started eagerly: the worker that starts one gets its first task with the
- * answer.
+ * slots of their own, and the client of the relay. Workflows are started eagerly: the worker that
+ * starts one gets its first task with the answer.
  *
  * @throws the signal's reason when that aborted before Temporal answered.
  */
@@ -79,7 +69,7 @@ export async function openTemporal(options: TemporalOptions) {
   void apiKey.start();
   const client = new Client({ connection, namespace });
   const attributes = await openSearchAttributes({ client, namespace, onProblem });
-  const workers = await createWorkers(connection, client, options);
+  const workers = await createWorkers(connection, options);
   const running = Promise.all(workers.map((worker) => worker.run()));
 
   const close = async (): Promise<void> => {
@@ -101,15 +91,11 @@ export async function openTemporal(options: TemporalOptions) {
   };
 }
 
-async function createWorkers(
-  connection: NativeConnection,
-  client: Client,
-  options: TemporalOptions,
-): Promise<Worker[]> {
-  const { namespace, activities, promptSlots, slowSlots, onRoundEnded = () => {}, version = null } = options;
+async function createWorkers(connection: NativeConnection, options: TemporalOptions): Promise<Worker[]> {
+  const { namespace, activities, promptSlots, slowSlots, onRoundEnded = () => {} } = options;
   const workflowBundle = options.bundle ?? (await bundleWorkflows());
   const sinks: InjectedSinks<DeliverySinks> = { delivery: { ended: { fn: (_, end) => onRoundEnded(end) } } };
-  const common = { connection, namespace, activities, shutdownGraceTime: '25s', ...versioned(version) } as const;
+  const common = { connection, namespace, activities, shutdownGraceTime: '25s' } as const;
   const prompt = await UnlimitedWorker.create({
     ...common,
     taskQueue: deliverQueue,
@@ -127,24 +113,5 @@ async function createWorkers(
     taskQueue: deliverSlowQueue,
     maxConcurrentActivityTaskExecutions: slowSlots,
   });
-  if (version === null || options.offersReplay !== true) return [prompt, slow];
-  const replay = await Worker.create({
-    connection,
-    namespace,
-    taskQueue: replayQueue(version.deploymentName, version.buildId),
-    activities: {
-      replaySample: ({ sampleSize }) =>
-        replaySample({ client, workflowBundle, sampleSize, onReplayed: () => Context.current().heartbeat() }),
-    } satisfies ReplayActivities,
-    maxConcurrentActivityTaskExecutions: 1,
-  });
-  return [prompt, slow, replay];
-}
-
-/** A delivery waits for days, so it moves to each new release and keeps no old pod alive. */
-function versioned(version: WorkerVersion | null): Pick<WorkerOptions, 'workerDeploymentOptions'> {
-  if (version === null) return {};
-  return {
-    workerDeploymentOptions: { version, useWorkerVersioning: true, defaultVersioningBehavior: 'AUTO_UPGRADE' },
-  };
+  return [prompt, slow];
 }

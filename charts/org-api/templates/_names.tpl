@@ -58,12 +58,6 @@ Takes {root, component, own}.
 {{- merge $labels .own .root.Values.commonLabels | toYaml -}}
 {{- end -}}
 
-{{/* The build of the workers while the operator rolls them out. Takes the root. */}}
-{{- define "org-api.buildId" -}}
-{{- $digest := .Values.image.digest | trimPrefix "sha256:" | trunc 12 -}}
-{{- .Values.operator.rollout.buildId | default $digest | default .Values.image.tag | default .Chart.AppVersion -}}
-{{- end -}}
-
 {{- define "org-api.image" -}}
 {{- $tag := default .Chart.AppVersion .Values.image.tag -}}
 {{- $digest := empty .Values.image.digest | ternary "" (printf "@%s" .Values.image.digest) -}}

@@ -19,16 +19,11 @@ OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
 {{- else if eq .component "worker" }}
 REGION: {{ $values.region | quote }}
 {{- include "org-api.temporalSettings" .root }}
-WORKER_DEPLOYMENT: {{ default (include "org-api.fullname" .root) $app.deploymentName | quote }}
-{{- if $values.operator.rollout.enabled }}
-WORKER_BUILD_ID: {{ include "org-api.buildId" .root | quote }}
-WORKER_ROLLOUT: operator
-{{- end }}
 WEBHOOK_ALLOW: {{ join "," $app.webhookAllow | quote }}
 DELIVERY_SCHEDULE: {{ $app.deliverySchedule | quote }}
 SUSPEND_AFTER: {{ $app.suspendAfter | quote }}
 RECONCILE_AFTER: {{ $app.reconcileAfter | quote }}
-WORKER_RAMP_STEP: {{ $app.rampStep | quote }}
+READY_AFTER: {{ $app.readyAfter | quote }}
 DELIVERY_SLOTS: {{ $app.deliverySlots | int | quote }}
 DELIVERY_SLOW_SLOTS: {{ $app.deliverySlowSlots | int | quote }}
 ACTIVITY_RETENTION: {{ $app.activityRetention | quote }}

@@ -94,6 +94,7 @@ export async function startStack(options: {
       TEMPORAL_NAMESPACE: namespace,
       WEBHOOK_SECRET_KEYS: sealingKey,
       WEBHOOK_ALLOW: '127.0.0.0/8',
+      READY_AFTER: '0s',
       ...settings,
     },
     nodeOptions: profile ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [],

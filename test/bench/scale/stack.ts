@@ -112,6 +112,7 @@ async function openStack(
           WEBHOOK_SECRET_KEYS: sealing,
           WEBHOOK_ALLOW: '127.0.0.0/8',
           WORKFLOW_BUNDLE: workflowBundle,
+          READY_AFTER: '0s',
         },
       });
       onStop(() => stopWorker());

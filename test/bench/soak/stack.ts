@@ -119,6 +119,7 @@ async function openStack(
     WEBHOOK_SECRET_KEYS: sealing,
     WEBHOOK_ALLOW: '127.0.0.0/8',
     WORKFLOW_BUNDLE: workflowBundle,
+    READY_AFTER: '0s',
     DELIVERY_SCHEDULE: '10s,10s,10s,10s',
     DELIVERY_RETENTION: `${retention.deliveryDays}d`,
     ACTIVITY_RETENTION: `${retention.activityDays}d`,

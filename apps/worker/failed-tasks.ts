@@ -1,0 +1,34 @@
+import { createServer } from 'node:net';
+
+const failedName = 'temporal_workflow_task_execution_failed';
+
+/** Finds a free loopback port for the metrics of the SDK's core, which cannot choose one. */
+export function findLoopbackAddress(): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(`127.0.0.1:${port}`));
+    });
+  });
+}
+
+/**
+ * Returns how many workflow tasks of this process failed since it started, from the metrics of the
+ * SDK's core; only these include a failed replay.
+ */
+export async function countFailedTasks(address: string): Promise<number> {
+  const response = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(2_000) });
+  return parseFailedTasks(await response.text());
+}
+
+/** Adds up the failed workflow tasks of a page in Prometheus' format. */
+export function parseFailedTasks(page: string): number {
+  let failed = 0;
+  for (const line of page.split('\n')) {
+    const [, name = '', value = ''] = /^(\w+)\{.*\} ([0-9.e+]+)/.exec(line) ?? [];
+    if (name === failedName || name === `${failedName}_total`) failed += Number(value);
+  }
+  return failed;
+}

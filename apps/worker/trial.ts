@@ -1,0 +1,72 @@
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
+
+interface TrialOptions {
+  /** How long the trial lasts without enough deliveries; 0 passes it at once. */
+  durationMs: number;
+  /** Deliveries without an internal error that end the trial. */
+  deliveries?: number;
+  checkEveryMs?: number;
+  /** Returns how many workflow tasks of this process have failed. */
+  countFailedTasks: () => Promise<number>;
+  /** Called once, with a sentence. */
+  onFailed: (reason: string) => void;
+  /** Called when the count could not be read; it is read again. */
+  onError: (cause: unknown) => void;
+}
+
+/**
+ * The trial of a new process: it delivers, and counts as ready only after enough deliveries or
+ * enough time without an internal error. In a rolling update the pods before stay until then, so a
+ * build that cannot replay histories, sign or post replaces none of them.
+ *
+ * What the environment does (PostgreSQL or Temporal away, a receiver that refuses) is no failure.
+ * Later failures are for alerts: a data fault that one delivery has must not stop a fleet.
+ */
+export class Trial {
+  readonly #options: TrialOptions;
+  readonly #loop;
+  readonly #startedAt = performance.now();
+  #state: 'underway' | 'passed' | 'failed';
+  #deliveries = 0;
+
+  constructor(options: TrialOptions) {
+    this.#options = options;
+    this.#state = options.durationMs === 0 ? 'passed' : 'underway';
+    const { checkEveryMs: everyMs = 1_000, onError } = options;
+    this.#loop = createIntervalLoop({ run: () => this.#check(), everyMs, onError });
+  }
+
+  get state(): 'underway' | 'passed' | 'failed' {
+    return this.#state;
+  }
+
+  start(): void {
+    if (this.#state === 'underway') void this.#loop.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  /** Counts a delivery whose attempt had no internal error, whatever the receiver answered. */
+  countDelivery(): void {
+    this.#deliveries += 1;
+  }
+
+  /** Ends the trial, unless it has ended. `reason` is a sentence without a secret. */
+  fail(reason: string): void {
+    if (this.#state !== 'underway') return;
+    this.#state = 'failed';
+    this.#options.onFailed(reason);
+  }
+
+  async #check(): Promise<void> {
+    const { durationMs, deliveries = 20, countFailedTasks } = this.#options;
+    if (this.#state !== 'underway') return;
+    // Judged before the count: what ends afterwards may belong to a task that fails next.
+    const isEnough = this.#deliveries >= deliveries || performance.now() - this.#startedAt >= durationMs;
+    const failed = await countFailedTasks();
+    if (failed > 0) return this.fail(`${failed} workflow tasks failed.`);
+    if (isEnough && this.#state === 'underway') this.#state = 'passed';
+  }
+}

@@ -1,0 +1,77 @@
+/** When a new worker counts as ready. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { parseFailedTasks } from '../../apps/worker/failed-tasks.ts';
+import { Trial } from '../../apps/worker/trial.ts';
+
+function startTrial({ durationMs = 60_000 } = {}) {
+  const counts = { failedTasks: 0, reads: 0 };
+  const reasons: string[] = [];
+  const trial = new Trial({
+    durationMs,
+    deliveries: 3,
+    checkEveryMs: 1,
+    countFailedTasks: async () => {
+      counts.reads += 1;
+      return counts.failedTasks;
+    },
+    onFailed: (reason) => void reasons.push(reason),
+    onError: (cause) => expect.unreachable(String(cause)),
+  });
+  onTestFinished(() => trial.stop());
+  trial.start();
+  /** Resolves after a whole check that began later. */
+  const afterCheck = async () => {
+    const before = counts.reads;
+    await vi.waitFor(() => expect(counts.reads).toBeGreaterThan(before + 1));
+  };
+  return { trial, counts, reasons, afterCheck };
+}
+
+it('a worker is ready after enough deliveries without an internal error, and not before', async () => {
+  const { trial, afterCheck } = startTrial();
+  trial.countDelivery();
+  trial.countDelivery();
+  await afterCheck();
+  expect(trial.state).toBe('underway');
+
+  trial.countDelivery();
+  await vi.waitFor(() => expect(trial.state).toBe('passed'));
+});
+
+it('a worker without work is ready when the time is over', async () => {
+  const { trial } = startTrial({ durationMs: 20 });
+  await vi.waitFor(() => expect(trial.state).toBe('passed'));
+});
+
+it('a worker without a trial is ready at once', () => {
+  expect(startTrial({ durationMs: 0 }).trial.state).toBe('passed');
+});
+
+it('a failed workflow task fails the trial, also with enough deliveries', async () => {
+  const { trial, counts, reasons } = startTrial();
+  counts.failedTasks = 1;
+  for (let delivery = 0; delivery < 3; delivery += 1) trial.countDelivery();
+  await vi.waitFor(() => expect(trial.state).toBe('failed'));
+
+  trial.fail('A request could not be signed.');
+  expect(reasons).toEqual(['1 workflow tasks failed.']);
+});
+
+it('an internal error after the trial stops nothing', async () => {
+  const { trial, reasons } = startTrial({ durationMs: 1 });
+  await vi.waitFor(() => expect(trial.state).toBe('passed'));
+  trial.fail('A request could not be signed.');
+  expect(trial.state).toBe('passed');
+  expect(reasons).toEqual([]);
+});
+
+it('failed workflow tasks are added up over the queues of the page of the SDK’s core', () => {
+  const page = [
+    '# HELP temporal_workflow_task_execution_failed Count',
+    'temporal_workflow_task_execution_failed{task_queue="deliver",failure_reason="NonDeterminismError"} 2',
+    'temporal_workflow_task_execution_failed{task_queue="deliver",failure_reason="WorkflowError"} 1',
+    'temporal_workflow_task_execution_latency_count{task_queue="deliver"} 40',
+  ].join('\n');
+  expect(parseFailedTasks(page)).toBe(3);
+  expect(parseFailedTasks('')).toBe(0);
+});
