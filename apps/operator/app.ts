@@ -23,7 +23,7 @@ import { createContractJobs } from './region/contract-job.ts';
 import { createRegionController } from './region/controller.ts';
 import { createRegionAccess } from './region-access.ts';
 import { kinds, type Region } from './resources.ts';
-import { createWebhookRunners } from './webhooks.ts';
+import { createSubscriptionRunner } from './webhooks.ts';
 
 /** Each request to the API server; a watch lasts longer and has its own bound. */
 const requestDeadlineMs = 10_000;
@@ -96,7 +96,9 @@ export async function startOperator(
     }),
   });
   const getRegion = createRegionAccess(connections, findRegion);
-  const webhooks = config.webhooks ? [createWebhookRunners({ apis, getRegion, optionsOf: runnerOptions })] : [];
+  const webhooks = config.webhooks
+    ? [createSubscriptionRunner({ apis, getRegion, common: runnerOptions(kinds.WebhookSubscription) })]
+    : [];
   const runners = [regions, ...webhooks];
   const election = createElection({
     api: apis(CoordinationV1Api),

@@ -15,7 +15,7 @@ export const Settings = z.object({
     .meta({ description: 'Name of this replica in the Lease, for example its pod’s.', shown: 'the host’s name' }),
   OPERATOR_CONCURRENCY: wholeNumber(1, 100).default(4).describe('Objects of one kind that are worked on at once.'),
   OPERATOR_WEBHOOKS: z.enum(['true', 'false'], { error: 'must be true or false' }).optional().meta({
-    description: 'Whether WebhookSubscription and DeliveryReplay are carried out. It takes access to all Secrets.',
+    description: 'Whether WebhookSubscriptions are carried out. It takes access to all Secrets.',
     shown: 'false',
   }),
   KUBECONFIG: z

@@ -4,53 +4,9 @@ import type { Condition, CustomResource, ResourceKind, SecretRef } from './contr
 export const group = 'orgapi.dev';
 
 export const kinds = {
-  DeliveryReplay: { group, version: 'v1alpha1', kind: 'DeliveryReplay', plural: 'deliveryreplays' },
   Region: { group, version: 'v1alpha1', kind: 'Region', plural: 'regions' },
   WebhookSubscription: { group, version: 'v1alpha1', kind: 'WebhookSubscription', plural: 'webhooksubscriptions' },
 } as const satisfies Record<string, ResourceKind>;
-
-/**
- * Sends the events of a time range to one webhook again, once. It is carried out by a workflow, and
- * continues while the operator is away. Deleting it stops what has not been sent.
- */
-export type DeliveryReplay = CustomResource<DeliveryReplaySpec, DeliveryReplayStatus>;
-
-export interface DeliveryReplaySpec {
-  /** Name of the WebhookSubscription in this namespace. */
-  subscription: string;
-  /** The first moment of the range. It is at most 30 days ago. */
-  from: string;
-  /** The end of the range. Events at this moment are not sent. */
-  to: string;
-  /** Whether only events are sent that the receiver has not accepted. */
-  onlyFailed: boolean;
-  /** Deliveries in a second, on average. */
-  rate: number;
-  /** Whether the events are only counted. */
-  dryRun: boolean;
-  /** How long the object stays after its end. */
-  ttlSecondsAfterFinished: number;
-}
-
-export interface DeliveryReplayStatus {
-  /** Generation of the object that this status is about. */
-  observedGeneration?: number;
-  /** Id of the redelivery. */
-  id?: string;
-  /** Deliveries that the range names. */
-  matched?: number;
-  /** Of those, the ones that were sent again. */
-  redelivered?: number;
-  /**
-   * Of those, the ones that could not be sent again, because an attempt was under way. They are
-   * retried on their own schedule.
-   */
-  failed?: number;
-  /** When it ended. */
-  finishedAt?: string;
-  /** Whether it is complete or has failed. The guide lists the reasons. */
-  conditions?: Condition[];
-}
 
 /**
  * One region's installation of org-api: what its release is, where its servers are, and what the

@@ -123,20 +123,8 @@ describe('Argo CD', () => {
     expect(healthOf(withStatus('WebhookSubscription', conditions)).status).toBe(health);
   });
 
-  const ends = (complete: boolean, failed: boolean) => [
-    condition('Complete', complete, 'Applied', ''),
-    condition('Failed', failed, 'Applied', ''),
-  ];
-  it.each<[string, JudgedCondition[], string]>([
-    ['running', ends(false, false), 'Progressing'],
-    ['complete', ends(true, false), 'Healthy'],
-    ['failed', ends(false, true), 'Degraded'],
-  ])('shows a DeliveryReplay that is %s as it is', (_, conditions, health) => {
-    expect(healthOf(withStatus('DeliveryReplay', conditions)).status).toBe(health);
-  });
-
   it.each(Object.keys(kinds))('waits until the operator has seen the newest %s', (kind) => {
-    const done = [condition(kind === 'DeliveryReplay' ? 'Complete' : 'Ready', true, 'Applied', '')];
+    const done = [condition('Ready', true, 'Applied', '')];
     const object = withStatus(kind, done);
     const changed = { ...object, metadata: { ...object.metadata, generation: 3 } };
     const { status: _, ...created } = object;

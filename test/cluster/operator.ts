@@ -2,20 +2,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from './cluster.ts';
 import { CommandFailed } from './command.ts';
-import { startGrant } from './events.ts';
 import { addedColumns } from './images.ts';
-import { type Installation, waitUntilSettled } from './installation.ts';
-import { readArrivals } from './receiver.ts';
+import type { Installation } from './installation.ts';
 import type { Image, Release } from './release.ts';
 
 const charts = fileURLToPath(new URL('../../charts', import.meta.url));
 const operator = 'operator';
 const subscription = 'declared';
 const secretName = 'declared-webhook';
-const replay = 'declared-again';
-/** Number of events that are sent twice: first normally, then by the replay. */
-const eventCount = 20;
-const settleDeadlineMs = 60_000;
 const waitDeadlineMs = 120_000;
 
 /** Installs the definitions, which a chart that creates a Region needs first. */
@@ -77,79 +71,45 @@ export async function declareWebhook(
   return { endpoint: subscription, webhookId, secret };
 }
 
-interface Condition {
-  type: string;
-  status: string;
-  reason: string;
-}
-
 interface Job {
   metadata: { name: string };
   spec: { template: { spec: { containers: { image: string }[] } } };
 }
 
-interface Replayed {
-  matched?: number;
-  redelivered?: number;
-  failed?: number;
-  conditions?: Condition[];
-}
-
 /**
- * Redelivers the events of the declared webhook with a DeliveryReplay, and kills the leading pod
- * meanwhile. Returns the problems: the counts in the status must be those of the receiver.
+ * Kills the leading pod of the operator, and suspends and resumes the declared webhook. Returns the
+ * problems: the other pod must lead and apply the changes.
  */
-export async function replayEvents(
+export async function changeLeader(
   cluster: Cluster,
-  { release: { namespace }, pool, organizations }: Pick<Installation, 'pool' | 'organizations'> & { release: Release },
+  { release: { namespace } }: { release: Release },
   report: (line: string) => void,
 ): Promise<string[]> {
-  const [organization] = organizations;
-  if (organization === undefined) throw new Error('there is no organization to declare a webhook for');
-  for (let made = 0; made < eventCount; made += 1) await startGrant(pool, organization);
-  await waitUntilSettled(pool, settleDeadlineMs);
-  const first = await countArrivals(cluster, namespace, (counts) => counts.size > eventCount);
-  await cluster.apply(namespace, [
-    {
-      apiVersion: 'orgapi.dev/v1alpha1',
-      kind: 'DeliveryReplay',
-      metadata: { name: replay },
-      spec: {
-        subscription,
-        from: new Date(Date.now() - 3_600_000).toISOString(),
-        to: new Date().toISOString(),
-        onlyFailed: false,
-        rate: 2,
-      },
-    },
-  ]);
-  const read = async (object: string, field: string) =>
+  const read = (object: string, field: string) =>
     cluster.kubectl(['get', object, '-n', namespace, '-o', `jsonpath={${field}}`]);
-  await waitUntil(
-    async () => Number(await read(`deliveryreplay/${replay}`, '.status.redelivered')) > 0,
-    'the replay sent nothing',
-  );
   const leader = await read('lease/org-api-operator', '.spec.holderIdentity');
   await cluster.kubectl(['delete', 'pod', leader, '-n', namespace, '--force', '--grace-period=0']);
-  const status = async () => JSON.parse(await read(`deliveryreplay/${replay}`, '.status')) as Replayed;
-  await waitUntil(
-    async () => Boolean((await status()).conditions?.some((one) => one.type === 'Complete' && one.status === 'True')),
-    'the replay did not complete',
-  );
-  const problems: string[] = [];
-  const next = await read('lease/org-api-operator', '.spec.holderIdentity');
-  if (next === leader) problems.push(`the operator: ${leader} still leads after it was killed`);
-  const { matched, redelivered, failed } = await status();
-  const all = await countArrivals(cluster, namespace, (counts) => [...counts.values()].every((count) => count > 1));
-  const again = [...all].map(([eventId, count]) => count - (first.get(eventId) ?? 0));
-  const received = again.reduce((sum, count) => sum + count, 0);
-  report(`the operator: ${redelivered} of ${matched} events were sent again, and the receiver counted ${received}`);
-  if (matched !== first.size || redelivered !== received || failed !== 0 || again.some((count) => count !== 1))
-    problems.push(
-      `the operator: a replay of ${first.size} events says ${matched} matched, ${redelivered} redelivered, ` +
-        `${failed} failed; the receiver counted ${received}`,
+  const object = `webhooksubscription/${subscription}`;
+  for (const suspend of [true, false]) {
+    await cluster.kubectl([
+      'patch',
+      object,
+      '-n',
+      namespace,
+      '--type=merge',
+      '-p',
+      JSON.stringify({ spec: { suspend } }),
+    ]);
+    await waitUntil(
+      async () =>
+        (await read(object, '.metadata.generation')) === (await read(object, '.status.observedGeneration')) &&
+        (await read(object, '.status.conditions[?(@.type=="Delivering")].status')) === (suspend ? 'False' : 'True'),
+      'a change of a webhook was not applied after the leader was killed',
     );
-  return problems;
+  }
+  const next = await read('lease/org-api-operator', '.spec.holderIdentity');
+  report(`the operator: ${next} applied changes after ${leader} was killed`);
+  return next === leader ? [`the operator: ${leader} still leads after it was killed`] : [];
 }
 
 /**
@@ -221,27 +181,10 @@ async function countDelivered(pool: Installation['pool']): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Deletes the declared objects, which needs the operator, and then the operator. */
+/** Deletes the declared object, which needs the operator, and then the operator. */
 async function uninstallOperator(cluster: Cluster, namespace: string): Promise<void> {
-  const objects = [`webhooksubscription/${subscription}`, `deliveryreplay/${replay}`];
-  await cluster.kubectl(['delete', ...objects, '-n', namespace, '--timeout=60s']);
+  await cluster.kubectl(['delete', `webhooksubscription/${subscription}`, '-n', namespace, '--timeout=60s']);
   await cluster.helm(['uninstall', operator, '-n', namespace, '--wait', '--timeout', '60s']);
-}
-
-/**
- * Counts how often each event reached the declared endpoint, once `isComplete` or after a while.
- */
-function countArrivals(
-  cluster: Cluster,
-  namespace: string,
-  isComplete: (counts: Map<string, number>) => boolean,
-): Promise<Map<string, number>> {
-  return readArrivals(cluster, namespace, async (arrivals) => {
-    const result = new Map<string, number>();
-    for (const { endpoint, eventId } of arrivals)
-      if (endpoint === subscription) result.set(eventId, (result.get(eventId) ?? 0) + 1);
-    return { result, isComplete: isComplete(result) };
-  });
 }
 
 /** @throws Error with `problem` when it is not true in time. */

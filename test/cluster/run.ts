@@ -12,7 +12,7 @@ import { type IngressController, startIngressController } from './ingress-contro
 import { fillRegion, type Installation, importFixture, makeSecrets, waitUntilSettled } from './installation.ts';
 import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated, type OperationsOptions } from './operations.ts';
-import { declareWebhook, installDefinitions, regionValues, replayEvents } from './operator.ts';
+import { changeLeader, declareWebhook, installDefinitions, regionValues } from './operator.ts';
 import { startPolicies } from './policies.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
@@ -89,7 +89,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     const problems = await checkAnswers(installed, report);
     problems.push(...(await policies.check(installed)));
     await deliverOne(cluster, installed, report);
-    for (const region of operated) problems.push(...(await replayEvents(cluster, region, report)));
+    for (const region of operated) problems.push(...(await changeLeader(cluster, region, report)));
     for (const region of installed) {
       const address = region.routes?.console ?? (await serviceOf(cluster, region.release, 'console'));
       const visitor = await signInToConsole(region, { address, origin: consoleOrigin(region.servers.region) });

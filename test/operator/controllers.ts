@@ -3,7 +3,7 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createApis, type SentRequest } from '../../apps/operator/kube/client.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';
-import { createWebhookRunners } from '../../apps/operator/webhooks.ts';
+import { createSubscriptionRunner } from '../../apps/operator/webhooks.ts';
 import { testAllowList, testSealingKeys } from '../support/secrets.ts';
 
 export interface ControllersOptions {
@@ -30,7 +30,7 @@ export async function startControllers(options: ControllersOptions) {
   const requests: SentRequest[] = [];
   const errors: unknown[] = [];
   const apis = createApis({ kubeConfig, deadlineMs: 10_000, onRequest: (request) => requests.push(request) });
-  const runners = createWebhookRunners({
+  const runner = createSubscriptionRunner({
     apis,
     getRegion: async () => ({
       allowedOrganizations,
@@ -38,7 +38,7 @@ export async function startControllers(options: ControllersOptions) {
       sealingKeys: testSealingKeys,
       allow: testAllowList,
     }),
-    optionsOf: () => ({
+    common: {
       kubeConfig,
       namespace,
       recordEvent: createEvents({ api: apis(EventsV1Api), identity: 'test', onError: () => {} }),
@@ -49,19 +49,19 @@ export async function startControllers(options: ControllersOptions) {
       onAction,
       onStatus: () => {},
       onPass,
-    }),
+    },
   });
-  await runners.start();
+  await runner.start();
   onListed();
   const leading = new AbortController();
-  const ended = runners.lead(leading.signal);
+  const ended = runner.lead(leading.signal);
   return {
     requests,
     errors,
     async stop(): Promise<void> {
       leading.abort();
       await ended;
-      await runners.stop();
+      await runner.stop();
       await database.close();
     },
   };

@@ -1,4 +1,4 @@
-/** A namespace with an organization, and what a test does with its subscriptions and replays. */
+/** A namespace with an organization, and what a test does with its subscriptions. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -98,13 +98,10 @@ export async function setupDeclared(server: ApiServer, installation?: Awaited<Re
       const [, signal] = await ended;
       expect(signal).toBe('SIGKILL');
     },
-    /** Whether the namespace has an object of a kind. */
+    /** Whether the namespace has a subscription. */
     async hasObjects(): Promise<boolean> {
-      for (const { plural } of [kinds.WebhookSubscription, kinds.DeliveryReplay]) {
-        const { items } = await custom.listNamespacedCustomObject({ group, version, plural, namespace });
-        if (items.length > 0) return true;
-      }
-      return false;
+      const { items } = await custom.listNamespacedCustomObject({ group, version, plural, namespace });
+      return items.length > 0;
     },
     /** Returns the organization's activity rows. */
     actions: async () => {

@@ -1,5 +1,4 @@
 /** Transitions of objects by the operator, for tests that interrupt it on the way. */
-import { group, kinds } from '../../apps/operator/resources.ts';
 import type { setupDeclared } from './declared.ts';
 
 type Declared = Awaited<ReturnType<typeof setupDeclared>>;
@@ -19,20 +18,8 @@ export interface Transition {
    */
   recorded: string[];
   /** The rows that the database has afterwards. */
-  counts?: { webhooks: number; secrets: number; redeliveries: number };
+  counts?: { webhooks: number; secrets: number };
 }
-
-const { version, plural } = kinds.DeliveryReplay;
-const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
-const replayOf = ({ namespace }: Declared) => ({ group, version, plural, namespace, name: 'outage' });
-const readReplay = (t: Declared) => t.custom.getNamespacedCustomObject(replayOf(t)).catch(() => null);
-const declareReplay = ({ namespace, server }: Declared, spec: object = {}) =>
-  server.apply({
-    apiVersion: `${group}/${version}`,
-    kind: 'DeliveryReplay',
-    metadata: { name: 'outage', namespace },
-    spec: { subscription: 'orders', from: hoursAgo(9), to: hoursAgo(1), ...spec },
-  });
 
 /** Whether the status for the newest generation satisfies the condition. */
 async function hasConditions(t: Declared, ...expected: string[]): Promise<boolean> {
@@ -46,12 +33,10 @@ async function declareReady(t: Declared, spec: Record<string, unknown> = {}): Pr
   await t.runUntil(() => hasConditions(t, 'Ready True Applied'));
 }
 
-const isRequested = async (t: Declared) => (await readReplay(t))?.status?.id !== undefined;
-const isReplayGone = async (t: Declared) => (await readReplay(t)) === null;
 const isGone = async (t: Declared) => !(await t.exists());
-const one = { webhooks: 1, secrets: 1, redeliveries: 0 };
+const one = { webhooks: 1, secrets: 1 };
 
-/** Together they have every action of both kinds. */
+/** Together they have every action. */
 export const transitions: Transition[] = [
   {
     name: 'a new webhook that is suspended',
@@ -96,42 +81,6 @@ export const transitions: Transition[] = [
     recorded: ['webhook.create', 'webhook.release'],
     counts: one,
   },
-  {
-    name: 'a new replay',
-    actions: ['addFinalizer', 'requestRedelivery'],
-    async prepare(t) {
-      await declareReady(t);
-      await declareReplay(t);
-    },
-    isReached: isRequested,
-    recorded: ['webhook.create', 'webhook.redeliver'],
-    counts: { ...one, redeliveries: 1 },
-  },
-  {
-    name: 'a deletion of a replay under way',
-    actions: ['cancelRedelivery', 'removeFinalizer'],
-    async prepare(t) {
-      await declareReady(t);
-      await declareReplay(t);
-      await t.runUntil(() => isRequested(t));
-      await t.custom.deleteNamespacedCustomObject(replayOf(t));
-    },
-    isReached: isReplayGone,
-    recorded: ['webhook.create', 'webhook.redeliver', 'webhook.cancel_redelivery', 'webhook.redelivered'],
-    counts: { ...one, redeliveries: 1 },
-  },
-  {
-    name: 'the expiry of a replay',
-    actions: ['deleteReplay'],
-    async prepare(t) {
-      await declareReady(t);
-      await declareReplay(t, { dryRun: true, ttlSecondsAfterFinished: 0 });
-      await t.runUntil(async () => (await readReplay(t))?.status?.finishedAt !== undefined);
-    },
-    isReached: isReplayGone,
-    recorded: ['webhook.create'],
-    counts: one,
-  },
 ];
 
 /**
@@ -150,8 +99,7 @@ export async function interrupt(
   await t.runUntil(isReached);
   const [counts] = await t.rows<NonNullable<Transition['counts']>>(
     `select (select count(*)::int from webhook where organization_id = $1) as webhooks,
-      (select count(*)::int from webhook_secret where organization_id = $1) as secrets,
-      (select count(*)::int from redelivery where organization_id = $1) as redeliveries`,
+      (select count(*)::int from webhook_secret where organization_id = $1) as secrets`,
     [t.orgId],
   );
   return { wasReached, recorded: await t.actions(), counts };

@@ -77,15 +77,14 @@ const columns = sql`
  * at a time, which has all of the rate limit.
  *
  * @param input - `perSecond`: deliveries in a second, 1 to 100; the worker's own rate when absent.
- * `objectUid`: the cluster object that requests it, which has one redelivery at most.
  * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is
  * empty or begins more than 30 days ago, or a redelivery of the webhook is in progress.
  */
 export async function requestRedelivery(
   em: EntityManager,
-  input: WebhookRequest & { selection: Selection; perSecond?: number; objectUid?: string },
+  input: WebhookRequest & { selection: Selection; perSecond?: number },
 ): Promise<RedeliveryRow> {
-  const { organizationId, webhookId, by, selection, perSecond = null, objectUid = null } = input;
+  const { organizationId, webhookId, by, selection, perSecond = null } = input;
   const id = randomUUIDv7();
   try {
     return await em.fork().transactional(async (tx) => {
@@ -100,7 +99,6 @@ export async function requestRedelivery(
         failedSince: 'from' in selection ? null : new Date(selection.failedSince),
         onlyFailed: 'from' in selection && selection.onlyFailed === true,
         perSecond,
-        objectUid,
         requestedBy: askerOf(by).personId,
         endReason: null,
         cancelRequestedAt: null,
@@ -198,14 +196,6 @@ export async function findRedelivery(em: EntityManager, request: RedeliveryReque
   const fork = em.fork();
   await assertMayManageWebhooks(fork, request);
   return selectRedelivery(fork, request.organizationId, request.redeliveryId);
-}
-
-/** Returns the redelivery that a cluster object asked for; null when it has asked for none. */
-export async function findRedeliveryOfObject(em: EntityManager, objectUid: string): Promise<RedeliveryRow | null> {
-  const [row] = await query<RedeliveryRow>(
-    em.fork(),
-  )`select ${columns} from redelivery r where r.object_uid = ${objectUid}::uuid`;
-  return row ?? null;
 }
 
 /**

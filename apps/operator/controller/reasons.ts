@@ -59,19 +59,6 @@ export const reasons = [
   'TooManySecrets',
   'TooManyWebhooks',
   'UrlRefused',
-  // DeliveryReplay.
-  'Cancelled',
-  'DryRun',
-  'EmptyRange',
-  'EventTooOld',
-  'RedeliveryUnderWay',
-  'Redelivered',
-  'Requested',
-  'Running',
-  'SubscriptionNotFound',
-  'SubscriptionNotReady',
-  'WebhookDeleted',
-  'WebhookParked',
   // A refusal of the service without a specific reason.
   'Refused',
 ] as const;

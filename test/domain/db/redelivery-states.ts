@@ -60,13 +60,6 @@ export const wrongRedeliveryStates: [state: string, constraint: string, statemen
     `${redelivery}; ${ask('failed_since, per_second', 'now(), 0')}`,
   ],
   [
-    'two redeliveries of one object',
-    'redelivery_object_unique',
-    `${redelivery}; ${ask('failed_since, object_uid', "now(), '00000000-0000-7000-8000-000000000001'")};
-      update redelivery set state = 'ended', end_reason = 'webhook_parked', finished_at = now();
-      ${ask('failed_since, object_uid', "now(), '00000000-0000-7000-8000-000000000001'")}`,
-  ],
-  [
     'a redelivery that ended at no time',
     'redelivery_finished_has_time',
     `${asked}; update redelivery set state = 'done', seen_all = true`,

@@ -47,7 +47,8 @@ describe('a webhook that a cluster object manages', () => {
     const webhook = { orgId: t.organizationId, ...t.created };
     const eventId = await t.make.delivery({ webhook });
     const selection = { failedSince: new Date(Date.now() - 3_600_000).toISOString() };
-    const { id: redeliveryId } = await requestRedelivery(t.em, { ...t.request, selection });
+    const asked = { ...t.request, by: 'operator', selection } as const;
+    const { id: redeliveryId } = await requestRedelivery(t.owner.orm.em, asked);
     const of = t.of(t.created.id);
     const em = t.owner.orm.em;
     const before = await t.rows('select * from webhook w join webhook_secret s on s.webhook_id = w.id');

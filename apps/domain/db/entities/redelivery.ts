@@ -29,7 +29,6 @@ const RedeliverySchema = defineEntity({
     queued: p.integer().default(0),
     retriesRequested: p.integer().default(0),
     leasedUntil: p.datetime().strictNullable(),
-    objectUid: p.uuid().strictNullable(),
   },
 });
 

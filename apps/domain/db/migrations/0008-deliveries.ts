@@ -185,9 +185,6 @@ export class Deliveries extends Migration {
         retries_requested integer not null default 0,
         -- Until then a workflow holds it; afterwards its workflow is started again.
         leased_until timestamptz,
-        -- The object of a Kubernetes cluster that requested it. Each object requests one
-        -- redelivery.
-        object_uid uuid constraint redelivery_object_unique unique,
         primary key (organization_id, id),
         constraint redelivery_webhook foreign key (organization_id, webhook_id) references webhook,
         constraint redelivery_one_selection

@@ -263,16 +263,14 @@ export class Rights extends Migration {
       grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until) on redelivery
         to org_api_console;
 
-      -- The Kubernetes operator changes the webhooks of its objects, requests redeliveries, and
-      -- shows the ledger. It reads no body of an event and no line of the log.
+      -- The Kubernetes operator changes the webhooks of its objects and shows the ledger. It reads no
+      -- body of an event and no line of the log.
       grant select (id) on organization to org_api_operator;
       grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
         epoch, follow_until, signature_result, signature_checked_at, managed_by, managed_uid)
         on webhook to org_api_operator;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_operator;
       grant select on delivery to org_api_operator;
-      grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until)
-        on redelivery to org_api_operator;
       grant insert (organization_id, person_id, key_id, action, address, detail) on activity to org_api_operator;
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
       grant select, update (state, changed_at) on delivery_admission to org_api_operator;
@@ -284,7 +282,7 @@ export class Rights extends Migration {
         on delivery_attempt to org_api_operator;
 
       -- Of webhooks, the operator sees all, because the ledger and the region's state count them,
-      -- and writes those that an object manages, with their secrets and redeliveries. The other
+      -- and writes those that an object manages, with their secrets. The other
       -- logins have one policy without a condition, which adds nothing to a plan. Policies do not
       -- apply to the owner, nor to its functions and triggers.
       alter table webhook enable row level security;
@@ -299,15 +297,6 @@ export class Rights extends Migration {
       create policy webhook_secret_is_managed on webhook_secret to org_api_operator
         using (exists (select from webhook w where w.organization_id = webhook_secret.organization_id
           and w.id = webhook_secret.webhook_id and w.managed_uid is not null));
-      alter table redelivery enable row level security;
-      create policy redelivery_of_apps on redelivery to org_api_console, org_api_worker using (true);
-      create policy redelivery_is_seen on redelivery for select to org_api_operator using (true);
-      create policy redelivery_is_added on redelivery for insert to org_api_operator
-        with check (exists (select from webhook w where w.organization_id = redelivery.organization_id
-          and w.id = redelivery.webhook_id and w.managed_uid is not null));
-      create policy redelivery_is_managed on redelivery for update to org_api_operator
-        using (exists (select from webhook w where w.organization_id = redelivery.organization_id
-          and w.id = redelivery.webhook_id and w.managed_uid is not null));
 
       -- The worker delivers, keeps the ledger, and applies the retention of deliveries.
       grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;
