@@ -18,8 +18,7 @@ import { WrongUse } from './refused.ts';
 /** The settings of `orgctl`. Those that are not set come from the stack of `npm start`. */
 export const Settings = z.object({
   DATABASE_URL: databaseUrl.meta({
-    description:
-      'PostgreSQL URL of the region, of a login with the rights that the command needs. `npm start` starts one.',
+    description: 'PostgreSQL URL of the region, of the database’s owner. `npm start` starts one.',
     shown: 'that of the development stack',
   }),
   WEBHOOK_SECRET_KEYS: webhookSecretKeys.optional(),

@@ -115,7 +115,7 @@ export function stepsOfMaintenance(options: StepOptions): Step[] {
       (rows) => onSuspended(rows.length),
     ),
     restart_deliveries: move('restarted', restartDeliveriesSql, [deliveriesPerMove]),
-    cancel_deliveries: move('cancelled', cancelDeliveriesSql, [deliveriesPerMove, null]),
+    cancel_deliveries: move('cancelled', cancelDeliveriesSql, [deliveriesPerMove]),
     purge_secrets: statement(0, purgeExpiredSecretsSql),
     sum_calls: {
       everyMs: seldomRuns * everyMs,

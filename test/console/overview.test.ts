@@ -178,7 +178,7 @@ it('a webhook allows ten test events and checks a minute; the eleventh is refuse
     expect([late.status, late.text.includes('Wait a minute, and try again.')]).toEqual([422, true]);
   }
   await requestTest(t.em, t.request(other.id), null);
-  await requestTest(t.em, { ...t.request(webhook.id), by: 'operator' }, null);
+  await requestTest(t.owner.orm.em, { ...t.request(webhook.id), by: 'operator' }, null);
   await t.owner.pool.query(
     `update activity set at = at - interval '1 minute' where action in ('webhook.test', 'webhook.verify')`,
   );

@@ -102,7 +102,7 @@ export async function setupConsole(
   async function link(member: { orgId: string; userId: string }): Promise<string> {
     const { orgId: organizationId, userId } = member;
     const input = { organizationId, email: `${userId}@example.org`, by: 'operator' } as const;
-    const { token } = await createEnrolment(em, input, now);
+    const { token } = await createEnrolment(owner.orm.em, input, now);
     return enrolmentLink(origin, token);
   }
 

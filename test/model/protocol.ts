@@ -109,7 +109,7 @@ export async function openProtocol(
         signal: new AbortController().signal,
       }),
     restart: async () => void (await worker.query(restartDeliveriesSql, [100])),
-    cancelDeleted: async () => void (await worker.query(cancelDeliveriesSql, [100, null])),
+    cancelDeleted: async () => void (await worker.query(cancelDeliveriesSql, [100])),
     suspendFailing: async () => void (await worker.query(suspendFailingWebhooksSql, [3_600, 7_200])),
     rollUp: () => rollUpLedger(worker, { settledForSeconds: 0 }),
     pause: (webhookId: string) => unlessRefused(pauseWebhook(em, of(webhookId))),

@@ -64,7 +64,8 @@ export function createFactories(database: Database) {
     /**
      * Creates an active owner by default; with `permissions`, a member whose only role has exactly
      * these. With `userId`, a person who is already a member elsewhere. The organization has
-     * confirmed their sign-in unless `confirmed` is false.
+     * confirmed their sign-in unless `confirmed` is false. With `signedIn`, they have a session of
+     * the console, which the activity log requires of a person who acts there.
      */
     async member(
       fields: {
@@ -75,6 +76,7 @@ export function createFactories(database: Database) {
         roleKey?: string;
         permissions?: string[];
         confirmed?: boolean;
+        signedIn?: boolean;
       } = {},
     ): Promise<MadeMember> {
       const {
@@ -84,6 +86,7 @@ export function createFactories(database: Database) {
         roleKey = 'owner',
         permissions,
         confirmed = true,
+        signedIn = false,
       } = fields;
       serial += 1;
       const { userId = `usr_${serial}_${randomUUID().slice(0, 8)}` } = fields;
@@ -92,6 +95,7 @@ export function createFactories(database: Database) {
         'insert into membership (organization_id, person_id, name, email, status) values ($1, $2, $3, $4, $5)',
         [orgId, userId, name, `${userId}@example.org`, status],
       );
+      if (signedIn) await make.session(userId);
       if (confirmed && status === 'active')
         await query(
           `insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
@@ -105,6 +109,22 @@ export function createFactories(database: Database) {
         [orgId, userId, roleId, roleKey],
       );
       return { orgId, userId, roleId };
+    },
+
+    /** Signs a person in, with a session of the console that has just begun. */
+    async session(userId: string): Promise<void> {
+      await query(
+        `insert into sign_in (person_id, email, password_hash, password_changed_at, created_at)
+         values ($1, $1 || '@example.org', '$argon2id$', now(), now()) on conflict do nothing`,
+        [userId],
+      );
+      await query(
+        `insert into console_session (token_hash, person_id, state, created_at, last_seen_at, expires_at,
+           second_factor_at, user_agent)
+         values (sha256(gen_random_uuid()::text::bytea), $1, 'full', now(), now(), now() + interval '12 hours',
+           now(), '')`,
+        [userId],
+      );
     },
 
     async role(fields: { orgId: string; permissions: string[]; name?: string }): Promise<string> {

@@ -19,12 +19,9 @@ export interface ClusterObject {
   objectName: string;
 }
 
-/** Returns the caller as an activity row stores it. Only a person has an id and an address. */
-export function askerOf(by: Authority | ClusterObject) {
-  if (by === 'operator') return { personId: null, address: null, managedBy: null };
-  if ('objectUid' in by) return { personId: null, address: null, managedBy: by.objectName };
-  return { personId: by.personId, address: by.address ?? null, managedBy: null };
-}
+/** Returns the person who asks; null for an operator and for an object of a cluster. */
+export const findPersonOf = (by: Authority | ClusterObject): string | null =>
+  by !== 'operator' && 'personId' in by ? by.personId : null;
 
 /** Selects the permissions `p` that the roles of a member `m` grant, each once. */
 export const permissionsHeld = sql`

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type Authority, askerOf, type ClusterObject } from '../access/authority.ts';
+import type { Authority, ClusterObject } from '../access/authority.ts';
 import { query } from '../db/statement.ts';
 
 /** An entry of the log other than a read. `detail` contains ids and key prefixes, never a key. */
@@ -12,15 +12,25 @@ interface ActivityLine {
 }
 
 /**
- * Records an action in the transaction of the change. The database generates the id, so that
- * actions of one transaction, which share its time, keep their order.
+ * Records an action in the transaction of the change, by the function of its writer (migration
+ * 0012). The database generates the id, so that actions of one transaction, which share its time,
+ * keep their order.
+ *
+ * @throws an error of PostgreSQL (`activity_writer`) when the login may not write this: in the name
+ * of a person who is not signed in, for example.
  */
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
   const { organizationId, by, keyId = null, action } = line;
-  const { personId, address, managedBy } = askerOf(by);
-  const detail = managedBy === null ? (line.detail ?? null) : { ...line.detail, managedBy };
-  await query(tx)`
-    insert into activity (organization_id, person_id, key_id, action, address, detail)
-    values (${organizationId}, ${personId}, ${keyId}, ${action}, ${address}::inet,
-      ${detail === null ? null : JSON.stringify(detail)}::jsonb)`;
+  const detail = line.detail === undefined ? null : JSON.stringify(line.detail);
+  if (by === 'operator')
+    await query(tx)`
+      select record_operator_activity(${organizationId}::uuid, ${keyId}::uuid, ${action}, ${detail}::jsonb)`;
+  else if ('objectUid' in by)
+    await query(tx)`
+      select record_object_activity(${organizationId}::uuid, ${action},
+        ${JSON.stringify({ ...line.detail, managedBy: by.objectName })}::jsonb)`;
+  else
+    await query(tx)`
+      select record_console_activity(${organizationId}::uuid, ${by.personId}, ${keyId}::uuid, ${action},
+        ${by.address ?? null}::inet, ${detail}::jsonb)`;
 }

@@ -31,10 +31,12 @@ export async function recordPersonActivity(
 ): Promise<void> {
   const { personId, action, visitor, by = 'person' } = line;
   const detail = by === 'operator' ? { memberId: personId, ...line.detail } : (line.detail ?? null);
+  const about = sql`${detail === null ? null : JSON.stringify(detail)}::jsonb`;
+  const record =
+    by === 'operator'
+      ? sql`record_operator_activity(m.organization_id, null, ${action}, ${about})`
+      : sql`record_console_activity(m.organization_id, m.person_id, null, ${action},
+          ${visitor?.address ?? null}::inet, ${about})`;
   await query(tx)`
-    insert into activity (organization_id, person_id, action, address, detail)
-    select m.organization_id, ${by === 'operator' ? sql`null` : sql`m.person_id`}, ${action},
-      ${visitor?.address ?? null}::inet, ${detail === null ? null : JSON.stringify(detail)}::jsonb
-    from membership m where m.person_id = ${personId} and ${isConfirmed()}
-    order by m.organization_id`;
+    select ${record} from membership m where m.person_id = ${personId} and ${isConfirmed()} order by m.organization_id`;
 }

@@ -182,11 +182,13 @@ export async function endSession(
   await em.fork().transactional(async (tx) => {
     const living = await tx.find(ConsoleSession, { personId: session.personId }, { fields: ['id'] });
     const found = living.find(({ id }) => id === sessionId.toLowerCase());
-    if (found === undefined || (await tx.nativeDelete(ConsoleSession, { id: found.id })) === 0)
-      throw new IdentityRefused('no_such_session', 'This session does not exist or has already ended.');
+    const ended = new IdentityRefused('no_such_session', 'This session does not exist or has already ended.');
+    if (found === undefined) throw ended;
     const isOwn = sessionId === session.id;
     const action = isOwn ? 'session.sign_out' : 'session.end';
+    // Before it is deleted, because it proves who signs out.
     await recordPersonActivity(tx, { personId: session.personId, action, visitor, detail: { sessionId } });
+    if ((await tx.nativeDelete(ConsoleSession, { id: found.id })) === 0) throw ended;
   });
 }
 

@@ -74,8 +74,10 @@ export async function getNewestSecret(
 export async function releaseWebhook(em: EntityManager, request: WebhookRequest): Promise<void> {
   await em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
-    if (!webhook.release()) return;
-    await tx.flush();
+    if (webhook.managedBy === null) return;
+    // Before the change: afterwards the webhook does not name the object that released it.
     await recordWebhookActivity(tx, request, 'webhook.release');
+    webhook.release();
+    await tx.flush();
   });
 }

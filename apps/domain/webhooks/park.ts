@@ -1,5 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
 import { WebhookSecret } from '../db/entities/webhook.ts';
 import { numbered, runStatement } from '../db/statement.ts';
 import { cancelWebhookDeliveriesSql, countOpenDeliveriesSql } from '../db/statements/park-webhooks.ts';
@@ -61,15 +60,16 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
   return em.fork().transactional(async (tx) => {
     const webhook = await lockWebhook(tx, request);
     if (!webhook.delete()) return { deliveries: 0 };
-    const { organizationId, webhookId, by } = request;
+    const { organizationId, webhookId } = request;
     const moved = await recordState(tx, request, 'webhook.delete');
     await tx.nativeDelete(WebhookSecret, { organizationId, webhookId });
     // Deliveries of an object's webhook are left to the maintenance loop: the operator's login may
     // change none.
+    const { by } = request;
     if (by !== 'operator' && 'objectUid' in by) return moved;
-    const { personId, address } = askerOf(by);
-    const values = [deliveriesPerMove, personId, organizationId, webhookId, address];
-    await runStatement(tx, numbered(cancelWebhookDeliveriesSql, values));
+    const cancel = numbered(cancelWebhookDeliveriesSql, [deliveriesPerMove, organizationId, webhookId]);
+    for (const { deliveries } of await runStatement<MovedDeliveries>(tx, cancel))
+      await recordWebhookActivity(tx, request, 'delivery.cancel', { deliveries });
     return moved;
   });
 }

@@ -21,12 +21,9 @@ const recordSignatureResultSql = /* sql */ `
       select from webhook_secret s
       where s.organization_id = w.organization_id and s.webhook_id = w.id and s.id = $4 and s.valid_until is null)
     returning w.organization_id, w.id, w.signature_result
-  ), line as (
-    insert into activity (organization_id, action, detail)
-    select w.organization_id, 'webhook.verified', jsonb_build_object('webhookId', w.id, 'result',
-      w.signature_result) from webhook_now w
   )
-  select from webhook_now`;
+  select record_worker_activity(w.organization_id, 'webhook.verified', jsonb_build_object('webhookId', w.id, 'result',
+    w.signature_result)) from webhook_now w`;
 
 /**
  * Writes the result and its time on the webhook, with an activity row. The request for the check

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { askerOf } from '../access/authority.ts';
+import { findPersonOf } from '../access/authority.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Redelivery, type RedeliveryState } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
@@ -99,7 +99,7 @@ export async function requestRedelivery(
         failedSince: 'from' in selection ? null : new Date(selection.failedSince),
         onlyFailed: 'from' in selection && selection.onlyFailed === true,
         perSecond,
-        requestedBy: askerOf(by).personId,
+        requestedBy: findPersonOf(by),
         endReason: null,
         cancelRequestedAt: null,
         finishedAt: null,

@@ -3,9 +3,8 @@ import type { Client } from 'pg';
 /** Writes one activity row for each changed organization: counts by kind and the file's name. */
 export async function recordActivity(client: Client, line: { action: string; fileName: string }): Promise<void> {
   await client.query(
-    `insert into activity (organization_id, action, detail)
-     select c.organization_id, $1, json_build_object('file', $2::text, 'changes', json_object_agg(c.kind, c.changes
-       order by c.kind))
+    `select record_import_activity(c.organization_id, $1, jsonb_build_object('file', $2::text, 'changes',
+       jsonb_object_agg(c.kind, c.changes order by c.kind)))
      from (
        select organization_id, kind, json_object_agg(change, rows order by change) as changes
        from import_change group by organization_id, kind

@@ -98,6 +98,7 @@ it.each(Object.entries(changes))('%s is seen by every read that begins after it'
     Array.from({ length: 4 }, async () => {
       const maker = await installation.make.member({
         permissions: ['org.clients.read', 'org.roles.read', 'org.keys.manage'],
+        signedIn: true,
       });
       const made = await installation.make.apiKey({ maker, scopes: ['org.clients.read'] });
       return { maker, made, installation };

@@ -40,17 +40,17 @@ const imported =
   };
 
 const ends: Record<string, Write> = {
-  'the console removed them': ({ em }, { orgId, personId }) =>
-    removeMember(em, { organizationId: orgId, personId, by: 'operator' }),
+  'an operator removed them': ({ owner }, { orgId, personId }) =>
+    removeMember(owner.orm.em, { organizationId: orgId, personId, by: 'operator' }),
   'an import wrote that they left': imported('left'),
   'a statement of the owner said so': withStatus('left'),
 };
 
 const returns: Record<string, Write> = {
   'a new invitation that they accepted': async (people, { orgId, email, token: session }) => {
-    const { em, now } = people;
+    const { em, now, owner } = people;
     const invitation = { organizationId: orgId, email, by: 'operator', roleKeys: ['admin'] } as const;
-    const { token } = await createEnrolment(em, invitation, now);
+    const { token } = await createEnrolment(owner.orm.em, invitation, now);
     await acceptEnrolment(em, await people.session(session), { token, visitor }, now);
   },
   'an import that has them active': imported('active'),
@@ -141,7 +141,7 @@ it('a key that is created while its creator leaves is refused, or ends with the 
         () => 'created',
         (error: { reason?: string }) => error.reason,
       );
-      const leaving = n % 2 === 0 ? withStatus('left') : (ends['the console removed them'] as Write);
+      const leaving = n % 2 === 0 ? withStatus('left') : (ends['an operator removed them'] as Write);
       const [created] = await Promise.all([creating, leaving(people, member)]);
       await withStatus('active')(people, member);
       const { rows } = await owner.pool.query<{ live: number }>(

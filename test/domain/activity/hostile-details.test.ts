@@ -10,6 +10,7 @@ it('a line with hostile details, from a time without constraints, fails no page 
   const webhook = await t.make.webhook({ orgId });
   await t.owner.pool.query(
     `alter table activity drop constraint if exists activity_detail_ids,
+       drop constraint if exists activity_detail_size,
        drop constraint if exists activity_detail_object`,
   );
   await t.owner.pool.query('delete from activity');

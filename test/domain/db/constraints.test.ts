@@ -268,14 +268,21 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ],
   ...(
     [
-      ['details that are no object', 'object', '[]'],
-      ['an id that is no uuid', 'ids', '{"webhookId": "x"}'],
-      ['an id that is a number', 'ids', '{"grantId": 1}'],
+      ['an action of 65 characters', 'action_length', `action) values ('$org', repeat('x', 65))`],
+      ['a code of 65 characters', 'code_length', `action, code) values ('$org', 'x', repeat('x', 65))`],
+      ['details that are no object', 'detail_object', `action, detail) values ('$org', 'x', '[]')`],
+      [
+        'details of more than 16 KiB',
+        'detail_size',
+        `action, detail) values ('$org', 'x', jsonb_build_object('x', repeat('x', 16384)))`,
+      ],
+      ['an id that is no uuid', 'detail_ids', `action, detail) values ('$org', 'x', '{"webhookId": "x"}')`],
+      ['an id that is a number', 'detail_ids', `action, detail) values ('$org', 'x', '{"grantId": 1}')`],
     ] as const
-  ).map(([name, constraint, detail]): [string, string, string] => [
+  ).map(([name, constraint, rest]): [string, string, string] => [
     `an activity line with ${name}`,
-    `activity_detail_${constraint}`,
-    `insert into activity (organization_id, action, detail) values ('$org', 'x', '${detail}')`,
+    `activity_${constraint}`,
+    `insert into activity (organization_id, ${rest}`,
   ]),
   [
     'a purge of activity inside the floor',

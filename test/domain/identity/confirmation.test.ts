@@ -106,7 +106,7 @@ describe('an imported active owner who enrolled at another organization', () => 
 
   it('does not count as a remaining owner', async () => {
     const t = await setupImported();
-    const leave = () => removeMember(t.em, { ...t.whom, personId: t.boss.personId });
+    const leave = () => removeMember(t.owner.orm.em, { ...t.whom, personId: t.boss.personId });
     await expect(leave()).rejects.toMatchObject({ reason: 'last_owner' });
     await t.accept((await t.invite()).token);
     await leave();
@@ -117,9 +117,9 @@ describe('a confirmation', () => {
   it('ends when the member is removed or invited again, also by an import, and remains through a suspension', async () => {
     const t = await setupImported();
     await t.accept((await t.invite()).token);
-    await suspendMember(t.em, t.whom);
+    await suspendMember(t.owner.orm.em, t.whom);
     expect(await t.open()).toEqual([t.first]);
-    await reinstateMember(t.em, t.whom);
+    await reinstateMember(t.owner.orm.em, t.whom);
     expect(await t.open()).toEqual([t.first, t.second].sort());
     for (const status of ['left', 'invited']) {
       const set = (to: string) =>
@@ -153,7 +153,7 @@ describe('a confirmation', () => {
     await expect(confirm('unknown@example.org')).rejects.toMatchObject({ reason: 'no_such_sign_in' });
     const stranger = await t.enrol({ orgId: t.first });
     await expect(confirm(stranger.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });
-    await suspendMember(t.em, t.whom);
+    await suspendMember(t.owner.orm.em, t.whom);
     await expect(confirm(t.person.email)).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
@@ -170,14 +170,14 @@ describe('an invitation', () => {
   it('does not appear to a person who signs in before they have used its link', async () => {
     const t = await setupPeople();
     const [here, there] = [await t.make.organization({ name: 'Secret Firm' }), await t.make.organization()];
-    const boss = await t.make.member({ orgId: here });
+    const boss = await t.make.member({ orgId: here, signedIn: true });
     const person = await t.enrol({ orgId: there });
     await createEnrolment(t.em, { organizationId: here, email: person.email, by: { personId: boss.userId } }, t.now);
     const session = await t.session(person.token);
     expect(JSON.stringify(session)).not.toMatch(`Secret Firm|${here}`);
     // The link alone lets them sign in, because it is meant for that, and does nothing else.
     await t.enrol({ orgId: there });
-    await removeMember(t.em, { organizationId: there, personId: person.personId, by: 'operator' });
+    await removeMember(t.owner.orm.em, { organizationId: there, personId: person.personId, by: 'operator' });
     const { token } = await signIn(t.em, { email: person.email, password: goodPassword, visitor }, t.now);
     expect(await findSession(t.em, token, t.now())).toMatchObject({ memberships: [], unconfirmed: [] });
   });

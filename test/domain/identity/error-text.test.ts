@@ -32,7 +32,11 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
   const t = await setupPeople();
   const [person, other] = [await t.enrol(), await t.enrol()];
   const { personId } = person;
-  await createEnrolment(t.em, { organizationId: person.orgId, email: 'quartz@example.org', by: 'operator' }, t.now);
+  await createEnrolment(
+    t.owner.orm.em,
+    { organizationId: person.orgId, email: 'quartz@example.org', by: 'operator' },
+    t.now,
+  );
   const em = () => t.em.fork();
   const signIn = await em().findOneOrFail(SignIn, { personId });
   const factor = await em().findOneOrFail(SecondFactor, { personId });

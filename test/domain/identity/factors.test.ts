@@ -69,7 +69,7 @@ describe('a passkey', () => {
     const t = await setupPeople();
     const member = await t.make.member();
     const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
-    const { token } = await createEnrolment(t.em, input, t.now);
+    const { token } = await createEnrolment(t.owner.orm.em, input, t.now);
     await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
     const key = createAuthenticator();
     const answer = async (response: unknown) =>

@@ -64,7 +64,11 @@ describe('failures from one network', () => {
     const t = await setupPeople();
     const member = await t.make.member({ status: 'invited' });
     const email = `${member.userId}@example.org`;
-    const { token } = await createEnrolment(t.em, { organizationId: member.orgId, email, by: 'operator' }, t.now);
+    const { token } = await createEnrolment(
+      t.owner.orm.em,
+      { organizationId: member.orgId, email, by: 'operator' },
+      t.now,
+    );
     await blockNetwork(t);
     await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
     const { secret } = await startEnrolmentTotp(t.em, token, settings, t.now);

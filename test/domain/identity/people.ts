@@ -52,7 +52,7 @@ export async function setupPeople() {
   async function enrol(fields: { orgId?: string; roleKey?: string; permissions?: string[] } = {}): Promise<Enrolled> {
     const member = await make.member(fields);
     const email = `${member.userId}@example.org`;
-    const { token } = await createEnrolment(em, { organizationId: member.orgId, email, by: 'operator' }, now);
+    const { token } = await createEnrolment(owner.orm.em, { organizationId: member.orgId, email, by: 'operator' }, now);
     await setEnrolmentPassword(em, { token, password: goodPassword }, now);
     const { secret } = await startEnrolmentTotp(em, token, settings, now);
     const factor = { kind: 'totp', code: codeAt(secret, now()) } as const;

@@ -111,12 +111,12 @@ describe('a session', () => {
     await t.make.member({ orgId: elsewhere, userId: person.personId });
     await t.enrol({ orgId: person.orgId }); // an owner remains
     const by = 'operator' as const;
-    await suspendMember(t.em, { organizationId: person.orgId, personId: person.personId, by });
+    await suspendMember(t.owner.orm.em, { organizationId: person.orgId, personId: person.personId, by });
     expect((await t.session(person.token)).memberships.map(({ organizationId }) => organizationId)).toEqual([
       elsewhere,
     ]);
     await t.enrol({ orgId: elsewhere });
-    await removeMember(t.em, { organizationId: elsewhere, personId: person.personId, by });
+    await removeMember(t.owner.orm.em, { organizationId: elsewhere, personId: person.personId, by });
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
     expect(await findSessionEnd(t.em, person.token)).toBe('access_lost');
     await t.make.member({ orgId: await t.make.organization(), userId: person.personId });

@@ -32,7 +32,7 @@ describe('a new passkey with a certificate', () => {
     const named = await startCounter();
     const member = await t.make.member();
     const input = { organizationId: member.orgId, email: `${member.userId}@example.org`, by: 'operator' } as const;
-    const { token } = await createEnrolment(t.em, input, t.now);
+    const { token } = await createEnrolment(t.owner.orm.em, input, t.now);
     await setEnrolmentPassword(t.em, { token, password: goodPassword }, t.now);
     const { challenge } = await startEnrolmentPasskey(t.em, token, party, t.now);
     const response = createAuthenticator().register(challenge, { attest: certifiedBy(named.url) });

@@ -22,7 +22,7 @@ const permissions = ['org.keys.manage', 'org.read', 'org.clients.read'];
 async function setupKeys() {
   const { database, owner, make } = await setupDatabase();
   const em = owner.orm.em;
-  const maker = await make.member({ permissions });
+  const maker = await make.member({ permissions, signedIn: true });
   const by = (who: MadeMember) => ({ organizationId: who.orgId, makerId: who.userId });
   return {
     database,
@@ -52,17 +52,17 @@ describe('creating a key', () => {
       await owner.pool.query('update membership set status = $1 where person_id = $2', [status, maker.userId]);
       await expect(create()).rejects.toMatchObject({ reason: 'not_an_active_member' });
     }
-    const elsewhere = await make.member();
+    const elsewhere = await make.member({ signedIn: true });
     await expect(create({ makerId: elsewhere.userId })).rejects.toMatchObject({ reason: 'not_an_active_member' });
     await expect(create({ makerId: 'nobody' })).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
   it('is refused to a member without the permission, unless an operator creates it for them', async () => {
     const { create, make, maker } = await setupKeys();
-    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'] });
+    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'], signedIn: true });
     await expect(create({ makerId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
     await create({ makerId: reader.userId, byOperator: true });
-    const owner = await make.member({ orgId: maker.orgId, roleKey: 'owner' });
+    const owner = await make.member({ orgId: maker.orgId, roleKey: 'owner', signedIn: true });
     await create({ makerId: owner.userId });
   });
 
@@ -111,8 +111,8 @@ describe('revoking a key', () => {
   it('is refused without the permission in this organization, and for another organization’s key', async () => {
     const { create, revoke, make, maker, list } = await setupKeys();
     const { id } = await create();
-    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'] });
-    const elsewhere = await make.member();
+    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'], signedIn: true });
+    const elsewhere = await make.member({ signedIn: true });
     for (const person of [reader, elsewhere])
       await expect(revoke(id, person.userId)).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
     const foreign = await make.apiKey({ maker: elsewhere });
@@ -213,9 +213,17 @@ describe('rotating a key', () => {
   it('is refused without all its scopes or without the permission to manage keys', async () => {
     const { create, rotate, make, maker } = await setupKeys();
     const { id } = await create({ scopes: ['org.read', 'org.clients.read'] });
-    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read', 'org.clients.read'] });
+    const reader = await make.member({
+      orgId: maker.orgId,
+      permissions: ['org.read', 'org.clients.read'],
+      signedIn: true,
+    });
     await expect(rotate(id, { makerId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
-    const keeper = await make.member({ orgId: maker.orgId, permissions: ['org.keys.manage', 'org.read'] });
+    const keeper = await make.member({
+      orgId: maker.orgId,
+      permissions: ['org.keys.manage', 'org.read'],
+      signedIn: true,
+    });
     await expect(rotate(id, { makerId: keeper.userId })).rejects.toMatchObject({ reason: 'scope_not_held' });
   });
 

@@ -10,7 +10,7 @@ import { setupDatabase } from '#test/setup.ts';
 
 async function setupSearch() {
   const { owner, make } = await setupDatabase();
-  const ada = await make.member();
+  const ada = await make.member({ signedIn: true });
   const find = (text: string, by: MadeMember = ada, secrets: KeySecrets = testKeySecrets, now?: () => Date) =>
     findCompromisedKey(
       owner.orm.em,
@@ -78,7 +78,7 @@ it('a text without a key, or with several, is refused with instructions, and nev
 
 it('a member who may not manage keys is refused, whatever they paste', async () => {
   const { make, ada, find } = await setupSearch();
-  const bo = await make.member({ orgId: ada.orgId, permissions: ['org.read'] });
+  const bo = await make.member({ orgId: ada.orgId, permissions: ['org.read'], signedIn: true });
   const key = await make.apiKey({ maker: ada });
   for (const text of [key.key, 'hello'])
     await expect(find(text, bo)).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
@@ -86,7 +86,7 @@ it('a member who may not manage keys is refused, whatever they paste', async () 
 
 it('ten misses make one person wait, until time passes or a key is found', async () => {
   const { make, ada, find } = await setupSearch();
-  const bo = await make.member({ orgId: ada.orgId });
+  const bo = await make.member({ orgId: ada.orgId, signedIn: true });
   const key = await make.apiKey({ maker: ada });
   const [tagSecret] = testKeySecrets.tagSecrets;
   const unknownKey = generateKey('us', tagSecret);

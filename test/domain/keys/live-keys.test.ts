@@ -30,7 +30,7 @@ async function liveKeys(database: Database, orgId: string, now = new Date()) {
 
 it('50 parallel creations with the console’s rights leave exactly 25 live keys, and the others are refused with the reason', async () => {
   const { database, owner, make } = await setupDatabase();
-  const maker = await make.member();
+  const maker = await make.member({ signedIn: true });
   const consoles = await Promise.all(
     Array.from({ length: 5 }, () =>
       openDatabase({
@@ -61,7 +61,7 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
 
 it('parallel creations, revocations and rotations never leave more than 25 live keys', async () => {
   const { owner, make } = await setupDatabase();
-  const maker = await make.member();
+  const maker = await make.member({ signedIn: true });
   const { orgId, userId } = maker;
   const em = owner.orm.em;
   const first = await Promise.all(Array.from({ length: 24 }, () => createKey(em, inputOf(maker), testKeySecrets)));
@@ -89,7 +89,7 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
 
 it('the live keys of one organization do not count for another', async () => {
   const { owner, make } = await setupDatabase();
-  const [one, two] = [await make.member(), await make.member()];
+  const [one, two] = [await make.member({ signedIn: true }), await make.member({ signedIn: true })];
   for (let n = 0; n < liveKeysPerOrganization; n += 1) await createKey(owner.orm.em, inputOf(one), testKeySecrets);
   await createKey(owner.orm.em, inputOf(two), testKeySecrets);
   expect((await liveKeys(owner, two.orgId)).length).toBe(1);
@@ -97,7 +97,7 @@ it('the live keys of one organization do not count for another', async () => {
 
 it('a revoked or expired key frees its slot', async () => {
   const { owner, make } = await setupDatabase();
-  const maker = await make.member();
+  const maker = await make.member({ signedIn: true });
   const em = owner.orm.em;
   const start = new Date();
   const made = [];

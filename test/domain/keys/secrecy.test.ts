@@ -41,7 +41,7 @@ function tracesOf(key: string): string[] {
 it('a key is in no table, log line, error or Redis key, in plain, hex or base64', async () => {
   const installation = await setup({ LOG_LEVEL: 'trace' });
   const { api, make, owner, logLines } = installation;
-  const maker = await make.member();
+  const maker = await make.member({ signedIn: true });
   const input = { organizationId: maker.orgId, makerId: maker.userId, scopes: ['org.read'] as const, label: 'x' };
   const first = await createKey(owner.orm.em, { ...input, expiresAt: null }, testKeySecrets);
   const rotation = { organizationId: maker.orgId, keyId: first.id, makerId: maker.userId, overlapSeconds: 60 };
@@ -79,7 +79,7 @@ it('a key is in no table, log line, error or Redis key, in plain, hex or base64'
 
 it('a key works under an old pepper only while that is listed', async () => {
   const { database, owner, make } = await setup();
-  const maker = await make.member();
+  const maker = await make.member({ signedIn: true });
   const old = await make.apiKey({ maker });
   const newPepper = { version: 2, secret: Buffer.from('another pepper, of 32 bytes also') };
   const oldPepper = testKeySecrets.peppers[0];

@@ -13,7 +13,7 @@ const now = () => new Date();
 
 it('uses are calls that were answered, also refused ones, without calls over the limit and actions on the key', async () => {
   const { owner, make } = await setupDatabase();
-  const ada = await make.member();
+  const ada = await make.member({ signedIn: true });
   const { id } = await make.apiKey({ maker: ada });
   const line = { orgId: ada.orgId, keyId: id };
   expect(await findKeyUsage(owner.pool, ada.orgId, id, now())).toMatchObject({ lastUsedAt: null, uses24h: 0 });
@@ -38,7 +38,7 @@ it('uses are calls that were answered, also refused ones, without calls over the
 
 it('the list and the page of a key count its uses exactly', async () => {
   const { owner, make } = await setupDatabase();
-  const ada = await make.member();
+  const ada = await make.member({ signedIn: true });
   const { id } = await make.apiKey({ maker: ada });
   await owner.pool.query(
     `insert into activity (organization_id, key_id, action, status) select $1, $2, 'api.getOrg', 200
@@ -52,7 +52,11 @@ it('the list and the page of a key count its uses exactly', async () => {
 
 it('a key’s working scopes are those that its creator holds now', async () => {
   const { owner, make } = await setupDatabase();
-  const bo = await make.member({ name: 'Bo', permissions: ['org.read', 'org.clients.read', 'org.keys.manage'] });
+  const bo = await make.member({
+    name: 'Bo',
+    permissions: ['org.read', 'org.clients.read', 'org.keys.manage'],
+    signedIn: true,
+  });
   const { id } = await make.apiKey({ maker: bo, scopes: ['org.clients.read', 'org.read'] });
   const working = async () => (await findKeyUsage(owner.pool, bo.orgId, id, now()))?.working;
   expect(await working()).toEqual(['org.clients.read', 'org.read']);
@@ -70,7 +74,7 @@ it('a key’s working scopes are those that its creator holds now', async () => 
 
 it('a rotated key and its successor refer to each other, and inactive keys have their own list with pages', async () => {
   const { owner, make } = await setupDatabase();
-  const ada = await make.member();
+  const ada = await make.member({ signedIn: true });
   const old = await make.apiKey({ maker: ada });
   const input = {
     organizationId: ada.orgId,

@@ -28,7 +28,7 @@ it('the preview lists the live keys and reads that stop with a member or a role,
   const maker = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });
   const by = 'operator' as const;
   // this role has org.read too
-  await assignRole(t.em, { organizationId: orgId, personId: maker.userId, roleId: systemRole.billing, by });
+  await assignRole(t.owner.orm.em, { organizationId: orgId, personId: maker.userId, roleId: systemRole.billing, by });
   const key = await t.make.apiKey({
     maker,
     scopes: ['org.read', 'org.roles.read', 'org.billing.manage'],
@@ -85,10 +85,15 @@ it('the preview lists the live keys and reads that stop with a member or a role,
     return Object.fromEntries(await Promise.all(entries));
   };
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 200, getOrgSeats: 200 });
-  await changeRole(t.em, { organizationId: orgId, roleId: maker.roleId ?? '', by, permissions: ['org.read'] });
+  await changeRole(t.owner.orm.em, {
+    organizationId: orgId,
+    roleId: maker.roleId ?? '',
+    by,
+    permissions: ['org.read'],
+  });
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 403, getOrgSeats: 200 });
-  await unassignRole(t.em, { organizationId: orgId, personId: maker.userId, roleId: maker.roleId ?? '', by });
+  await unassignRole(t.owner.orm.em, { organizationId: orgId, personId: maker.userId, roleId: maker.roleId ?? '', by });
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 403, getOrgSeats: 200 }); // billing has org.read too
-  await removeMember(t.em, { organizationId: orgId, personId: maker.userId, by });
+  await removeMember(t.owner.orm.em, { organizationId: orgId, personId: maker.userId, by });
   expect(await statuses()).toEqual({ getOrg: 403, listRoles: 403, getOrgSeats: 403 });
 });

@@ -26,7 +26,7 @@ const asked = (t: Staff, who: { userId: string }, whom: { userId: string }) => (
 describe('changing a member', () => {
   it('is refused without the permission in this organization', async () => {
     const t = await setupStaff();
-    const elsewhere = await t.make.member();
+    const elsewhere = await t.make.member({ signedIn: true });
     for (const who of [t.member, elsewhere]) {
       for (const action of [suspendMember, reinstateMember, removeMember])
         await expect(action(t.em, asked(t, who, t.admin))).rejects.toMatchObject({ reason: 'may_not_manage_members' });
@@ -83,7 +83,7 @@ describe('changing a member', () => {
 
   it('who is an owner requires an owner: an administrator cannot change or create one', async () => {
     const t = await setupStaff();
-    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
     const request = asked(t, t.admin, second);
     for (const action of [suspendMember, reinstateMember, removeMember])
       await expect(action(t.em, request)).rejects.toMatchObject({ reason: 'only_owners' });
@@ -105,6 +105,7 @@ describe('changing a member', () => {
     const clerk = await t.make.member({
       orgId: t.orgId,
       permissions: ['org.members.manage', 'org.roles.manage', 'org.read'],
+      signedIn: true,
     });
     await expect(assignRole(t.em, { ...asked(t, clerk, t.member), roleId: systemRole.billing })).rejects.toMatchObject({
       reason: 'not_held',
@@ -148,11 +149,11 @@ describe('changing a member', () => {
     await expect(unassignRole(t.em, { ...asked(t, t.boss, t.boss), roleId: systemRole.owner })).rejects.toMatchObject({
       reason: 'last_owner',
     });
-    await expect(removeMember(t.em, { ...asked(t, t.boss, t.boss), by: 'operator' })).rejects.toMatchObject({
+    await expect(removeMember(t.owner.orm.em, { ...asked(t, t.boss, t.boss), by: 'operator' })).rejects.toMatchObject({
       reason: 'last_owner',
     });
     // A suspended owner cannot act, so does not count.
-    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
     await suspendMember(t.em, asked(t, t.boss, second));
     await expect(removeMember(t.em, asked(t, t.boss, t.boss))).rejects.toMatchObject({ reason: 'last_owner' });
     expect(await t.statusOf(t.boss.userId)).toBe('active');
@@ -170,7 +171,7 @@ describe('an owner who has not enrolled', () => {
     const self = { organizationId: ada.orgId, personId: ada.personId, by: { personId: ada.personId } };
     for (const action of [
       () => removeMember(t.em, self),
-      () => suspendMember(t.em, { ...self, by: 'operator' }),
+      () => suspendMember(t.owner.orm.em, { ...self, by: 'operator' }),
       () => unassignRole(t.em, { ...self, roleId: systemRole.owner }),
     ])
       await expect(action()).rejects.toMatchObject({
@@ -197,8 +198,8 @@ describe('two owners at the same moment', () => {
     ],
   ] as const)('who %s leave one owner', async (_, action) => {
     const t = await setupStaff();
-    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
-    const third = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
+    const third = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
     expect(await outcomes([t.boss, second, third].map((who) => action(t, who)))).toEqual([
       'done',
       'done',
@@ -208,7 +209,7 @@ describe('two owners at the same moment', () => {
 
   it('who remove each other leave one owner', async () => {
     const t = await setupStaff();
-    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner' });
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'owner', signedIn: true });
     const result = await outcomes([
       removeMember(t.em, asked(t, t.boss, second)),
       removeMember(t.em, asked(t, second, t.boss)),
@@ -305,7 +306,7 @@ describe('a custom role', () => {
     const t = await setupStaff();
     const by = { personId: t.admin.userId };
     const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'] });
-    const gone = await t.make.member({ orgId: t.orgId, roleKey: 'member' });
+    const gone = await t.make.member({ orgId: t.orgId, roleKey: 'member', signedIn: true });
     for (const who of [gone, t.member])
       await t.owner.pool.query(
         'insert into membership_role (organization_id, person_id, role_id) values ($1, $2, $3)',
@@ -330,7 +331,7 @@ describe('a custom role', () => {
 
   it('that its holder loses at the same moment cannot be passed on', async () => {
     const t = await setupStaff();
-    const second = await t.make.member({ orgId: t.orgId, roleKey: 'admin' });
+    const second = await t.make.member({ orgId: t.orgId, roleKey: 'admin', signedIn: true });
     const result = await outcomes([
       unassignRole(t.em, { ...asked(t, t.boss, second), roleId: systemRole.admin }),
       assignRole(t.em, { ...asked(t, second, t.member), roleId: systemRole.admin }),

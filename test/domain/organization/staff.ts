@@ -26,9 +26,9 @@ export async function setupStaff() {
   });
   onTestFinished(() => console.close());
   const orgId = await make.organization({ invoiced: 3 });
-  const boss = await make.member({ orgId, roleKey: 'owner', name: 'Boss' });
-  const admin = await make.member({ orgId, roleKey: 'admin', name: 'Admin' });
-  const member = await make.member({ orgId, roleKey: 'member', name: 'Member' });
+  const boss = await make.member({ orgId, roleKey: 'owner', name: 'Boss', signedIn: true });
+  const admin = await make.member({ orgId, roleKey: 'admin', name: 'Admin', signedIn: true });
+  const member = await make.member({ orgId, roleKey: 'member', name: 'Member', signedIn: true });
   return {
     database,
     owner,

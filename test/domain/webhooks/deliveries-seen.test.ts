@@ -239,7 +239,7 @@ describe('a delivery that a person cancels', () => {
     'keeps the ledger without difference, started or not ($isStarted), before and after it is rolled up',
     async ({ isStarted }) => {
       const t = await setupDeliveries();
-      const person = await t.make.member({ orgId: t.webhook.orgId });
+      const person = await t.make.member({ orgId: t.webhook.orgId, signedIn: true });
       const eventId = await t.make.delivery({ webhook: t.webhook, started: isStarted, round: 2 });
       const by = { personId: person.userId };
       expect(await cancelDelivery(t.em, { ...t.request, by, eventId })).toEqual({

@@ -338,7 +338,7 @@ describe('the maintenance, with the worker’s own login', () => {
     for (let event = 0; event < 7; event += 1) await t.open();
     const moved: unknown[] = [];
     for (;;) {
-      const [row] = await t.rows<{ deliveries: number }>(cancelDeliveriesSql, [3, null]);
+      const [row] = await t.rows<{ deliveries: number }>(cancelDeliveriesSql, [3]);
       if (row === undefined) break;
       moved.push(row.deliveries);
     }

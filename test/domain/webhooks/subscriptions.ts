@@ -21,7 +21,7 @@ export const daySeconds = 86_400;
 export async function setupWebhooks() {
   const { database, owner, make } = await setupDatabase();
   const em = owner.orm.em;
-  const manager = await make.member({ permissions: ['org.webhooks.manage'] });
+  const manager = await make.member({ permissions: ['org.webhooks.manage'], signedIn: true });
   const organizationId = manager.orgId;
   const byManager: Authority = { personId: manager.userId };
   const of = (webhookId: string, by: Authority = byManager) => ({ organizationId, webhookId, by });

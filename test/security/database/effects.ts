@@ -40,7 +40,9 @@ const mayChange: Readonly<Record<string, readonly string[]>> = {
 
 /** What functions may add, per table, as a condition on the new row `t`. */
 const mayAppear: Readonly<Record<string, string>> = {
-  activity: 't.at <= now()',
+  // No writer names a person whom the organization does not know, or a later time.
+  activity: `t.at <= now() and (t.person_id is null or exists (select from membership m
+    where m.organization_id = t.organization_id and m.person_id = t.person_id))`,
   activity_link: 't.line_at <= now()',
   activity_chain: 'true',
   call_sum: 'true',

@@ -89,12 +89,10 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /** Releases it to the organization's members. Returns false when no cluster object manages it. */
-  release(): boolean {
-    if (this.managedBy === null) return false;
+  /** Releases it to the organization's members. */
+  release(): void {
     this.managedBy = null;
     this.managedUid = null;
-    return true;
   }
 
   /** Changes the URL. The failures of the old one do not count for the new one. */

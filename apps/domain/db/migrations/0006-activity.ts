@@ -13,12 +13,13 @@ export class Activity extends Migration {
         organization_id uuid not null,
         person_id text,
         key_id uuid,
-        action text not null constraint activity_action_not_empty check (action <> ''),
+        action text not null constraint activity_action_length check (length(action) between 1 and 64),
         status smallint,
-        code text,
+        code text constraint activity_code_length check (length(code) <= 64),
         address inet,
         count integer not null default 1 constraint activity_count_positive check (count > 0),
-        detail jsonb constraint activity_detail_object check (jsonb_typeof(detail) = 'object')
+        detail jsonb constraint activity_detail_size check (length(detail::text) <= 16384)
+          constraint activity_detail_object check (jsonb_typeof(detail) = 'object')
           -- Pages look up the objects of a line by these ids. One that is no id would fail them.
           constraint activity_detail_ids check (not detail @? '$.keyvalue() ? (@.key like_regex
             "^(event|grant|key|predecessor|redelivery|role|seat|secret|session|webhook)Id$"

@@ -214,10 +214,6 @@ export class Rights extends Migration {
       grant update (messages, calm_messages, exchanges, exchanges_on_time, expenses_due, expenses_answered_in_14_days)
         on family_day to org_api_platform;
       grant delete on membership_role, family_day to org_api_platform;
-      grant insert (organization_id, action, detail) on activity to org_api_platform;
-
-      -- A line draws its serial when it is inserted.
-      grant usage on sequence activity_serial to org_api_platform, org_api_console, org_api_worker, org_api_operator;
 
       -- The console creates keys, changes members and roles, assigns and ends seats, shows the log.
       grant select on organization, person, membership, membership_role, role, family, client_grant, seat_plan,
@@ -234,8 +230,6 @@ export class Rights extends Migration {
       grant update (name, description, permissions) on role to org_api_console;
       grant update (ended_at, end_reason) on seat to org_api_console;
       grant insert, delete on membership_role to org_api_console;
-      grant insert (id, organization_id, person_id, key_id, action, status, code, address, detail) on activity
-        to org_api_console;
       grant select (applied_days, applied_delivery_days) on retention_floor to org_api_console;
       grant select on call_sum to org_api_console;
       grant select (summed_at) on activity_progress to org_api_console;
@@ -244,7 +238,6 @@ export class Rights extends Migration {
       -- The worker ends grants that are due, keeps the log's partitions and applies its retention.
       grant select on client_grant, organization to org_api_worker;
       grant update (status, end_reason) on client_grant to org_api_worker;
-      grant insert (organization_id, person_id, action, address, detail) on activity to org_api_worker;
       grant select, update (ended_at, end_reason) on seat to org_api_worker;
       grant execute on function keep_activity_partitions, drop_old_activity to org_api_worker;
       grant execute on function sum_calls, append_activity_chain, activity_unlinked_age, list_activity_anchors,
@@ -271,7 +264,6 @@ export class Rights extends Migration {
         on webhook to org_api_operator;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_operator;
       grant select on delivery to org_api_operator;
-      grant insert (organization_id, person_id, key_id, action, address, detail) on activity to org_api_operator;
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
       grant select, update (state, changed_at) on delivery_admission to org_api_operator;
       grant select on concurrency_slot, migration_failure, contract_migration to org_api_operator;

@@ -9,6 +9,7 @@ import { Deliveries } from './0008-deliveries.ts';
 import { Ledger } from './0009-ledger.ts';
 import { Identity } from './0010-identity.ts';
 import { Rights } from './0011-rights.ts';
+import { ActivityWriters } from './0012-activity-writers.ts';
 import type { NamedMigration } from './named-migration.ts';
 
 /**
@@ -42,7 +43,8 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0009-ledger', class: Ledger },
   { name: '0010-identity', class: Identity },
   { name: '0011-rights', class: Rights },
+  { name: '0012-activity-writers', class: ActivityWriters },
 ];
 
 /** The newest expand migration, which a database must have. Contract migrations may be pending. */
-export const currentMigration = '0011-rights';
+export const currentMigration = '0012-activity-writers';

@@ -23,13 +23,10 @@ export const suspendFailingWebhooksSql = /* sql */ `
     update webhook w set state = 'parked', parked_reason = 'failing', ramp = null
     from failing f where w.organization_id = f.organization_id and w.id = f.id
     returning w.organization_id, w.id, f.failing_since
-  ), line as (
-    insert into activity (organization_id, action, detail)
-    select p.organization_id, 'webhook.park', jsonb_build_object('webhookId', p.id, 'reason', 'failing',
-      'failingSince', api.utc(p.failing_since))
-    from suspended p
   )
-  select p.organization_id as "organizationId", p.id as "webhookId" from suspended p`;
+  select p.organization_id as "organizationId", p.id as "webhookId"
+  from suspended p cross join lateral record_worker_activity(p.organization_id, 'webhook.park',
+    jsonb_build_object('webhookId', p.id, 'reason', 'failing', 'failingSince', api.utc(p.failing_since)))`;
 
 /**
  * Restarts deliveries of resumed webhooks, at most `$1` of each webhook: those that were started
@@ -80,15 +77,14 @@ export const restartDeliveriesSql = /* sql */ `
   from restarted r group by r.organization_id, r.webhook_id order by r.webhook_id`;
 
 /**
- * Cancels open deliveries of deleted webhooks, at most `$1` of each, with an activity row per
- * webhook (`delivery.cancel`, by `$2`, null for no person). Returns a row per webhook:
+ * Cancels open deliveries of deleted webhooks, at most `$1` of each. Returns a row per webhook:
  * `{organizationId, webhookId, deliveries}`.
  *
  * Rows that another process has locked are skipped, so that it never waits for a delivery whose
  * holder may be about to lock the webhook's row. An event is stored without a lock on its webhooks,
  * so one may be stored for a webhook that is being deleted: `follow_until` covers that time.
  */
-const cancelSql = (which: string, address = 'null') => /* sql */ `
+const cancelSql = (which: string, record = '') => /* sql */ `
   with hook as (
     select w.organization_id, w.id from webhook w where ${which} and w.state = 'deleted'
   ), picked as (
@@ -111,11 +107,6 @@ const cancelSql = (which: string, address = 'null') => /* sql */ `
   ), moved as (
     select c.organization_id, c.webhook_id, count(*)::integer as deliveries
       from cancelled c group by c.organization_id, c.webhook_id
-  ), line as (
-    insert into activity (organization_id, person_id, address, action, detail)
-    select m.organization_id, $2::text, ${address}::inet, 'delivery.cancel', jsonb_build_object('webhookId',
-      m.webhook_id, 'deliveries', m.deliveries)
-    from moved m
   ), followed as (
     update webhook w set follow_until = null
     from hook h
@@ -124,13 +115,21 @@ const cancelSql = (which: string, address = 'null') => /* sql */ `
       and ${isOpenSql})
   )
   select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.deliveries from moved m
+    ${record}
     order by m.webhook_id`;
 
-/** The same for every deleted webhook that has deliveries left, or may get one. */
-export const cancelDeliveriesSql = cancelSql('w.follow_until is not null');
+/**
+ * The same for every deleted webhook that has deliveries left, or may get one, with an activity row
+ * of the worker per webhook.
+ */
+export const cancelDeliveriesSql = cancelSql(
+  'w.follow_until is not null',
+  `cross join lateral record_worker_activity(m.organization_id, 'delivery.cancel',
+      jsonb_build_object('webhookId', m.webhook_id, 'deliveries', m.deliveries))`,
+);
 
-/** The same for a webhook just deleted: `$3` organization, `$4` id, `$5` the caller's address. */
-export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $3 and w.id = $4', '$5');
+/** The same for a webhook just deleted, `$2` organization, `$3` id. The caller writes the row. */
+export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $2 and w.id = $3');
 
 /** Counts open deliveries, up to 10,000: `{deliveries}`. `$1` organization, `$2` webhook. */
 export const countOpenDeliveriesSql = /* sql */ `

@@ -83,7 +83,7 @@ export const recordNotifiedSql = /* sql */ `
   returning ${columns}`;
 
 /**
- * Ends an open redelivery, with its activity row. `$1`, `$2` the redelivery, `$3` `done`,
+ * Ends an open redelivery; a trigger writes its activity row. `$1`, `$2` the redelivery, `$3` `done`,
  * `cancelled` or `ended`, `$4` why it ended early, or null. Returns its row; none when it had ended
  * before.
  */
@@ -93,12 +93,5 @@ export const finishRedeliverySql = /* sql */ `
       leased_until = null
     where r.organization_id = $1 and r.id = $2 and r.state in ('requested', 'running')
     returning r.*
-  ), line as (
-    insert into activity (organization_id, action, detail)
-    select r.organization_id, 'webhook.redelivered', jsonb_strip_nulls(jsonb_build_object('webhookId', r.webhook_id,
-      'redeliveryId', r.id,
-      'state', r.state, 'reason', r.end_reason, 'seen', r.seen, 'queued', r.queued, 'retriesRequested',
-        r.retries_requested))
-    from finished r
   )
   select ${columns} from finished r`;

@@ -1,0 +1,202 @@
+/** Who may write which lines of the activity log, and in whose name. */
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { everything, findActivityEntry, listActivity } from '#domain/activity/search.ts';
+import { knownActions } from '#domain/activity/sentences.ts';
+import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
+import type { TestLogin } from '#test/global-setup.ts';
+import type { MadeMember } from '#test/make.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+/** An organization with a signed-in owner, a webhook of the cluster and another one. */
+async function setupWriters() {
+  const t = await setupDatabase();
+  const boss = await t.make.member({ signedIn: true });
+  const { orgId } = boss;
+  const [managed, own] = [await t.make.webhook({ orgId }), await t.make.webhook({ orgId })];
+  await t.owner.pool.query(
+    `update webhook set managed_by = 'WebhookSubscription us/orders', managed_uid = $2 where id = $1`,
+    [managed.id, randomUUID()],
+  );
+  await t.owner.pool.query('delete from activity');
+  const as = async (login: TestLogin) => {
+    const client = new pg.Client({ connectionString: t.database.urls[login] });
+    await client.connect();
+    onTestFinished(() => client.end());
+    return client;
+  };
+  const countLines = async () => (await t.owner.pool.query('select from activity')).rowCount;
+  return { ...t, boss, orgId, managed, own, as, countLines };
+}
+
+const refused = { code: '23514', constraint: 'activity_writer' };
+
+it.each(['api', 'worker', 'console', 'platform', 'operator'] as const)(
+  'the login of the %s can insert, change or delete no line itself',
+  async (login) => {
+    const t = await setupWriters();
+    const client = await t.as(login);
+    for (const statement of [
+      `insert into public.activity (organization_id, action) values ('${t.orgId}', 'member.remove')`,
+      `insert into public.activity_default (organization_id, action) values ('${t.orgId}', 'member.remove')`,
+      `update public.activity set action = 'x'`,
+      'delete from public.activity',
+      `select public.record_operator_activity('${t.orgId}', null, 'member.remove', null)`,
+    ])
+      await expect(client.query(statement), statement).rejects.toMatchObject({ code: '42501' });
+  },
+);
+
+describe('the console', () => {
+  const write = (client: pg.Client, who: MadeMember, action = 'member.remove', more: { key?: string } = {}) =>
+    client.query('select record_console_activity($1, $2, $3, $4, $5, $6)', [
+      who.orgId,
+      who.userId,
+      more.key ?? null,
+      action,
+      '192.0.2.1',
+      null,
+    ]);
+
+  it('writes in the name of an active, confirmed member with a live session only', async () => {
+    const t = await setupWriters();
+    const { orgId } = t;
+    const client = await t.as('console');
+    await write(client, t.boss);
+    const without = {
+      session: await t.make.member({ orgId }),
+      confirmation: await t.make.member({ orgId, signedIn: true, confirmed: false }),
+      membership: { ...(await t.make.member({ signedIn: true })), orgId },
+      organization: { ...t.boss, orgId: randomUUID() },
+    };
+    for (const [what, who] of Object.entries(without))
+      await expect(write(client, who), what).rejects.toMatchObject(refused);
+    for (const change of [
+      `update membership set status = 'suspended' where person_id = $1`,
+      `update membership set status = 'left' where person_id = $1`,
+      `update console_session set expires_at = created_at where person_id = $1`,
+      `update console_session set last_seen_at = now() - interval '36 minutes' where person_id = $1`,
+      `update console_session set state = 'password_passed', second_factor_at = null where person_id = $1`,
+    ]) {
+      const who = await t.make.member({ orgId, signedIn: true });
+      await t.owner.pool.query(change, [who.userId]);
+      await expect(write(client, who), change).rejects.toMatchObject(refused);
+    }
+    expect(await t.countLines()).toBe(1);
+  });
+
+  it('writes actions of members only, and about keys of the same organization', async () => {
+    const t = await setupWriters();
+    const client = await t.as('console');
+    for (const action of ['webhook.park', 'webhook.redelivered', 'import', 'api.getOrg', 'probe.create', '', 'x'])
+      await expect(write(client, t.boss, action), action).rejects.toMatchObject(refused);
+    const key = await t.make.apiKey();
+    await expect(write(client, t.boss, 'key.revoke', { key: key.id })).rejects.toMatchObject(refused);
+  });
+
+  it('writes in the name of a person without a session only that a sign-in failed', async () => {
+    const t = await setupWriters();
+    const who = await t.make.member({ orgId: t.orgId, signedIn: true });
+    await t.owner.pool.query('delete from console_session where person_id = $1', [who.userId]);
+    const client = await t.as('console');
+    await write(client, who, 'sign_in.failure');
+    for (const action of ['sign_in.password', 'sign_in.complete', 'password.change', 'session.sign_out'])
+      await expect(write(client, who, action), action).rejects.toMatchObject(refused);
+  });
+});
+
+it('the worker writes what the system did with a webhook of the organization, and no proof of a cancelled delivery', async () => {
+  const t = await setupWriters();
+  const client = await t.as('worker');
+  const write = (action: string, detail: object, orgId = t.orgId) =>
+    client.query('select record_worker_activity($1, $2, $3)', [orgId, action, detail]);
+  const webhookId = t.own.id;
+  await write('webhook.park', { webhookId });
+  await write('delivery.cancel', { webhookId, deliveries: 3 });
+  for (const [action, detail, orgId] of [
+    ['webhook.delete', { webhookId }],
+    ['member.remove', { webhookId }],
+    ['delivery.cancel', { webhookId, eventId: randomUUID() }],
+    ['webhook.park', { webhookId, managedBy: 'WebhookSubscription us/orders' }],
+    ['webhook.park', { webhookId }, await t.make.organization()],
+    ['webhook.park', { webhookId: randomUUID() }],
+    ['webhook.park', {}],
+  ] as const)
+    await expect(write(action, detail, orgId), action).rejects.toMatchObject(refused);
+  const { rows } = await t.owner.pool.query('select person_id, key_id, address from activity');
+  expect(rows).toEqual(Array(2).fill({ person_id: null, key_id: null, address: null }));
+});
+
+it('the Kubernetes operator writes about managed webhooks, in the name of their object', async () => {
+  const t = await setupWriters();
+  const client = await t.as('operator');
+  const write = (action: string, managedBy: string | null, webhookId = t.managed.id, more: object = {}) =>
+    client.query('select record_object_activity($1, $2, $3)', [t.orgId, action, { webhookId, managedBy, ...more }]);
+  await write('webhook.change', 'WebhookSubscription us/orders');
+  for (const [action, managedBy, webhookId, more] of [
+    ['webhook.change', 'WebhookSubscription us/other'],
+    ['webhook.redeliver', 'WebhookSubscription us/orders'],
+    ['webhook.change', null],
+    ['webhook.change', 'WebhookSubscription us/orders', t.own.id],
+    ['member.remove', 'WebhookSubscription us/orders'],
+    ['delivery.cancel', 'WebhookSubscription us/orders', t.managed.id, { eventId: randomUUID() }],
+  ] as const)
+    await expect(write(action, managedBy, webhookId, more), `${action} ${managedBy}`).rejects.toMatchObject(refused);
+  expect(await t.countLines()).toBe(1);
+});
+
+it('the platform writes imports into existing organizations only', async () => {
+  const t = await setupWriters();
+  const client = await t.as('platform');
+  const write = (action: string, orgId = t.orgId, detail: object = { file: 'a.json' }) =>
+    client.query('select record_import_activity($1, $2, $3)', [orgId, action, detail]);
+  await write('import');
+  for (const outcome of [
+    () => write('member.remove'),
+    () => write('import', randomUUID()),
+    () => write('import', t.orgId, { managedBy: 'WebhookSubscription us/orders' }),
+  ])
+    await expect(outcome()).rejects.toMatchObject(refused);
+});
+
+it('the actions of the writers are those that the console describes', async () => {
+  const { owner } = await setupDatabase();
+  const { rows } = await owner.pool.query<{ source: string }>(
+    `select p.prosrc as source from pg_proc p where p.proname ~ '^record_[a-z]+_(activity|end)$'`,
+  );
+  const written = new Set(rows.flatMap(({ source }) => source.match(/(?<=')([a-z_]+\.[a-z_]+|import)(?=')/g) ?? []));
+  const known = knownActions.map(({ action }) => action).filter((action) => !action.startsWith('api.'));
+  expect(rows.length).toBe(6);
+  expect([...written].sort()).toEqual([...known, 'probe.create'].sort());
+});
+
+it('a line with hostile details, from a time without constraints, fails no page of the log', async () => {
+  const t = await setupWriters();
+  await t.owner.pool.query(
+    `alter table activity drop constraint activity_detail_ids, drop constraint activity_detail_object,
+       drop constraint activity_detail_size`,
+  );
+  const hostile = ['x', '', '{}', '00000000-0000-0000-0000-00000000000', 7, null, [], {}, '\u2028', 'x'.repeat(20_000)];
+  for (const id of hostile)
+    await t.owner.pool.query(
+      `insert into activity (organization_id, action, detail) values ($1, 'webhook.tested', $2)`,
+      [t.orgId, { webhookId: id, grantId: id, roleId: id, memberId: id, delivered: id, status: id, cause: id }],
+    );
+  await t.owner.pool.query(
+    `insert into activity (organization_id, action, detail) values ($1, 'x', '[1]'), ($1, 'x', '1')`,
+    [t.orgId],
+  );
+  const { em } = t.owner.orm;
+  const { entries } = await listActivity(em, t.orgId, everything, null, 50);
+  expect(entries.length).toBe(hostile.length + 2);
+  const filters = [{ objectId: t.own.id }, { text: { ids: [t.own.id], actions: [], exact: 'x' } }];
+  for (const filter of filters) await listActivity(em, t.orgId, { ...everything, ...filter }, null, 50);
+  for (const { id } of entries) expect(await findActivityEntry(em, t.orgId, id)).toMatchObject({ id });
+  await t.owner.pool.query(`insert into activity (organization_id, action, detail) values ($1, 'webhook.tested', $2)`, [
+    t.orgId,
+    { webhookId: t.own.id, delivered: 'x', status: '1e9', cause: 'x', eventType: 'seat.given' },
+  ]);
+  const request = { organizationId: t.orgId, webhookId: t.own.id, by: 'operator' } as const;
+  expect(await listTestOutcomes(em, request, 5)).toMatchObject([{ delivered: false, status: null }]);
+});
