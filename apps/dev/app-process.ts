@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { getDirectly } from '#runtime/get-directly.ts';
 import { compiledCode } from './compiled-code.ts';
+import { portVariable } from './servers/ports.ts';
 import {
   becomesTrue,
   fileSize,
@@ -20,8 +22,9 @@ const stopSignals = [
 export type AppProcess = Awaited<ReturnType<typeof startApp>>;
 
 /**
- * Starts an app and resolves when `isReady` returns true. The app's folder holds its log and pid,
- * and is on the command line, by which `stopLeftOver` finds it.
+ * Starts an app and resolves when its process says that it listens, and `readyUrl` then answers
+ * 200. Before that another process may answer there. The app's folder holds its log and pid, and is
+ * on the command line, by which `stopLeftOver` finds it.
  *
  * @throws ServerUnavailableError when it ends or is not ready within a minute.
  */
@@ -29,9 +32,9 @@ export async function startApp(options: {
   name: string;
   folder: string;
   env: Record<string, string>;
-  isReady: () => Promise<boolean>;
+  readyUrl: string;
 }) {
-  const { name, folder, env, isReady } = options;
+  const { name, folder, env, readyUrl } = options;
   mkdirSync(folder, { recursive: true });
   const pidFile = path.join(folder, 'pid');
   const logFile = path.join(folder, 'log');
@@ -43,15 +46,21 @@ export async function startApp(options: {
     cwd: folder,
     env: { PATH: '/usr/bin:/bin', ...compiledCode, ...env },
     logFile,
+    hasChannel: true,
   });
   writeFileSync(pidFile, String(child.pid));
   const stop = () => stopServer(child.pid, folder, stopSignals);
-  const ready = await becomesTrue(async () => child.hasExited() || (await isReady()), 60_000, 100);
-  if (ready && !child.hasExited()) return { name, exited: child.exited, stop };
+  let listens = false;
+  void child.listens.then(() => {
+    listens = true;
+  });
+  const isReady = async () => child.hasExited() || (listens && (await answersOk(readyUrl)));
+  if ((await becomesTrue(isReady, 60_000, 100)) && !child.hasExited()) return { name, exited: child.exited, stop };
   await stop();
   const complaint = readLastComplaint(logFile, logStart);
   throw new ServerUnavailableError(
-    `The ${name} did not become ready (${complaint || 'it said nothing'}): see ${logFile}, fix that and start again.`,
+    `The ${name} did not become ready (${complaint || 'it said nothing'}): see ${logFile}, fix that and start again.` +
+      (complaint.includes('cannot listen') ? ` ${portVariable} sets the first port of a stack.` : ''),
   );
 }
 
@@ -61,10 +70,9 @@ export async function stopLeftOver(folder: string): Promise<void> {
   if (existsSync(pidFile)) await stopServer(Number(readFileSync(pidFile, 'utf8')), folder, stopSignals);
 }
 
-/** Returns whether an HTTP address answers 200. */
-export async function answersOk(url: string): Promise<boolean> {
+async function answersOk(url: string): Promise<boolean> {
   try {
-    return (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;
+    return (await getDirectly(url, 2_000)).status === 200;
   } catch {
     return false;
   }

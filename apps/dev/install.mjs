@@ -2,33 +2,32 @@
  * Installs the dependencies when package-lock.json requires it. Runs before every npm script that
  * needs them.
  *
- * Plain JavaScript without imports of this project: on a fresh clone it runs on the system's Node
+ * Plain JavaScript, and the lock that it imports too: on a fresh clone it runs on the system's Node
  * (20 or newer) with nothing installed.
  *
  * - The dependencies are installed when node_modules contains the lock's hash, or when npm's own
  *   list (node_modules/.package-lock.json) contains every package of the lock. The second check
  *   avoids a reinstall while processes run, just after `npm install`. npm writes that list last and
  *   `npm ci` deletes it first, so an interrupted install has no list.
- * - When two processes install at once, one installs and the others wait. The owner updates the
- *   lock file's time every second. A lock file that is 15 s old has lost its owner.
+ * - When two processes install at once, one installs and the others wait.
  * - npm runs on the Node that runs npm, never on node_modules/.bin/node, which it replaces.
  *   Development and optional dependencies are named, because NODE_ENV=production or a user's `omit`
  *   would leave out Node 26 and PostgreSQL. A user's `ignore-scripts` is respected and explained.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { acquireLock } from './lock.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const modules = path.join(root, 'node_modules');
 const lockFile = path.join(root, 'package-lock.json');
 const stampFile = path.join(modules, '.package-lock.sha256');
-const turnFile = path.join(root, '.org-api', 'install.lock');
+const cloneLock = path.join(root, '.org-api', 'install.lock');
 const oldestNodeMajor = 26;
-const turnIsLostAfterMs = 15_000;
 
 try {
   await install();
@@ -104,61 +103,26 @@ function noteInstalled(lock) {
 
 /** Runs `work` while no other install of this clone runs. */
 async function inTurn(work) {
-  mkdirSync(path.dirname(turnFile), { recursive: true });
-  for (let waits = 0; !takeTurn(); waits += 1) {
-    if (waits === 0) console.log('Another installation runs in this folder; waiting for it.');
-    await wait(500);
-  }
-  const renewal = setInterval(() => touch(turnFile), 1_000);
-  const release = () => {
-    clearInterval(renewal);
-    rmSync(turnFile, { force: true });
-  };
-  process.once('exit', release); // Ctrl-C ends npm, and npm's exit code ends this process
-  try {
-    await work();
-  } finally {
-    release();
+  for (let waits = 0; ; waits += 1) {
+    const { release } = lockClone();
+    if (release === undefined) {
+      if (waits === 0) console.log('Another installation runs in this folder; waiting for it.');
+      await wait(500);
+      continue;
+    }
+    try {
+      return await work();
+    } finally {
+      release();
+    }
   }
 }
 
-function takeTurn() {
+function lockClone() {
   try {
-    writeFileSync(turnFile, String(process.pid), { flag: 'wx' });
-    return true;
+    return acquireLock(cloneLock);
   } catch (error) {
-    if (error.code !== 'EEXIST')
-      throw new Error(`${turnFile} cannot be written (${error.message}): make this folder writable.`);
-  }
-  if (isLost(turnFile)) moveAway(turnFile);
-  return false;
-}
-
-function isLost(file) {
-  const renewedMs = statSync(file, { throwIfNoEntry: false })?.mtimeMs;
-  return renewedMs !== undefined && Date.now() - renewedMs > turnIsLostAfterMs;
-}
-
-/**
- * When two processes see an expired lock, the slower one may have moved the faster one's new lock.
- * It is then moved back.
- */
-function moveAway(file) {
-  const aside = `${file}.${process.pid}`;
-  try {
-    renameSync(file, aside);
-    if (isLost(aside)) rmSync(aside);
-    else renameSync(aside, file);
-  } catch {
-    // Another process moved it first.
-  }
-}
-
-function touch(file) {
-  try {
-    utimesSync(file, new Date(), new Date());
-  } catch {
-    // Another process deleted .org-api. The installation itself is not affected.
+    throw new Error(`${cloneLock} cannot be written (${error.message}): make this folder writable.`);
   }
 }
 

@@ -4,6 +4,7 @@ import { BundleRefused, readWorkflowBundle } from '#workflows/bundle.ts';
 import { cache, root } from './compiled-code.ts';
 import { runProgram } from './servers/children.ts';
 import { ServerUnavailableError } from './servers/process.ts';
+import { programEnvironment } from './servers/program-environment.ts';
 
 /** The bundle that `prepareWorkflowBundle` writes; the value of `WORKFLOW_BUNDLE`. */
 export const workflowBundle = path.join(cache, 'workflows.bundle.json');
@@ -22,7 +23,10 @@ export async function prepareWorkflowBundle(): Promise<void> {
   // The bundler names modules relative to the current folder, and loads 80 packages that nothing
   // else here needs.
   try {
-    await runProgram(process.execPath, ['apps/worker/write-bundle.ts', draft], { cwd: root });
+    await runProgram(process.execPath, ['apps/worker/write-bundle.ts', draft], {
+      cwd: root,
+      env: programEnvironment(),
+    });
   } catch (cause) {
     const why = (cause as { stderr?: string }).stderr?.trim().split('\n').at(-1) || (cause as Error).message;
     throw new ServerUnavailableError(`The workflows could not be bundled (${why}): run npm ci and start again.`, {

@@ -1,5 +1,5 @@
 import type { Region } from '#domain/contract/regions.ts';
-import { choosePort } from './servers/ports.ts';
+import { choosePort, portVariable } from './servers/ports.ts';
 import type { Report } from './servers/process.ts';
 
 /** What is known of a region before its data: its apps, its namespace and its ports. */
@@ -18,7 +18,7 @@ export async function choosePorts(region: Region, first: number, report: Report)
   const chosen = new Set<number>();
   const choose = async (offset: number, server: string): Promise<number> => {
     for (;;) {
-      const port = await choosePort(first + offset, `${region} ${server}`, report);
+      const port = await choosePort(first + offset, `${region} ${server}`, report, portVariable);
       if (chosen.has(port)) continue;
       chosen.add(port);
       return port;

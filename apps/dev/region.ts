@@ -8,7 +8,7 @@ import { Settings as ApiSettings } from '../api/config.ts';
 import { Settings as ConsoleSettings } from '../console/config.ts';
 import { Settings as ReceiverSettings } from '../receiver/config.ts';
 import { Settings as WorkerSettings } from '../worker/config.ts';
-import { type AppProcess, answersOk, startApp } from './app-process.ts';
+import { type AppProcess, startApp } from './app-process.ts';
 import { getRegionDatabase, loginsOf } from './databases.ts';
 import { passedSettings } from './passed-settings.ts';
 import { workflowBundle } from './prebuilt.ts';
@@ -106,7 +106,7 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
   const start = async (name: RegionApp, readyUrl: string, line: string, env: Record<string, string>) => {
     const startedAt = performance.now();
     const app = await timed(`${region} ${name}`, () =>
-      startApp({ name, folder: path.join(folder, name), env, isReady: () => answersOk(readyUrl) }),
+      startApp({ name, folder: path.join(folder, name), env, readyUrl }),
     );
     servers.onStarted(app);
     report(`${region}: ${line} (${secondsSince(startedAt)})`);

@@ -18,8 +18,7 @@ import { startPostgres } from './servers/postgres.ts';
 import { allOrFirstFailure } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
 import { launchTemporal } from './servers/temporal.ts';
-import { holdState } from './single.ts';
-import { openState } from './state.ts';
+import { lockState, openState } from './state.ts';
 import { findSampleOrganization, summaryOf } from './summary.ts';
 import { createTimeline, type Timed } from './timeline.ts';
 
@@ -51,7 +50,8 @@ function stopAll(): Promise<void> {
 async function bringUp(config: DevConfig): Promise<void> {
   const { timed, lines } = createTimeline();
   const state = openState(config.stateFolder);
-  open.push({ name: 'the state folder', stop: holdState(config.stateFolder) });
+  const unlock = lockState(config.stateFolder);
+  open.push({ name: 'the state folder', stop: async () => unlock() });
   for (const region of config.regions) {
     for (const app of regionApps) await stopLeftOver(path.join(config.stateFolder, region, app));
   }

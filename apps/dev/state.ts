@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
+import { acquireLock } from './lock.mjs';
+import { replaceFile, ServerUnavailableError } from './servers/process.ts';
 
 /** An organization of `stack.json`. `sampleKey` has all scopes; null without an active owner. */
 export interface StackOrganization {
@@ -54,6 +56,21 @@ export interface RegionMemory {
 
 const files = { stack: 'stack.json', secrets: 'secrets.json', memory: 'memory.json' } as const;
 
+/**
+ * Locks a state folder, so that a second `npm start` on it does not stop the first one's apps.
+ *
+ * @returns a function that releases the lock.
+ * @throws ServerUnavailableError when another process holds it.
+ */
+export function lockState(folder: string): () => void {
+  const { release, holder } = acquireLock(path.join(folder, 'npm-start.lock'));
+  if (release !== undefined) return release;
+  throw new ServerUnavailableError(
+    `Another npm start (process ${holder}) runs this stack: use that one, stop it with Ctrl-C, or give this ` +
+      'one its own ORG_API_STATE and ORG_API_PORT.',
+  );
+}
+
 /** Opens the state folder's files. Each is replaced in one step, so that a kill damages none. */
 export function openState(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
@@ -66,9 +83,7 @@ export function openState(folder: string) {
     writeText(file, JSON.stringify(value, null, 2));
   }
   function writeText(file: string, text: string): void {
-    const at = path.join(folder, file);
-    writeFileSync(`${at}.new`, `${text}\n`, { mode: 0o600 });
-    renameSync(`${at}.new`, at);
+    replaceFile(path.join(folder, file), `${text}\n`);
   }
 
   return {

@@ -28,6 +28,8 @@ export async function runApp<C extends AppConfig>(app: {
     const started = app.start(config, log);
     stopOnSignals(started, log, end);
     await started;
+    // `npm start` waits for it: only this process has the channel.
+    process.send?.('listening', undefined, undefined, () => {});
   } catch (error) {
     process.stderr.write(`The ${app.name} did not start: ${reasonOf(error)}\n`);
     process.exit(1);

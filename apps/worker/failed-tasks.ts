@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { getDirectly } from '#runtime/get-directly.ts';
 
 const failedName = 'temporal_workflow_task_execution_failed';
 
@@ -19,8 +20,7 @@ export function findLoopbackAddress(): Promise<string> {
  * SDK's core; only these include a failed replay.
  */
 export async function countFailedTasks(address: string): Promise<number> {
-  const response = await fetch(`http://${address}/metrics`, { signal: AbortSignal.timeout(2_000) });
-  return parseFailedTasks(await response.text());
+  return parseFailedTasks((await getDirectly(`http://${address}/metrics`, 2_000)).text);
 }
 
 /** Adds up the failed workflow tasks of a page in Prometheus' format. */

@@ -68,6 +68,30 @@ describe('npm start', () => {
     timeout,
   );
 
+  it('three at once serve only what they started: of two on one state one is refused, and one with its own state and the same ports serves its own data or names the port', async () => {
+    const place = await stackPlace();
+    const other = await stackPlace({ ORG_API_PORT: place.env.ORG_API_PORT });
+    const outcomes = await Promise.all(
+      [place, place, other].map(async (each) => {
+        const launched = each.launch();
+        return launched.ready.then(
+          () => null,
+          ({ message }: Error) => message,
+        );
+      }),
+    );
+    const sameState = outcomes.slice(0, 2);
+    expect(sameState.filter((message) => message === null)).toHaveLength(1);
+    expect(sameState.find((message) => message !== null)).toMatch(/ended with 1:\n+Another npm start \(process \d+\)/);
+    const [, , ofOther = null] = outcomes;
+    if (ofOther !== null) expect(ofOther).toMatch(/port \d+.*ORG_API_PORT/);
+    for (const each of ofOther === null ? [place, other] : [place]) {
+      const [us] = each.stack().regions as [ReturnType<StackPlace['stack']>['regions'][number]];
+      for (const { id, sampleKey } of us.organizations.slice(0, 1))
+        expect(await readStatuses(us.api, id, sampleKey)).toEqual(readPaths.map(() => 200));
+    }
+  }, 120_000);
+
   it('leaves no server running when another one cannot be used', async () => {
     const place = await stackPlace({ DATABASE_URL: `postgres://127.0.0.1:${await getFreePort()}/none` });
     expect(await place.command('apps/dev/main.ts')).toMatchObject({ code: 1 });

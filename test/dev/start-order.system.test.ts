@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { stackPlace } from '#test/stack.ts';
-import { takeBuildTurn } from '../../apps/dev/servers/build-turn.ts';
+import { acquireLock } from '../../apps/dev/lock.mjs';
 import { getTemporalProgram, temporalVersion } from '../../apps/dev/servers/temporal-program.ts';
 
 const patient = { timeout: 60_000, interval: 50 };
@@ -57,7 +57,7 @@ async function holdTemporal() {
   onTestFinished(() => rmSync(cache, { recursive: true, force: true }));
   const at = (name: string) => path.join(cache, name);
   const target = at(`org-api/temporal-${temporalVersion}/temporal`);
-  const endInstallation = takeBuildTurn(`${path.dirname(target)}.lock`);
+  const { release: endInstallation } = acquireLock(`${path.dirname(target)}.lock`);
   const script = `#!/bin/sh
 if [ "$1" = server ]; then
   touch '${at('asked')}'

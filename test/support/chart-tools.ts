@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
+import { acquireLock, waitForLock } from '../../apps/dev/lock.mjs';
 import { cacheFolder, userCache } from '../../apps/dev/servers/cache-folder.ts';
 
 /** A program that tests or benchmarks need, and the Go package that it is built from. */
@@ -110,9 +110,9 @@ function look(name: ToolName, report: (line: string) => void): string | null {
   const cluster = path.join(process.env.KUBE_CACHE || path.join(userCache(), 'kube-single-node'), 'bin', name);
   for (const program of [name, cluster, cached]) if (runs(program, name)) return program;
   const lock = `${path.dirname(cached)}.lock`;
-  const release = takeBuildTurn(lock);
-  if (release === null) {
-    waitForBuild(lock);
+  const { release } = acquireLock(lock);
+  if (release === undefined) {
+    waitForLock(lock);
     return runs(cached, name) ? cached : null;
   }
   try {

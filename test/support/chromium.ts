@@ -6,8 +6,8 @@ import { accessSync, constants } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
+import { acquireLock, waitForLock } from '../../apps/dev/lock.mjs';
 import { installPackages } from '../../apps/dev/servers/apt.ts';
-import { takeBuildTurn, waitForBuild } from '../../apps/dev/servers/build-turn.ts';
 
 /**
  * Debian's Chromium without a window, built from the same sources: pages take half the time,
@@ -57,8 +57,8 @@ async function findChromium(): Promise<string> {
 export async function installHeadlessShell(): Promise<void> {
   if (onPath(headlessShell)) return;
   const lock = path.join(tmpdir(), 'org-api-chromium.lock');
-  const release = takeBuildTurn(lock);
-  if (release === null) return waitForBuild(lock);
+  const { release } = acquireLock(lock);
+  if (release === undefined) return waitForLock(lock);
   try {
     await installPackages([headlessShell], console.log);
   } finally {

@@ -37,7 +37,11 @@ export function startTracked<Child extends ChildProcess>(start: () => Child): Ch
  *
  * @throws the error of `execFile`, with `stderr`, when the program fails.
  */
-export async function runProgram(command: string, args: string[], options: ExecFileOptions): Promise<void> {
+export async function runProgram(
+  command: string,
+  args: string[],
+  options: ExecFileOptions & { env: Record<string, string> },
+): Promise<void> {
   let ended: Promise<unknown> = Promise.resolve();
   startTracked(() => {
     const run = promisify(execFile)(command, args, options);

@@ -3,6 +3,9 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import type { Report } from './process.ts';
 
+/** Sets the first of the ports that people use: those of the apps and of Temporal's pages. */
+export const portVariable = 'ORG_API_PORT';
+
 /** Returns whether a server could listen on this port of 127.0.0.1 now. Callers retry. */
 export async function isPortFree(port: number): Promise<boolean> {
   return (await tryPort(port)) !== null;
@@ -23,11 +26,21 @@ export async function getFreePort(): Promise<number> {
   return port;
 }
 
-/** Returns the preferred port when it is free; otherwise a free one, and reports the change. */
-export async function choosePort(preferred: number | null, server: string, report: Report): Promise<number> {
+/**
+ * Returns the preferred port when it is free; otherwise a free one, and reports the change with the
+ * variable that moves the preferred one (null: none).
+ */
+export async function choosePort(
+  preferred: number | null,
+  server: string,
+  report: Report,
+  variable: string | null = null,
+): Promise<number> {
   if (preferred !== null && (await isPortFree(preferred))) return preferred;
   const port = await getFreePort();
-  if (preferred !== null) report(`${server}: port ${preferred} is taken by another program, using ${port} instead`);
+  const remedy = variable === null ? '' : ` (${variable} sets another)`;
+  if (preferred !== null)
+    report(`${server}: port ${preferred} is taken by another program, using ${port} instead${remedy}`);
   return port;
 }
 

@@ -6,6 +6,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { type Account, type Report, ServerUnavailableError } from './process.ts';
+import { programEnvironment } from './program-environment.ts';
 
 const OWN_ACCOUNT = 'org-api-postgres';
 
@@ -24,7 +25,9 @@ export function chooseAccount(dataFolder: string, report: Report): Account | nul
     if (account) return account;
   }
   report(`PostgreSQL does not run as root: creating the system account ${OWN_ACCOUNT} for it (useradd)`);
-  spawnSync('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', OWN_ACCOUNT]);
+  spawnSync('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', OWN_ACCOUNT], {
+    env: programEnvironment(),
+  });
   const made = findAccount(OWN_ACCOUNT);
   if (made) return made;
   throw new ServerUnavailableError(
@@ -36,8 +39,9 @@ export function chooseAccount(dataFolder: string, report: Report): Account | nul
 /** Returns the account of this name, or null when there is none or its user id is root's. */
 function findAccount(name: string): Account | null {
   try {
+    const env = programEnvironment();
     const id = (flag: string) =>
-      Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+      Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], env }));
     const account = { uid: id('-u'), gid: id('-g'), name };
     return account.uid > 0 ? account : null;
   } catch {
@@ -51,5 +55,6 @@ function findAccount(name: string): Account | null {
  */
 export function canEnter(account: Account, folder: string): boolean {
   const { uid, gid } = account;
-  return spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], { cwd: '/', uid, gid, stdio: 'ignore' }).status === 0;
+  const run = { cwd: '/', uid, gid, stdio: 'ignore', env: programEnvironment() } as const;
+  return spawnSync('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], run).status === 0;
 }

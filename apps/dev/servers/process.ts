@@ -9,11 +9,13 @@
  *   stays one, and signal 0 still reaches it.
  */
 import { execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StartRefused } from '#runtime/start-refused.ts';
 import { startTracked } from './children.ts';
+import { programEnvironment } from './program-environment.ts';
 
 /** A server that cannot be had. The message says what happened, why, and what to do next. */
 export class ServerUnavailableError extends StartRefused {
@@ -34,30 +36,38 @@ const LOG_LIMIT_BYTES = 5_000_000;
 
 /**
  * Starts a server in a separate session, which may outlive this process, and appends its output to
- * `logFile`. `env` is its whole environment. Without it and `account` those of this process are
- * used.
+ * `logFile`. `env` is its whole environment. Without `account` it runs as this process's user.
+ * `listens` resolves when the process says by its own channel that it listens (`hasChannel`; see
+ * `runApp`): no other process can.
  */
 export async function spawnDetached(options: {
   command: string;
   args: string[];
   cwd: string;
-  env?: Record<string, string>;
+  env: Record<string, string>;
   logFile: string;
   account?: Account | null;
+  hasChannel?: boolean;
 }) {
-  const { command, args, cwd, env, logFile, account } = options;
+  const { command, args, cwd, env, logFile, account, hasChannel = false } = options;
   const log = openLog(logFile);
   const child = startTracked(() =>
     spawn(command, args, {
       cwd,
-      ...(env && { env }),
+      env,
       detached: true,
-      stdio: ['ignore', log, log],
+      stdio: ['ignore', log, log, ...(hasChannel ? (['ipc'] as const) : [])],
       ...(account && { uid: account.uid, gid: account.gid }),
     }),
   );
   closeSync(log);
   child.unref();
+  const listens = new Promise<true>((resolve) => {
+    child.once('message', () => {
+      child.disconnect();
+      resolve(true);
+    });
+  });
   let ended = false;
   /** Describes how it ended; never rejects. */
   const exited = new Promise<string>((resolve) => {
@@ -71,7 +81,7 @@ export async function spawnDetached(options: {
     child.once('error', reject);
   });
   if (child.pid === undefined) throw new Error(`${command} has no pid`);
-  return { pid: child.pid, exited, hasExited: () => ended };
+  return { pid: child.pid, exited, hasExited: () => ended, listens };
 }
 
 /** One earlier log is kept, so that a stack that runs for months does not fill a disk. */
@@ -113,7 +123,10 @@ export function isServerOf(pid: number, folder: string): boolean {
   if (!isAlive(pid)) return false;
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(folder);
-    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).includes(folder);
+    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], {
+      encoding: 'utf8',
+      env: programEnvironment(),
+    }).includes(folder);
   } catch {
     return false;
   }
@@ -180,7 +193,7 @@ const noteFile = 'server.json';
 
 /** Notes what is known of a folder's server, so that a later start finds it, also after a kill. */
 export function writeNote(folder: string, note: object): void {
-  writeFileSync(path.join(folder, noteFile), JSON.stringify(note));
+  replaceFile(path.join(folder, noteFile), JSON.stringify(note));
 }
 
 /** Returns the last note of a folder's server, or null. */
@@ -190,6 +203,13 @@ export function readNote<Note>(folder: string): Note | null {
   } catch {
     return null;
   }
+}
+
+/** Replaces a file in one step, so that neither a kill nor a second writer leaves half of it. */
+export function replaceFile(file: string, text: string): void {
+  const draft = `${file}.${randomUUID()}`;
+  writeFileSync(draft, text, { mode: 0o600, flag: 'wx' });
+  renameSync(draft, file);
 }
 
 /** Returns the size of a file in bytes, 0 when there is none. */

@@ -27,6 +27,7 @@ import {
   stopServer,
   writeNote,
 } from './process.ts';
+import { programEnvironment } from './program-environment.ts';
 
 type Program = { command: string; version: string };
 type Found = { pid: number; port: number };
@@ -93,7 +94,9 @@ async function getProgram(report: Report): Promise<Program | null> {
 
 function findProgram(): Program | null {
   for (const command of ['redis-server', 'valkey-server']) {
-    const version = /\bv=(\d+[\d.]*)/.exec(spawnSync(command, ['--version'], { encoding: 'utf8' }).stdout ?? '')?.[1];
+    const version = /\bv=(\d+[\d.]*)/.exec(
+      spawnSync(command, ['--version'], { encoding: 'utf8', env: programEnvironment() }).stdout ?? '',
+    )?.[1];
     if (version && Number.parseInt(version, 10) >= OLDEST_MAJOR) return { command, version };
   }
   return null;
@@ -123,6 +126,7 @@ async function launch(options: {
       command: program.command,
       args: settings(port, folder),
       cwd: folder,
+      env: programEnvironment(),
       logFile,
     });
     if (await answers({ pid: child.pid, port }, child.hasExited)) return { pid: child.pid, port };

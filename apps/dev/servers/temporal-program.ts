@@ -4,10 +4,11 @@ import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } f
 import { arch, platform } from 'node:os';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { isBuilding, takeBuildTurn } from './build-turn.ts';
+import { acquireLock } from '../lock.mjs';
 import { cacheFolder } from './cache-folder.ts';
 import { startTracked } from './children.ts';
 import { type Report, ServerUnavailableError } from './process.ts';
+import { downloadEnvironment, programEnvironment } from './program-environment.ts';
 
 /**
  * The version of Temporal's command-line program, which contains the development server. It is
@@ -50,26 +51,26 @@ async function inTurn(cached: string, report: Report): Promise<boolean> {
   const isThere = () => existsSync(cached) && versionOf(cached) !== null;
   const lock = `${path.dirname(cached)}.lock`;
   for (let waits = 0; !isThere(); waits += 1) {
-    const release = takeBuildTurn(lock);
-    if (release !== null) {
-      mkdirSync(path.dirname(cached), { recursive: true });
-      try {
-        return isThere() || (await download(cached, report)) || (await build(cached, report));
-      } finally {
-        release();
-      }
+    const { release } = acquireLock(lock);
+    if (release === undefined) {
+      if (waits === 0) report('Temporal: another process installs it; waiting');
+      await wait(500);
+      continue;
     }
-    if (waits === 0) report('Temporal: another process installs it; waiting');
-    while (isBuilding(lock)) await wait(500);
+    mkdirSync(path.dirname(cached), { recursive: true });
+    try {
+      return isThere() || (await download(cached, report)) || (await build(cached, report));
+    } finally {
+      release();
+    }
   }
   return true;
 }
 
 /** Returns the version, for example `1.5.1`, or null when the program does not run. */
 export function versionOf(program: string): string | null {
-  return (
-    /version v?(\d+\.\d+\.\d+)/.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout ?? '')?.[1] ?? null
-  );
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8', env: programEnvironment() });
+  return /version v?(\d+\.\d+\.\d+)/.exec(stdout ?? '')?.[1] ?? null;
 }
 
 async function download(target: string, report: Report): Promise<boolean> {
@@ -101,7 +102,9 @@ export async function fetchVerified(url: string, sha256: string, report: Report)
 function unpack(bytes: Buffer, target: string): boolean {
   const archive = `${target}.tar.gz`;
   writeFileSync(archive, bytes);
-  const unpacked = spawnSync('tar', ['-xzf', archive, '-C', path.dirname(target), 'temporal']);
+  const unpacked = spawnSync('tar', ['-xzf', archive, '-C', path.dirname(target), 'temporal'], {
+    env: programEnvironment(),
+  });
   rmSync(archive, { force: true });
   if (unpacked.status !== 0) return false;
   chmodSync(target, 0o755);
@@ -109,7 +112,7 @@ function unpack(bytes: Buffer, target: string): boolean {
 }
 
 async function build(target: string, report: Report): Promise<boolean> {
-  if (spawnSync('go', ['version']).status !== 0) return false;
+  if (spawnSync('go', ['version'], { env: programEnvironment() }).status !== 0) return false;
   report(`Temporal: the download failed; building version ${temporalVersion} with Go (about 3 minutes, once)`);
   const startedAt = performance.now();
   const progress = setInterval(
@@ -119,7 +122,7 @@ async function build(target: string, report: Report): Promise<boolean> {
   const folder = `${target}.building-${process.pid}`;
   const child = startTracked(() =>
     spawn('go', ['install', `github.com/temporalio/cli/cmd/temporal@v${temporalVersion}`], {
-      env: { ...process.env, GOBIN: folder },
+      env: { ...downloadEnvironment(), GOBIN: folder },
       stdio: ['ignore', 'ignore', 'inherit'],
     }),
   );

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import path from 'node:path';
+import { getDirectly } from '#runtime/get-directly.ts';
 import { once } from '#runtime/once.ts';
 import { deliveryAttributes } from '#workflows/deliver-event/search-attributes.ts';
-import { choosePort, getFreePort } from './ports.ts';
+import { choosePort, getFreePort, isPortFree, portVariable } from './ports.ts';
 import {
   becomesTrue,
   fileSize,
@@ -16,6 +18,7 @@ import {
   stopServer,
   writeNote,
 } from './process.ts';
+import { programEnvironment } from './program-environment.ts';
 import { getTemporalProgram } from './temporal-program.ts';
 
 export interface TemporalOptions {
@@ -81,7 +84,7 @@ export async function launchTemporal(options: TemporalOptions) {
   makeFolder(folder);
   const store = path.join(folder, 'store.db');
   const last = readNote<Note>(folder);
-  const adopted = last !== null && isServerOf(last.pid, store) && (await answers(last));
+  const adopted = last !== null && isServerOf(last.pid, store) && (await answers(last, store));
   const { server, ready } = adopted
     ? { server: last, ready: Promise.resolve() }
     : await launch(program, folder, store, options);
@@ -105,8 +108,16 @@ interface Note {
   address: string;
   http: string;
   ui: string | null;
+  /** Those of the stack, and the one that only the server of this store has. */
   namespaces: readonly string[];
 }
+
+/**
+ * Returns the name of the namespace by which a server is known to be that of a store: a port may be
+ * another server's.
+ */
+const ownNamespaceOf = (store: string) =>
+  `org-api-server-${createHash('sha256').update(store).digest('hex').slice(0, 12)}`;
 
 /** The note is written with the process, so that a later start finds it also after a kill. */
 async function launch(
@@ -115,13 +126,14 @@ async function launch(
   store: string,
   options: TemporalOptions,
 ): Promise<{ server: Note; ready: Promise<void> }> {
-  const { namespaces, port = null, metricsPort = null, inMemory = false, report } = options;
+  const namespaces = [...options.namespaces, ownNamespaceOf(store)];
+  const { port = null, metricsPort = null, inMemory = false, report } = options;
   const uiPort = inMemory ? null : (options.uiPort ?? null);
   const last = readNote<Note>(folder);
   if (last !== null) await stopServer(last.pid, store, stopSignals);
   const frontPort = await choosePort(port, 'Temporal', report);
   const httpPort = await getFreePort();
-  const pagePort = uiPort === null ? null : await choosePort(uiPort, "Temporal's pages", report);
+  const pagePort = uiPort === null ? null : await choosePort(uiPort, "Temporal's pages", report, portVariable);
   const logFile = path.join(folder, 'log');
   const logStart = fileSize(logFile);
   const settings = {
@@ -145,7 +157,7 @@ async function launch(
       ...dynamicConfig.flatMap((setting) => ['--dynamic-config-value', setting]),
     ],
     cwd: folder,
-    env: { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: folder },
+    env: { ...programEnvironment(), HOME: folder },
     logFile,
   });
   const server: Note = {
@@ -157,10 +169,13 @@ async function launch(
   };
   writeNote(folder, server);
   const waitUntilReady = async () => {
-    const ready = await becomesTrue(async () => child.hasExited() || (await answers(server)), readyDeadlineMs);
+    const ready = await becomesTrue(async () => child.hasExited() || (await answers(server, store)), readyDeadlineMs);
     if (ready && !child.hasExited()) return;
     await stopServer(child.pid, store, stopSignals);
-    const reason = readLastComplaint(logFile, logStart) || 'no answer';
+    const isPageTaken = pagePort !== null && !(await isPortFree(pagePort));
+    const reason = isPageTaken
+      ? `port ${pagePort} of its pages is taken by another program; ${portVariable} sets another`
+      : readLastComplaint(logFile, logStart) || 'no answer';
     throw new ServerUnavailableError(
       `Temporal did not start (${reason}): fix that (its log is ${logFile}), or set TEMPORAL_ADDRESS.`,
     );
@@ -169,14 +184,14 @@ async function launch(
 }
 
 /**
- * Returns whether the server has created every namespace. Asked over HTTP: the SDK's connection
- * waits a second after a refused one, and loading it takes 0.13 s.
+ * Returns whether the server of a store answers and has created every namespace. Asked over HTTP:
+ * the SDK's connection waits a second after a refused one, and loading it takes 0.13 s.
  */
-async function answers({ http, namespaces }: Pick<Note, 'http' | 'namespaces'>): Promise<boolean> {
+async function answers({ http, namespaces }: Pick<Note, 'http' | 'namespaces'>, store: string): Promise<boolean> {
   try {
-    for (const namespace of namespaces) {
-      const { ok } = await fetch(`${http}/api/v1/namespaces/${namespace}`, { signal: AbortSignal.timeout(2_000) });
-      if (!ok) return false;
+    for (const namespace of new Set([...namespaces, ownNamespaceOf(store)])) {
+      const { status, text } = await getDirectly(`${http}/api/v1/namespaces/${namespace}`, 2_000);
+      if (status !== 200 || JSON.parse(text).namespaceInfo?.name !== namespace) return false;
     }
     return true;
   } catch {

@@ -1,0 +1,77 @@
+/** Locks between processes: one owner, also when the last one was killed. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { childEnvironment } from '#test/child-environment.ts';
+import { acquireLock } from '../../apps/dev/lock.mjs';
+
+const lockModule = JSON.stringify(path.join(import.meta.dirname, '../../apps/dev/lock.mjs'));
+
+function setup() {
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-lock-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return { folder, file: path.join(folder, 'lock') };
+}
+
+/** Runs a program that has `acquireLock`, the lock's `file` and a `folder`. */
+function runChild(program: string, { folder, file }: ReturnType<typeof setup>): ChildProcess {
+  const source = `import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { acquireLock } from ${lockModule};
+const [folder, file] = ${JSON.stringify([folder, file])};
+${program}`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
+    env: childEnvironment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+const codeOf = (child: ChildProcess) => new Promise((resolve) => child.once('exit', resolve));
+
+it('of processes that find the lock of a killed one at the same time, one acquires it', async () => {
+  const place = setup();
+  // Each round ends as a kill would end it: the lock stays and its owner is gone.
+  const program = `for (let round = 0; round < 60; ) {
+    if (acquireLock(file).release === undefined) continue;
+    mkdirSync(folder + '/inside'); // fails when another is inside
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
+    rmdirSync(folder + '/inside');
+    round += 1;
+    writeFileSync(file, '1 0');
+  }`;
+  const children = Array.from({ length: 4 }, () => runChild(program, place));
+  expect(await Promise.all(children.map(codeOf))).toEqual([0, 0, 0, 0]);
+  expect(readdirSync(place.folder)).toEqual(['lock']);
+});
+
+it('a lock names the process that holds it, until that process ends in any way', async () => {
+  const place = setup();
+  const child = runChild(`acquireLock(file); console.log('held'); setInterval(() => {}, 1e6);`, place);
+  await new Promise((resolve) => child.stdout?.once('data', resolve));
+  expect(acquireLock(place.file)).toEqual({ holder: child.pid });
+  const ended = codeOf(child);
+  child.kill('SIGKILL');
+  await ended;
+  expect(acquireLock(place.file)).toEqual({ release: expect.any(Function) });
+});
+
+it('a lock whose pid another process has now is free', () => {
+  const { file } = setup();
+  writeFileSync(file, `${process.pid} 0`);
+  expect(acquireLock(file).release).toBeDefined();
+  expect(acquireLock(file).holder).toBe(process.pid);
+});
+
+it('a release removes no lock of another process', () => {
+  const { folder, file } = setup();
+  const { release } = acquireLock(file);
+  rmSync(folder, { recursive: true });
+  mkdirSync(folder);
+  writeFileSync(file, '1 another');
+  release?.();
+  expect(readFileSync(file, 'utf8')).toBe('1 another');
+  expect(existsSync(file)).toBe(true);
+});
