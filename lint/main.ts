@@ -2,11 +2,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { startCommand } from '#runtime/command-line.ts';
+import { readNoOptions, startCommand } from '#runtime/command-line.ts';
 import { findDocstringErrors } from './docstrings.ts';
 import { findLongLines } from './lines.ts';
 
-startCommand({ usage: 'Usage: npm run lint\n\nRuns every check of style and words.' });
+startCommand({ usage: 'Usage: npm run lint\n\nRuns every check of style and words.', read: readNoOptions });
 const root = path.join(import.meta.dirname, '..');
 
 /** Generated or recorded files, and the list of words that the terminology check looks for. */

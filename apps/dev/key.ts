@@ -25,9 +25,9 @@ Scopes: ${allScopes.join(', ')}`;
  * to manage keys, but the key can carry only permissions that the owner has. Exit code 0, 1 when
  * refused, 2 for a wrong call.
  */
-startCommand({ usage });
+const flags = startCommand({ usage, read: readFlags });
 try {
-  await main(process.argv.slice(2));
+  await main(flags);
 } catch (error) {
   const isExpected = error instanceof KeyRefused || error instanceof SettingsRefused;
   console.error(
@@ -38,13 +38,7 @@ try {
   process.exitCode = 1;
 }
 
-async function main(args: string[]): Promise<void> {
-  const flags = parse(args);
-  if (flags === null) {
-    console.error(usage);
-    process.exitCode = 2;
-    return;
-  }
+async function main(flags: ReturnType<typeof readFlags>): Promise<void> {
   const { server, secrets } = findStack(flags.region);
   const work = async (database: Database) => {
     await assertDevelopment(database);
@@ -54,20 +48,17 @@ async function main(args: string[]): Promise<void> {
   await withDatabase(server, work, 'org-api-dev-key');
 }
 
-function parse(args: string[]) {
-  const { values } = parseArgs({
-    args,
-    strict: false,
-    options: Object.fromEntries(
-      ['region', 'org', 'maker', 'scopes', 'expires', 'revoke'].map((name) => [name, { type: 'string' as const }]),
-    ),
-  });
-  const { region = 'us', org, maker, scopes, expires, revoke } = values as Record<string, string | undefined>;
+function readFlags() {
+  const text = { type: 'string' } as const;
+  const { region = 'us', ...rest } = parseArgs({
+    options: { region: text, org: text, maker: text, scopes: text, expires: text, revoke: text },
+  }).values;
+  const { org, maker, scopes, expires, revoke } = rest;
   if (!isRegion(region)) throw new SettingsRefused([`--region: use ${regionCodes.join(' or ')}`]);
   if (revoke !== undefined) return { region, revoke };
-  return org === undefined || maker === undefined || scopes === undefined
-    ? null
-    : { region, revoke, org, maker, scopes, expires };
+  if (org === undefined || maker === undefined || scopes === undefined)
+    throw new SettingsRefused(['--org, --maker and --scopes are needed, or --revoke']);
+  return { region, revoke, org, maker, scopes, expires };
 }
 
 /** Returns the owner's login and the secrets of the stack; the environment may name others. */

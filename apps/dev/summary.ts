@@ -1,5 +1,6 @@
 import { eventTypes } from '#domain/contract/events.ts';
 import { regions } from '#domain/contract/regions.ts';
+import { printable } from '#runtime/command-line.ts';
 import type { StartedRegion } from './region.ts';
 import type { SampleOwner } from './sample-owner.ts';
 import type { StackOrganization, StackRegion } from './state.ts';
@@ -50,8 +51,8 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
     return [...lines, '  No organization has a sample key yet: import one with --data FILE.', ''];
   lines.push('', `  Organizations and their sample keys (all seven scopes):`);
   for (const { id, name, sampleKey } of organizations)
-    lines.push(`    ${id}  ${sampleKey ?? '(no active owner, so no key)'}  ${name}`);
-  lines.push('', `  The nine reads of ${first.name}:`);
+    lines.push(`    ${id}  ${sampleKey ?? '(no active owner, so no key)'}  ${printable(name)}`);
+  lines.push('', `  The nine reads of ${printable(first.name)}:`);
   for (const path of readPaths)
     lines.push(`    curl -H 'Authorization: Bearer ${first.sampleKey}' ${api}/v1/orgs/${first.id}${path}`);
   lines.push(
@@ -72,7 +73,9 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
 /** Returns the lines that explain how to enter the console. */
 function ownerLines(owner: SampleOwner | null): string[] {
   if (owner === null) return [];
-  const { organizationName, email, link } = owner;
+  const { link } = owner;
+  const organizationName = printable(owner.organizationName);
+  const email = printable(owner.email);
   if (link === null) return ['', `  The owner of ${organizationName} signs in to the console as ${email}.`];
   return [
     '',

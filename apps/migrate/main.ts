@@ -8,9 +8,10 @@ import { readConfig } from './config.ts';
 /**
  * `npm run migrate`: brings the database to the current schema and its logins up to date. It may
  * run twice, also at the same time. `--contract` applies contract migrations too, which the version
- * before does not survive. Exit code 0 when the schema is current, 1 when it is not.
+ * before does not survive. Exit code 0 when the schema is current, 1 when it is not, 2 for a
+ * wrong call.
  */
-startCommand({
+const { contract } = startCommand({
   usage: `Usage: npm run migrate -- [--contract]
 
 Brings the database of DATABASE_URL to the current schema, and the logins named by the settings up to date.
@@ -18,9 +19,9 @@ Brings the database of DATABASE_URL to the current schema, and the logins named 
   --contract   apply contract migrations too, which the version before does not survive
   --help       this text
 `,
+  read: () => parseArgs({ options: { contract: { type: 'boolean', default: false } } }).values,
 });
 try {
-  const { contract } = parseArgs({ options: { contract: { type: 'boolean', default: false } } }).values;
   const config = readConfig();
   const report = (line: string) => void process.stderr.write(`${line}\n`);
   const { applied, pendingContract, current } = await migrate({ ...config, contract, report });
@@ -45,7 +46,6 @@ try {
 
 function reasonOf(error: unknown): string {
   const { type, code } = describeError(error);
-  if (type === 'TypeError' && String(code).startsWith('ERR_PARSE_ARGS')) return 'the only option is --contract.';
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `no PostgreSQL answers at DATABASE_URL (${code}).`;
   if (code === '28P01' || code === '28000') return 'PostgreSQL refuses the user or password of DATABASE_URL.';
   if (code === '3D000') return 'the database named by DATABASE_URL does not exist.';

@@ -2,9 +2,10 @@
  * Text for terminals. Values come from organizations and receivers, so control characters, which a
  * terminal would execute, are shown as U+FFFD.
  */
+import { printable } from '#runtime/command-line.ts';
 
 const shown = (value: unknown): string =>
-  value === null || value === undefined || value === '' ? '-' : String(value).replace(/\p{Cc}/gu, '\uFFFD');
+  value === null || value === undefined || value === '' ? '-' : printable(String(value));
 
 /** Returns rows under their headings, numbers to the right. `none` is the text for no rows. */
 export function table(headings: string[], rows: unknown[][], none: string): string {

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 
 /** The exit code of a command whose reader is gone, as shells report one that SIGPIPE ended. */
 export const closedPipeCode = 141;
@@ -9,10 +10,16 @@ export const closedPipeCode = 141;
  * standard error, which has only progress, does not end it.
  *
  * @param options - `usage` is null for a command that writes its help itself; `stop` ends what
- *   runs, before the process ends.
+ *   runs, before the process ends; `read` reads the options, and what it throws is printed with the
+ *   usage on standard error (exit code 2).
+ * @returns what `read` returns.
  */
-export function startCommand(options: { usage: string | null; stop?: () => Promise<unknown> }): void {
-  const { usage, stop = async () => {} } = options;
+export function startCommand<Options = undefined>(command: {
+  usage: string | null;
+  stop?: () => Promise<unknown>;
+  read?: () => Options;
+}): Options {
+  const { usage, stop = async () => {}, read = () => undefined as Options } = command;
   const asksForHelp = process.argv.slice(2).some((text) => text === '--help' || text === '-h');
   if (usage !== null && asksForHelp) process.exit(printed(usage));
   process.stdout.on('error', (error) => {
@@ -21,6 +28,26 @@ export function startCommand(options: { usage: string | null; stop?: () => Promi
       .finally(() => process.exit(codeOf(error)));
   });
   process.stderr.on('error', () => {});
+  try {
+    return read();
+  } catch (error) {
+    const [sentence] = (error as Error).message.split('\n');
+    process.stderr.write(`${sentence}\n\n${usage?.trimEnd()}\n`);
+    process.exit(2);
+  }
+}
+
+/** Returns a text of other people without control characters, which a terminal would obey. */
+export const printable = (text: string): string => text.replace(/\p{Cc}/gu, '\uFFFD');
+
+/** Refuses all arguments, for commands without any. */
+export const readNoOptions = (): void => void parseArgs({ options: {} });
+
+/** @throws Error that names the option, unless its text is a whole number from 1 to `max`. */
+export function readWhole(name: string, text: string, max: number): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 1 && value <= max) return value;
+  throw new Error(`${name} must be a whole number from 1 to ${max}.`);
 }
 
 /** Writes to standard output before it returns. Returns the exit code. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startCommand } from '#runtime/command-line.ts';
+import { readNoOptions, startCommand } from '#runtime/command-line.ts';
 import { readDefinition, referencePage, typesOf } from './custom-resources.ts';
 import { documentsOf } from './documents.ts';
 import { ValuesRefused } from './read-values.ts';
@@ -11,7 +11,10 @@ import { ValuesRefused } from './read-values.ts';
  * values from the comments of values.yaml, and the operator's types and the reference page from the
  * schemas of its custom resources.
  */
-startCommand({ usage: 'Usage: npm run chart:docs\n\nWrites the schemas and documents of the charts.' });
+startCommand({
+  usage: 'Usage: npm run chart:docs\n\nWrites the schemas and documents of the charts.',
+  read: readNoOptions,
+});
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const inRoot = (name: string) => path.join(root, name);
 try {

@@ -29,16 +29,19 @@ const usage = `Usage: npm run -s image -- [options]
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const report = (line: string) => process.stderr.write(`image: ${line}\n`);
 
-startCommand({ usage });
+const values = startCommand({
+  usage,
+  read: () =>
+    parseArgs({
+      options: {
+        tag: { type: 'string' },
+        'build-id': { type: 'string' },
+        archive: { type: 'string' },
+        'print-build-id': { type: 'boolean' },
+      },
+    }).values,
+});
 try {
-  const { values } = parseArgs({
-    options: {
-      tag: { type: 'string' },
-      'build-id': { type: 'string' },
-      archive: { type: 'string' },
-      'print-build-id': { type: 'boolean' },
-    },
-  });
   const described = describeBuild(repository);
   const build = { ...described, buildId: values['build-id'] ?? described.buildId };
   if (values['print-build-id']) process.stdout.write(`${build.buildId}\n`);

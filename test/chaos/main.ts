@@ -1,4 +1,6 @@
-import { startCommand } from '#runtime/command-line.ts';
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { readWhole, startCommand } from '#runtime/command-line.ts';
 import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { type ChaosResult, describeResult, runChaos } from './run.ts';
 
@@ -8,10 +10,7 @@ import { type ChaosResult, describeResult, runChaos } from './run.ts';
  * `--webhooks` (at most 20) change its size. The exit code is 1 when a problem is found; the output
  * lists the problems.
  */
-async function main(): Promise<number> {
-  const events = readNumber('--events', 100, 10_000);
-  const webhooks = readNumber('--webhooks', 20, 20);
-  const seed = readNumber('--seed', Math.floor(Math.random() * 1_000_000), Number.MAX_SAFE_INTEGER);
+async function main({ events, webhooks, seed }: ReturnType<typeof readOptions>): Promise<number> {
   console.log(`${events * webhooks} deliveries, seed ${seed}`);
   const report = (line: string) => console.error(`  ${line}`);
   const result = await runChaos({
@@ -42,22 +41,26 @@ function listMissedFaults({ claims, replaced, forgotten }: ChaosResult): string[
   ];
 }
 
-function readNumber(name: string, otherwise: number, max: number): number {
-  const at = process.argv.indexOf(name);
-  if (at < 0) return otherwise;
-  const value = Number(process.argv[at + 1]);
-  if (Number.isSafeInteger(value) && value >= 1 && value <= max) return value;
-  console.error(`${name} must be a whole number from 1 to ${max}`);
-  process.exit(1);
+function readOptions() {
+  const { values } = parseArgs({
+    options: { seed: { type: 'string' }, events: { type: 'string' }, webhooks: { type: 'string' } },
+  });
+  const seed = values.seed ?? String(randomInt(1, 1_000_000));
+  return {
+    events: readWhole('--events', values.events ?? '100', 10_000),
+    webhooks: readWhole('--webhooks', values.webhooks ?? '20', 20),
+    seed: readWhole('--seed', seed, Number.MAX_SAFE_INTEGER),
+  };
 }
 
-startCommand({
+const options = startCommand({
   usage: 'Usage: npm run chaos -- [--seed N] [--events N] [--webhooks N]\n\nKills every process while deliveries run.',
+  read: readOptions,
 });
 process.once('SIGINT', () => process.exit(1)); // started processes end with this one
 process.once('SIGTERM', () => process.exit(1));
 try {
-  process.exitCode = await main();
+  process.exitCode = await main(options);
 } catch (error) {
   if (!(error instanceof ServerUnavailableError)) throw error;
   console.error(error.message);

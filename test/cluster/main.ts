@@ -16,10 +16,10 @@ import { runClusterTest } from './run.ts';
  * change must pass. With `-- --keep` it leaves a cluster running that it started. The exit code is
  * 1 when a problem is found.
  */
-startCommand({
+const values = startCommand({
   usage: 'Usage: npm run test:cluster -- [--quick] [--keep]\n\nInstalls both regions on a real Kubernetes.',
+  read: () => parseArgs({ options: { quick: { type: 'boolean' }, keep: { type: 'boolean' } } }).values,
 });
-const { values } = parseArgs({ options: { quick: { type: 'boolean' }, keep: { type: 'boolean' } } });
 const startedAt = performance.now();
 const report = (line: string) => console.error(`  [${secondsSince(startedAt)}] ${line}`);
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-cluster-values-'));

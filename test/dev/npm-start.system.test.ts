@@ -12,6 +12,8 @@ import { createHttpVisitor } from '../console/http-visitor.ts';
 import { createStable, goldenText } from '../golden/stable.ts';
 
 const timeout = 180_000;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+const control = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;
 
 describe('npm start', () => {
   it('prints a curl line for each of the nine reads', () => {
@@ -23,6 +25,10 @@ describe('npm start', () => {
     async () => {
       const place = await stackPlace({ DELIVERY_SCHEDULE: '10ms' });
       const first = await place.start();
+      expect(first.output.text).not.toMatch(control);
+      expect(first.output.stdout).toMatch(/^\nReady in [\s\S]+Ctrl-C stops everything/);
+      expect(first.output.stderr).toMatch(/^ {2}\S[\s\S]+: the API answers at /);
+      expect(first.output.stderr).not.toContain('Bearer');
       const { regions } = place.stack();
       expect(regions.map(({ region }) => region)).toEqual(['us']);
       const [us] = regions as [(typeof regions)[number]];

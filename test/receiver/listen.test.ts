@@ -52,6 +52,19 @@ describe('npm run listen -- --forward-to URL --secret S', () => {
     expect(await listen.stop()).toBe(0);
   });
 
+  it('prints no control characters, whatever an event contains, and nothing but errors on standard error', async () => {
+    const listen = runListen(['--forward-to', 'http://127.0.0.1:1/', '--secret', generateSecret()], {
+      FORCE_COLOR: '1',
+    });
+    const [, url = ''] = await listen.says(/Listening at (\S+)/);
+    const headers = { 'webhook-id': 'a\u009bb', 'webhook-attempt': '\u00851' };
+    await fetch(url, { method: 'POST', headers, body: JSON.stringify({ type: '\u001b[2J\r\u0007cleared' }) });
+    await listen.says(/cleared/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+    expect(listen.output.text).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/);
+    expect(listen.output.stderr).toBe('');
+  });
+
   it('names the check that an event fails, and forwards it nevertheless', async () => {
     const target = await startTarget({ status: 200 });
     const listen = runListen(['--forward-to', target.url, '--secret', generateSecret()]);

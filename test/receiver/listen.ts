@@ -20,8 +20,9 @@ export function runListen(args: string[], env: Record<string, string> = {}) {
     env: { ...childEnvironment, ORG_API_STATE: '/nonexistent', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const output = { text: '' };
+  const output = { text: '', stderr: '' };
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output.text += chunk));
+  child.stderr?.on('data', (chunk) => (output.stderr += chunk));
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
   onTestFinished(async () => {
     child.kill('SIGKILL');

@@ -59,6 +59,18 @@ describe.concurrent('a command without a terminal', () => {
     },
   );
 
+  it.each(commands)(
+    '%s refuses an unknown option in a sentence on standard error, which shows or names its usage',
+    async (_name, program) => {
+      const { code, stdout, stderr } = await run([program, '--no-such-option'], { env: { FORCE_COLOR: '1' } });
+      expect({ code, stdout }).toEqual({ code: expect.toBeOneOf([1, 2]), stdout: '' });
+      expect(stderr).toMatch(/no-such-option/);
+      expect(stderr).toMatch(/Usage: |--help/);
+      expect(stderr).not.toMatch(/\n\s+at /);
+      expect(stderr).not.toMatch(control);
+    },
+  );
+
   it.each([
     ...commands.map(([name, program]) => [`the help of ${name}`, [program, '--help']] as const),
     ['generate', ['apps/import/generate-main.ts', '--organizations', '3']] as const,
@@ -88,6 +100,19 @@ it('commands that read the database end quietly when their standard output has n
     const { code, stderr } = await run(args, { env, isClosed: true });
     expect([args, code, /\n\s+at |EPIPE/.test(stderr)]).toEqual([args, closedPipeCode, false]);
   }
+});
+
+it.each([
+  ['bench:growth', 'test/bench/growth/main.ts', '--rows', '10,x'],
+  ['bench:soak', 'test/bench/soak/main.ts', '--minutes', '0'],
+  ['bench:scale', 'test/bench/scale/main.ts', '--rate', 'fast'],
+  ['bench:deliveries', 'test/bench/deliveries/main.ts', '--store', 'paper'],
+  ['bench:retention', 'test/bench/retention/main.ts', 'all'],
+  ['chaos', 'test/chaos/main.ts', '--webhooks', '21'],
+])('%s refuses a value that it cannot use before it starts anything', async (_name, ...args) => {
+  const { code, stdout, stderr } = await run(args);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(/^[^\n]+ (must be|is) [^\n]+\.\n\nUsage: /);
 });
 
 it('a command whose standard error has no reader does its work', async () => {

@@ -159,6 +159,7 @@ it('a URL of Redis leads ioredis to the server that was judged, also by IPv6 and
     const redis = new Redis({ ...redisOptions(server), lazyConnect: true });
     expect(redis.options, url).toMatchObject(options);
     expect(Boolean(redis.options.tls), url).toBe(url.startsWith('rediss'));
+    if (redis.options.tls) expect(redis.options.tls.rejectUnauthorized, url).toBe(true);
     expect(parseRedisUrl(redisUrlOf(server))).toEqual(server);
     redis.disconnect();
   }

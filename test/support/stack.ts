@@ -93,11 +93,12 @@ export async function stackPlace(settings: Record<string, string> = {}) {
 
 export type StackPlace = Awaited<ReturnType<typeof stackPlace>>;
 
-function collect(child: ChildProcess): { text: string } {
-  const output = { text: '' };
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', (chunk: Buffer) => {
+function collect(child: ChildProcess) {
+  const output = { text: '', stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.on('data', (chunk: Buffer) => {
       output.text += chunk;
+      output[name] += chunk;
     });
   }
   return output;

@@ -4,11 +4,11 @@
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { startCommand } from '#runtime/command-line.ts';
+import { readNoOptions, startCommand } from '#runtime/command-line.ts';
 import { defaultBaseUrls } from './base-urls.ts';
 import { openApiText } from './document.ts';
 
-startCommand({ usage: 'Usage: npm run openapi\n\nWrites apps/api/openapi/openapi.json.' });
+startCommand({ usage: 'Usage: npm run openapi\n\nWrites apps/api/openapi/openapi.json.', read: readNoOptions });
 const file = fileURLToPath(new URL('openapi.json', import.meta.url));
 writeFileSync(file, openApiText(defaultBaseUrls));
 console.log('apps/api/openapi/openapi.json is written. Commit it with the change that made it.');

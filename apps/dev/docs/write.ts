@@ -1,11 +1,14 @@
 /** `npm run docs`: writes the documents that are generated from the code. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { startCommand } from '#runtime/command-line.ts';
+import { readNoOptions, startCommand } from '#runtime/command-line.ts';
 import { configurationPage } from './configuration.ts';
 import { decisionsPage } from './decisions.ts';
 
-startCommand({ usage: 'Usage: npm run docs\n\nWrites the documents that are generated from the code.' });
+startCommand({
+  usage: 'Usage: npm run docs\n\nWrites the documents that are generated from the code.',
+  read: readNoOptions,
+});
 const root = path.join(import.meta.dirname, '../../..');
 
 writeFileSync(path.join(root, 'docs/configuration.md'), configurationPage());

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
-import { startCommand } from '#runtime/command-line.ts';
+import { printable, startCommand } from '#runtime/command-line.ts';
 import { ListenRefused } from '#runtime/http-server.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { writeCapture } from './capture.ts';
@@ -104,7 +104,9 @@ function listenedText({ at, type, eventId, attempt, verification, answer }: List
     `${at.toISOString()}  ${type}  ${eventId}${attempt === null ? '' : `  attempt ${attempt}`}  ${result}  -> ` +
       `${answered}`,
     ...failed.map((check) => `    ${check.name}: ${check.explanation}`),
-  ].join('\n');
+  ]
+    .map(printable)
+    .join('\n');
 }
 
 /** npm changes to the project's folder; files are relative to the caller's. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Verification, verifyDelivery } from '#domain/webhooks/verify.ts';
+import { printable } from '#runtime/command-line.ts';
 import { readCapture } from './capture.ts';
 import { WrongCall } from './options.ts';
 
@@ -39,5 +40,5 @@ export function verificationText({ ok, checks }: Verification): string {
   );
   const failed = checks.filter((check) => !check.ok).length;
   const end = ok ? 'It verifies.' : `The delivery does not verify: ${failed} of ${checks.length} checks failed.`;
-  return [...lines, '', end].join('\n');
+  return [...lines, '', end].map(printable).join('\n');
 }

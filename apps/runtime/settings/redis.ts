@@ -68,6 +68,7 @@ export function redisOptions({ host, port, user, password, database, tls }: Redi
     ...(user !== null && { username: user }),
     ...(password !== null && { password }),
     db: database,
-    ...(tls !== null && { tls: {} }),
+    // `rejectUnauthorized` is set because a variable could turn it off.
+    ...(tls !== null && { tls: { rejectUnauthorized: tls.isVerified } }),
   };
 }

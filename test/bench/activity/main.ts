@@ -8,13 +8,14 @@ import pg from 'pg';
 import { verifyActivity } from '#domain/activity/verify.ts';
 import { recordKeyUsesSql } from '#domain/db/statements/activity.ts';
 import { type AppendedRow, appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
-import { startCommand } from '#runtime/command-line.ts';
+import { readNoOptions, startCommand } from '#runtime/command-line.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { linesPerAppend } from '../../../apps/worker/maintenance-steps.ts';
 import { type BenchDatabase, startStack } from '../retention/stack.ts';
 
 startCommand({
   usage: ['Usage: npm run bench:activity', 'Measures the hash chain of the activity log.'].join('\n\n'),
+  read: readNoOptions,
 });
 
 const organizations = 50;

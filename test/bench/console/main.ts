@@ -14,14 +14,14 @@ import { endVisits, quantile, visit } from './measure.ts';
 import { type MeasuredPage, pages } from './pages.ts';
 import { type BenchStack, startStack } from './stack.ts';
 
-startCommand({
+const options = startCommand({
   usage: [
     'Usage: npm run bench:console -- [--quick]',
     'Compares pages of an organization with few rows and one with many.',
   ].join('\n\n'),
+  read: () => parseArgs({ options: { quick: { type: 'boolean' } } }).values,
 });
 
-const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } });
 const few = { lines: 10, deliveries: 10 };
 const many = options.quick ? { lines: 100_000, deliveries: 1_000 } : { lines: 1_000_000, deliveries: 10_000 };
 const rounds = options.quick ? 15 : 60;

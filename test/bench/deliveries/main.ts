@@ -20,11 +20,14 @@ import { type BenchStack, createClosers, startStack } from './stack.ts';
 import { compareThroughput } from './throughput.ts';
 import { compareWriters } from './writers.ts';
 
-startCommand({
+const options = startCommand({
   usage: [
-    'Usage: npm run bench:deliveries -- [options]',
-    'Compares deliveries with a bare Temporal workflow. The options are in README.md.',
-  ].join('\n\n'),
+    'Usage: npm run bench:deliveries -- [--quick] [--only PART] [--store memory|file] [--rounds N] [--seconds N]',
+    '         [--under-way N] [--per-second N] [--set NAME=VALUE]... [--profile]',
+    '',
+    'Compares deliveries with a bare Temporal workflow. README.md in test/bench/deliveries describes the options.',
+  ].join('\n'),
+  read: () => readOptions(process.argv.slice(2)),
 });
 
 const startedAt = performance.now();
@@ -32,7 +35,6 @@ const report = (line: string) =>
   console.error(`  ${String(Math.round((performance.now() - startedAt) / 1000)).padStart(3)} s  ${line}`);
 
 async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2));
   console.log(
     `Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`,
   );

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { BenchRefused } from '../reads/options.ts';
+import { readWhole } from '#runtime/command-line.ts';
 
 /**
  * The parts of the benchmark, in their order. `idle` comes before the parts after which PostgreSQL
@@ -80,69 +80,54 @@ const quick = {
   writersGrants: 1_000,
 };
 
-/** @throws BenchRefused that lists the options. */
+/** @throws Error that names the option. */
 export function readOptions(args: string[]): BenchOptions {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        quick: { type: 'boolean' },
-        only: { type: 'string' },
-        store: { type: 'string' },
-        rounds: { type: 'string' },
-        seconds: { type: 'string' },
-        'under-way': { type: 'string' },
-        'per-second': { type: 'string' },
-        set: { type: 'string', multiple: true },
-        profile: { type: 'boolean' },
-      },
-    });
-    const lengths = values.quick ? quick : full;
-    const rounds = values.rounds === undefined ? null : readWhole('--rounds', values.rounds, 50);
-    const seconds = values.seconds === undefined ? null : readWhole('--seconds', values.seconds, 600);
-    return {
-      parts: values.only === undefined ? parts : [readOneOf('--only', parts, values.only)],
-      stores: values.store === undefined ? stores : [readOneOf('--store', stores, values.store)],
-      rounds: rounds ?? lengths.rounds,
-      roundSeconds: seconds === null ? lengths.roundSeconds : { memory: seconds, file: seconds },
-      underWay: readWhole('--under-way', values['under-way'] ?? '100', 500),
-      latencyEvents: lengths.latencyEvents,
-      latencyPerSecond: 10,
-      isolationRounds: rounds ?? lengths.isolationRounds,
-      isolationSeconds: seconds ?? lengths.isolationSeconds,
-      isolationPerSecond: readWhole('--per-second', values['per-second'] ?? '10', 100),
-      hangingLeadSeconds: lengths.hangingLeadSeconds,
-      hangingEvents: 5_000,
-      backlogEvents: lengths.backlogEvents,
-      connectionPosts: lengths.connectionPosts,
-      writersGrants: lengths.writersGrants,
-      settings: Object.fromEntries((values.set ?? []).map(readSetting)),
-      profile: values.profile ?? false,
-    };
-  } catch (error) {
-    throw new BenchRefused(
-      `${(error as Error).message}. The options are --quick, --only ${parts.join('|')}, ` +
-        `--store ${stores.join('|')}, --rounds N, --seconds N, --under-way N, --per-second N, ` +
-        '--set NAME=VALUE and --profile.',
-    );
-  }
+  const { values } = parseArgs({
+    args,
+    options: {
+      quick: { type: 'boolean' },
+      only: { type: 'string' },
+      store: { type: 'string' },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      'under-way': { type: 'string' },
+      'per-second': { type: 'string' },
+      set: { type: 'string', multiple: true },
+      profile: { type: 'boolean' },
+    },
+  });
+  const lengths = values.quick ? quick : full;
+  const rounds = values.rounds === undefined ? null : readWhole('--rounds', values.rounds, 50);
+  const seconds = values.seconds === undefined ? null : readWhole('--seconds', values.seconds, 600);
+  return {
+    parts: values.only === undefined ? parts : [readOneOf('--only', parts, values.only)],
+    stores: values.store === undefined ? stores : [readOneOf('--store', stores, values.store)],
+    rounds: rounds ?? lengths.rounds,
+    roundSeconds: seconds === null ? lengths.roundSeconds : { memory: seconds, file: seconds },
+    underWay: readWhole('--under-way', values['under-way'] ?? '100', 500),
+    latencyEvents: lengths.latencyEvents,
+    latencyPerSecond: 10,
+    isolationRounds: rounds ?? lengths.isolationRounds,
+    isolationSeconds: seconds ?? lengths.isolationSeconds,
+    isolationPerSecond: readWhole('--per-second', values['per-second'] ?? '10', 100),
+    hangingLeadSeconds: lengths.hangingLeadSeconds,
+    hangingEvents: 5_000,
+    backlogEvents: lengths.backlogEvents,
+    connectionPosts: lengths.connectionPosts,
+    writersGrants: lengths.writersGrants,
+    settings: Object.fromEntries((values.set ?? []).map(readSetting)),
+    profile: values.profile ?? false,
+  };
 }
 
 function readOneOf<T extends string>(name: string, values: readonly T[], text: string): T {
   const found = values.find((value) => value === text);
-  if (found === undefined) throw new Error(`${name} must be one of ${values.join(', ')}`);
+  if (found === undefined) throw new Error(`${name} must be one of ${values.join(', ')}.`);
   return found;
 }
 
-function readWhole(name: string, text: string, max: number): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1 || value > max)
-    throw new Error(`${name} must be a whole number from 1 to ${max}`);
-  return value;
-}
-
-function readSetting(text: string): [string, string] {
+export function readSetting(text: string): [string, string] {
   const [, name, value] = /^([A-Z_]+)=(.*)$/.exec(text) ?? [];
-  if (name === undefined || value === undefined) throw new Error('--set must be NAME=VALUE');
+  if (name === undefined || value === undefined) throw new Error('--set must be NAME=VALUE.');
   return [name, value];
 }

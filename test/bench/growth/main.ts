@@ -4,7 +4,7 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { startCommand } from '#runtime/command-line.ts';
+import { readWhole, startCommand } from '#runtime/command-line.ts';
 import { startRedis } from '../../../apps/dev/servers/redis.ts';
 import { endVisits, quantile } from '../console/measure.ts';
 import { type BenchServers, startServers } from '../servers.ts';
@@ -13,18 +13,24 @@ import { comparePlans, preparePlans } from './plans.ts';
 import { type GrownRegion, growRegion } from './region.ts';
 import { type Budget, keepsBudget, type Task, tasks } from './tasks.ts';
 
-startCommand({
+const { sizes, rounds } = startCommand({
   usage: [
     'Usage: npm run bench:growth -- [--rows N,N,N] [--rounds N]',
     'Measures reads, deliveries, maintenance and pages as the tables grow.',
   ].join('\n\n'),
+  read() {
+    const { rows, rounds } = parseArgs({
+      options: {
+        rows: { type: 'string', default: '10000,1000000,10000000' },
+        rounds: { type: 'string', default: '30' },
+      },
+    }).values;
+    return {
+      sizes: rows.split(',').map((each) => readWhole('--rows', each, 100_000_000)),
+      rounds: readWhole('--rounds', rounds, 10_000),
+    };
+  },
 });
-
-const { values: options } = parseArgs({
-  options: { rows: { type: 'string', default: '10000,1000000,10000000' }, rounds: { type: 'string', default: '30' } },
-});
-const sizes = options.rows.split(',').map(Number);
-const rounds = Number(options.rounds);
 const warmUpRounds = 5;
 
 const startedAt = performance.now();

@@ -18,11 +18,12 @@ import { highestRatePerSecond } from './region.ts';
 import { type BenchRegion, type BenchStack, startStack } from './stack.ts';
 import { requireWrk, runWrk, wrkConnections } from './wrk.ts';
 
-startCommand({
+const options = startCommand({
   usage: [
     'Usage: npm run bench:reads -- [--quick] [--profile]',
     'Compares the reads with a floor and a plain Fastify program.',
   ].join('\n\n'),
+  read: () => readOptions(process.argv.slice(2)),
 });
 
 const rosterFamilies = 40;
@@ -39,7 +40,6 @@ const say = (line: string) => console.log(line);
 const number = (value: number) => value.toLocaleString('en');
 
 async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2));
   requireWrk();
   say(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`);
   const stack = await startStack((line) => say(`  ${line}`));

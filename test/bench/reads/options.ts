@@ -19,15 +19,11 @@ export interface BenchOptions {
   profile: boolean;
 }
 
-/** @throws BenchRefused that lists the options. */
+/** @throws Error that names a wrong option. */
 export function readOptions(args: string[]): BenchOptions {
-  try {
-    const { values } = parseArgs({ args, options: { quick: { type: 'boolean' }, profile: { type: 'boolean' } } });
-    const lengths = values.quick
-      ? { rounds: 3, runSeconds: 2, warmUpSeconds: 2, pacedSeconds: 4, largeGrants: 100_000 }
-      : { rounds: 5, runSeconds: 8, warmUpSeconds: 4, pacedSeconds: 15, largeGrants: 1_000_000 };
-    return { ...lengths, profile: values.profile ?? false };
-  } catch (error) {
-    throw new BenchRefused(`${(error as Error).message}. The options are --quick and --profile.`);
-  }
+  const { values } = parseArgs({ args, options: { quick: { type: 'boolean' }, profile: { type: 'boolean' } } });
+  const lengths = values.quick
+    ? { rounds: 3, runSeconds: 2, warmUpSeconds: 2, pacedSeconds: 4, largeGrants: 100_000 }
+    : { rounds: 5, runSeconds: 8, warmUpSeconds: 4, pacedSeconds: 15, largeGrants: 1_000_000 };
+  return { ...lengths, profile: values.profile ?? false };
 }

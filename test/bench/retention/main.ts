@@ -3,17 +3,25 @@
  * README.md in this folder explains the figures.
  */
 import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { comparePartitions } from './partitions.ts';
 import { measurePurge } from './purge.ts';
 import { startStack } from './stack.ts';
 
-startCommand({
+const only = startCommand({
   usage: [
     'Usage: npm run bench:retention -- [purge | partitions]',
     'Measures the retention of deliveries, and partitions instead.',
   ].join('\n\n'),
+  read() {
+    const { positionals } = parseArgs({ options: {}, allowPositionals: true });
+    const [part = null, ...more] = positionals;
+    if (more.length > 0 || (part !== null && part !== 'purge' && part !== 'partitions'))
+      throw new Error('The only argument is purge or partitions.');
+    return part;
+  },
 });
 
 const startedAt = performance.now();
@@ -22,7 +30,6 @@ const report = (line: string) =>
 
 console.log(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'})`);
 await removeDeadRunFolders(report);
-const only = process.argv.slice(2).find((part) => part === 'partitions' || part === 'purge');
 const stack = await startStack(report);
 try {
   const partitions = only === 'purge' ? [] : await comparePartitions(stack, report);

@@ -4,28 +4,39 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { startCommand } from '#runtime/command-line.ts';
+import { readWhole, startCommand } from '#runtime/command-line.ts';
 import { addOrganizations } from '../deliveries/changes.ts';
 import { endChildren } from '../reads/children.ts';
 import { type Costs, measureCosts } from './costs.ts';
 import { killHistoryNode, type Outage } from './killed-node.ts';
 import { startStack } from './stack.ts';
 
-startCommand({
+const options = startCommand({
   usage: [
-    'Usage: npm run bench:scale -- [options]',
-    'Runs deliveries over Temporal’s real server. The options are in README.md.',
-  ].join('\n\n'),
-});
-
-const { values: options } = parseArgs({
-  options: {
-    deliveries: { type: 'string', default: '600' },
-    rate: { type: 'string', default: '12' },
-    rounds: { type: 'string', default: '2' },
-    partitions: { type: 'string', default: '1' },
-    shards: { type: 'string', default: '64' },
-    'outage-seconds': { type: 'string', default: '90' },
+    'Usage: npm run bench:scale -- [--deliveries N] [--rate N] [--rounds N] [--partitions N] [--shards N]',
+    '         [--outage-seconds N]',
+    '',
+    'Runs deliveries over Temporal’s real server. README.md in test/bench/scale describes the options.',
+  ].join('\n'),
+  read() {
+    const { values } = parseArgs({
+      options: {
+        deliveries: { type: 'string', default: '600' },
+        rate: { type: 'string', default: '12' },
+        rounds: { type: 'string', default: '2' },
+        partitions: { type: 'string', default: '1' },
+        shards: { type: 'string', default: '64' },
+        'outage-seconds': { type: 'string', default: '90' },
+      },
+    });
+    return {
+      deliveries: readWhole('--deliveries', values.deliveries, 1_000_000),
+      ratePerSecond: readWhole('--rate', values.rate, 10_000),
+      rounds: readWhole('--rounds', values.rounds, 100),
+      partitions: readWhole('--partitions', values.partitions, 64),
+      shards: readWhole('--shards', values.shards, 16_384),
+      outageSeconds: readWhole('--outage-seconds', values['outage-seconds'], 3_600),
+    };
   },
 });
 const counts = { frontend: 2, history: 2, matching: 1, worker: 1 };
@@ -45,9 +56,9 @@ const number = (value: number, digits = 1) =>
 
 say(`Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), everything on this machine`);
 const stack = await startStack({
-  shards: Number(options.shards),
+  shards: options.shards,
   counts,
-  partitions: Number(options.partitions),
+  partitions: options.partitions,
   report,
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -58,19 +69,19 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   });
 try {
   const organizations = await addOrganizations(stack, organizationCount);
-  const perSecond = Number(options.rate);
+  const perSecond = options.ratePerSecond;
   const results: Costs[] = [];
   for (const workers of workerCounts) {
     while (stack.workerPids().length < workers) await stack.addWorker();
     report(`${workers} workers are running`);
     await measureCosts(stack, organizations, { deliveries: warmUpDeliveries, perSecond, idleSeconds: 1 });
-    for (let round = 1; round <= Number(options.rounds); round += 1) {
-      const load = { deliveries: Number(options.deliveries), perSecond, idleSeconds };
+    for (let round = 1; round <= options.rounds; round += 1) {
+      const load = { deliveries: options.deliveries, perSecond, idleSeconds };
       results.push(await measureCosts(stack, organizations, load));
       report(`${workers} workers, round ${round} of ${options.rounds}`);
     }
   }
-  const seconds = Number(options['outage-seconds']);
+  const seconds = options.outageSeconds;
   const outage = await killHistoryNode(stack, organizations, { perSecond: perSecond / 2, seconds }, report);
   for (const costs of results) printCosts(costs);
   printOutage(outage);

@@ -4,10 +4,11 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { startCommand } from '#runtime/command-line.ts';
+import { readWhole, startCommand } from '#runtime/command-line.ts';
 import type { AppProcess } from '../../chaos/app-processes.ts';
 import { endVisits } from '../console/measure.ts';
 import { settles } from '../deliveries/changes.ts';
+import { readSetting } from '../deliveries/options.ts';
 import { createHours, restartedApps } from './hours.ts';
 import { type Finding, isMissed, judgeDeadRows, judgeIndexes, judgeMemory } from './judge.ts';
 import { type Load, startLoad } from './load.ts';
@@ -15,29 +16,32 @@ import { fillRegion, type SoakRegion } from './region.ts';
 import { privateMemoryOf, type Sample, takeTables } from './samples.ts';
 import { type AppName, appNames, type SoakStack, startStack } from './stack.ts';
 
-startCommand({
+const { minutes, rates, settings } = startCommand({
   usage: [
     'Usage: npm run bench:soak -- [--minutes N] [--reads N] [--deliveries N] [--set NAME=VALUE]...',
     'Runs a day of constant load in 20 minutes.',
   ].join('\n\n'),
-});
-
-const { values: options } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '20' },
-    reads: { type: 'string', default: '40' },
-    deliveries: { type: 'string', default: '8' },
-    set: { type: 'string', multiple: true, default: [] },
+  read() {
+    const { values } = parseArgs({
+      options: {
+        minutes: { type: 'string', default: '20' },
+        reads: { type: 'string', default: '40' },
+        deliveries: { type: 'string', default: '8' },
+        set: { type: 'string', multiple: true, default: [] },
+      },
+    });
+    return {
+      minutes: readWhole('--minutes', values.minutes, 1_440),
+      rates: {
+        readsPerSecond: readWhole('--reads', values.reads, 10_000),
+        deliveriesPerSecond: readWhole('--deliveries', values.deliveries, 1_000),
+        visitsPerSecond: 1,
+      },
+      /** Settings of the workers for this run, such as `MALLOC_ARENA_MAX=2`. */
+      settings: Object.fromEntries(values.set.map(readSetting)),
+    };
   },
 });
-const minutes = Number(options.minutes);
-const rates = {
-  readsPerSecond: Number(options.reads),
-  deliveriesPerSecond: Number(options.deliveries),
-  visitsPerSecond: 1,
-};
-/** Settings of the workers for this run, such as `MALLOC_ARENA_MAX=2`. */
-const settings = Object.fromEntries(options.set.map((each) => each.split(/=(.*)/s, 2)));
 const hours = 24;
 const runSeconds = minutes * 60;
 /** Time after which a process counts as warm. */

@@ -180,5 +180,5 @@ it('npm run migrate -- --contract applies what is pending, and another option is
   };
 
   expect(await run('--contract')).toMatchObject({ code: 0, out: expect.stringContaining('Applied') });
-  expect(await run('--expand')).toMatchObject({ code: 1, errors: expect.stringContaining('the only option') });
+  expect(await run('--expand')).toMatchObject({ code: 2, errors: expect.stringContaining('Usage: npm run migrate') });
 });
