@@ -63,7 +63,7 @@ export async function startConsole(
     factors,
     trustedProxies,
     webhookAllow: config.webhookAllow,
-    signInLimiter: createSignInLimiter({ now }),
+    signInLimiter: createSignInLimiter(database.orm.em, now),
     workflows,
     apiUrl: config.apiUrl,
     origin: config.origin,

@@ -99,7 +99,7 @@ export const person: Noun = {
       async run(options, { database }) {
         const [from, to] = [options.get('email'), options.get('to')];
         const done = await changeAddress(database.orm.em, { email: from, to });
-        return { json: { ...done, email: to.trim() }, text: `${done.personId} now signs in with ${to.trim()}.` };
+        return { json: done, text: `${done.personId} now signs in with ${done.email}.` };
       },
     },
     {

@@ -1,6 +1,8 @@
 /** Owners and administrators who misuse invitations and their links. */
 import { describe, expect, it } from 'vitest';
+import { factorSubject, passwordSubject } from '#domain/identity/attempts.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
+import { blockSubject } from '../domain/identity/people.ts';
 import { hiddenFields, secondsLeft, type Visited } from './http-visitor.ts';
 import { codeAt, type Enrolled, goodPassword, shareConsole } from './setup.ts';
 
@@ -161,15 +163,8 @@ describe('a browser that its person has signed in with', () => {
     await home.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
     await home.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
     await home.submit('/account', '/sign-out');
-    const attack = (step: string) =>
-      t.owner.pool.query(
-        `insert into sign_in_attempt (subject, network, at) select sha256(convert_to($1, 'UTF8') || '\\x00' ||
-          convert_to($2, 'UTF8')), format('198.51.%s.1', n)::inet::cidr, $3
-         from generate_series(1, 110) as n`,
-        [step, step === 'password' ? ada.email : ada.personId, t.now()],
-      );
-    await attack('password');
-    await attack('factor');
+    await blockSubject(t.em, passwordSubject(ada.email), t.now());
+    await blockSubject(t.em, factorSubject(ada.personId), t.now());
     const typed = { email: ada.email, password: goodPassword };
     expect((await t.http().submit('/sign-in', '/sign-in', typed)).status).toBe(429);
     expect(await home.submit('/sign-in', '/sign-in', typed)).toMatchObject({ to: atSecondFactor });

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { hashLoad } from '#domain/identity/password.ts';
 import { findProvenBrowser, sealBrowserToken } from '../../apps/console/web/browser-cookie.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
+import { blockNetwork, countBy } from '../domain/identity/people.ts';
 import { hiddenFields } from './http-visitor.ts';
 import { type ConsoleInstallation, goodPassword, setupConsole } from './setup.ts';
 
@@ -25,14 +26,6 @@ async function statementsOf(t: ConsoleInstallation) {
   return rows;
 }
 
-/** 60 counted failures of a network: its unknown browsers wait for 15 minutes. */
-const blockNetwork = (t: ConsoleInstallation, address: string) =>
-  t.owner.pool.query(
-    `insert into sign_in_attempt (subject, network, at)
-    select sha256(n::text::bytea), $1::inet::cidr, $2 from generate_series(1, 60) as n`,
-    [address, t.now()],
-  );
-
 describe('refused sign-ins', () => {
   it('of one person or one network reach neither the database nor a password hash, whatever cookies they send', async () => {
     const t = await setupConsole(proxied);
@@ -49,7 +42,7 @@ describe('refused sign-ins', () => {
     const [office, cafe] = ['198.51.100.7', '198.51.100.8'];
     for (let n = 0; n < 10; n += 1) expect((await send(ada.email, office)).status).toBe(422);
     expect((await send(ada.email, office)).status).toBe(429);
-    await blockNetwork(t, cafe);
+    await blockNetwork(t.em, cafe, t.now());
     expect((await send('nobody@example.org', cafe)).status).toBe(429);
 
     const mark = `${cookieName('visit', t.origin)}=${visitor.jar.get(cookieName('visit', t.origin))}`;
@@ -62,7 +55,7 @@ describe('refused sign-ins', () => {
     ];
     const [statements, hashes] = [await statementsOf(t), hashLoad().done];
     expect(statements.length).toBeGreaterThan(0);
-    for (let n = 0; n < 200; n += 1) {
+    for (let n = 0; n < 1_000; n += 1) {
       const cookie = cookies[n % cookies.length];
       const refused = n % 2 < 1 ? await send(ada.email, office, cookie) : await send(`p${n}@example.org`, cafe, cookie);
       expect(refused.status).toBe(429);
@@ -96,7 +89,7 @@ describe('refused sign-ins', () => {
       return (await visitor.submit(atSecondFactor, atSecondFactor, { factorCode }, from(office))).to;
     };
     expect(await signIn(known)).toBe('/');
-    await blockNetwork(t, office);
+    await blockNetwork(t.em, office, t.now());
     for (let n = 0; n < 5; n += 1) expect(await signIn(other)).toBe(429);
     // The session steps up: recovery codes are replaced only with a fresh second factor.
     t.pass(6 * 60_000);
@@ -117,8 +110,9 @@ describe('refused sign-ins', () => {
     for (let n = 0; n < 10; n += 1) await send(wrong.password);
     const refused = await send(goodPassword);
     const seconds = Number(refused.headers.get('retry-after'));
-    expect([refused.status, seconds > 20, seconds <= 30]).toEqual([429, true, true]);
-    t.pass(seconds * 1000);
+    expect([refused.status, seconds > 800, seconds <= 900]).toEqual([429, true, true]);
+    const laterMs = Date.now() + seconds * 1000;
+    countBy(() => new Date(laterMs));
     expect(await send(goodPassword)).toMatchObject({ status: 303, to: atSecondFactor });
   });
 });

@@ -37,7 +37,7 @@ it('end-sessions ends all sessions and keeps the sign-in; a person who never sig
   expect(shown).toMatchObject({ code: 0, stderr: '' });
   expect(shown.json()).toMatchObject({
     personId: t.person.personId,
-    email: 'Victim@firm.example',
+    email: 'victim@firm.example',
     sessions: 2,
     memberships: [{ organizationId: t.orgId, organizationName: 'Squatters', status: 'active', accepted: true }],
   });

@@ -95,7 +95,7 @@ const outcomeOf = (ceremony: Promise<unknown>): Promise<string> =>
 
 describe('with any field missing, of another type, huge, or of another ceremony', () => {
   let t: People;
-  const forgetFailures = () => t.owner.pool.query('delete from sign_in_attempt');
+  const forgetFailures = () => t.owner.pool.query('delete from attempt');
   const factors = async () =>
     (await t.owner.pool.query('select person_id, kind, credential_id, public_key from second_factor order by id')).rows;
   const sessions = async () =>

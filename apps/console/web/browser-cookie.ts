@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { canonicalEmail } from '#domain/contract/email.ts';
 
 /**
  * The cookie of a browser that a person has signed in with: `<token>.<tag>`. The token finds its
@@ -29,6 +30,6 @@ export function findProvenBrowser(cookie: string | null, email: string, secrets:
 
 /** 128 bits, under a label with which no API key begins. */
 function tagOf(token: string, email: string, secret: Buffer): string {
-  const text = ['org-api console: known browser', token, email.trim().toLowerCase()].join('\0');
+  const text = ['org-api console: known browser', token, canonicalEmail(email)].join('\0');
   return createHmac('sha256', secret).update(text).digest('base64url').slice(0, 22);
 }

@@ -1,4 +1,4 @@
-import { MikroORM, type Options } from '@mikro-orm/postgresql';
+import { type EntityManager, MikroORM, type Options } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import { Driver } from './driver.ts';
 import { connectionCheck, followSignals } from './end-statements.ts';
@@ -18,6 +18,16 @@ export interface Database {
   readonly orm: MikroORM;
   readonly pool: Pool;
   close(): Promise<void>;
+}
+
+/** The pool below each connection of MikroORM. */
+const pools = new WeakMap<object, Pool>();
+
+/** Returns the pool of an entity manager, for libraries that run their own statements. */
+export function poolOf(em: EntityManager): Pool {
+  const pool = pools.get(em.getConnection());
+  if (pool === undefined) throw new Error('the entity manager is not of an open database');
+  return pool;
 }
 
 /** The longest life of a connection, so that a login that is being replaced is soon unused. */
@@ -71,6 +81,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   orm.em.getKysely();
   if (pool === undefined) throw new Error('MikroORM did not hand over its pool');
   const opened = pool;
+  pools.set(orm.em.getConnection(), opened);
   return {
     orm,
     pool: opened,

@@ -1,17 +1,19 @@
-import { randomUUIDv7 } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { query, sql } from '../db/statement.ts';
+import type { Pool } from 'pg';
+import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
+import { poolOf } from '../db/connect.ts';
 import {
+  attemptWaitMinutes,
   failuresPerNetwork,
   failuresPerPerson,
   failuresPerPersonAndNetwork,
   networkWindowMinutes,
   personWindowHours,
+  refusalsInMemory,
 } from './limits.ts';
 import { networkOf } from './network.ts';
-import { type Admissions, TooManyAttempts } from './refused.ts';
-import { hashOf } from './token.ts';
-import { findAdmission } from './wait.ts';
+import { TooManyAttempts } from './refused.ts';
 
 /**
  * Attempts to sign in, counted in PostgreSQL so that every pod uses the same counts (ASVS 6.3.1).
@@ -19,123 +21,154 @@ import { findAdmission } from './wait.ts';
  * An attempt counts as a failure from its admission on, before anything is verified. So a hundred
  * concurrent attempts count as a hundred, and one whose process died counts too. A complete sign-in
  * removes its person's failures from its network. A correct password alone removes nothing, so a
- * stolen password cannot be tried without a bound. Above a limit each attempt waits for the one
- * before it, 30 s, then twice as long each time, at most 15 minutes. Attempts that are refused
- * while waiting do not count, so waiting always ends.
+ * stolen password cannot be tried without a bound. Above a limit one attempt is admitted in 15
+ * minutes. Each process remembers such a refusal until it ends, and repeats it without I/O.
  *
  * The count of a network applies to strangers only. A session, a browser with which its person has
  * recently signed in (known-browsers.ts) and the holder of a one-time link have a secret that no
  * outsider has. Each has a separate count, from any network, and adds to no other. So failures on
- * purpose block none of them. From all other browsers together, a person with too many failures has
- * one attempt in 15 minutes while the failures continue.
+ * purpose block none of them.
  */
 
-/** An attempt that may be made. It stays a failure unless `deleteFailures` follows. */
+/** An attempt that may be made. It stays a failure unless `clearAttempts` follows. */
 export interface Attempt {
-  subject: Buffer;
+  /** What is tried, as SHA-256 in hex: the table has no address in clear. */
+  subject: string;
   /** The address of a stranger, whose network counts; null when the subject has its own count. */
   address: string | null;
 }
 
-/** Password attempts: the address that was typed, known or not, as it is looked up. */
-export const passwordSubject = (folded: string) => hashOf(`password\0${folded}`);
+const keyOf = (...parts: string[]) => createHash('sha256').update(parts.join('\0')).digest('hex');
+
+/** Password attempts: the address that was typed, known or not, in canonical form. */
+export const passwordSubject = (email: string) => keyOf('password', email);
 /** The subject of second factors at sign-in, after a correct password. */
-export const factorSubject = (personId: string) => hashOf(`factor\0${personId}`);
+export const factorSubject = (personId: string) => keyOf('factor', personId);
 /** The subject of passwords and second factors at sign-in from a known browser. */
 export const browserSubject = (step: 'password' | 'factor', tokenHash: Buffer) =>
-  hashOf(`browser\0${step}\0${tokenHash.toString('hex')}`);
+  keyOf('browser', step, tokenHash.toString('hex'));
 /** The subject of passwords and second factors within a session. */
-export const stepUpSubject = (sessionId: string) => hashOf(`step_up\0${sessionId}`);
+export const stepUpSubject = (sessionId: string) => keyOf('step_up', sessionId);
+/** The subject of reports of leaked keys, which are misses of one person. */
+export const reportSubject = (personId: string) => keyOf('compromised_key', personId);
 /** The subject of a one-time link's second factor. */
-export const enrolmentSubject = (tokenHash: Buffer) => hashOf(`enrolment\0${tokenHash.toString('hex')}`);
+export const enrolmentSubject = (tokenHash: Buffer) => keyOf('enrolment', tokenHash.toString('hex'));
+
+type Limit = 'network' | 'pair' | 'subject';
+
+/** Returns what an attempt counts for, in the order in which it is counted. */
+function countsOf({ subject, address }: Attempt): { limit: Limit; key: string }[] {
+  if (address === null) return [{ limit: 'pair', key: subject }];
+  const network = networkOf(address);
+  return [
+    { limit: 'network', key: keyOf('network', network) },
+    { limit: 'pair', key: keyOf('pair', subject, network) },
+    { limit: 'subject', key: subject },
+  ];
+}
+
+/** The counts of one process's pool; the table is the migration's. */
+function createLimiters(pool: Pool) {
+  const common = { storeClient: pool, storeType: 'pool', tableName: 'attempt', tableCreated: true, keyPrefix: '' };
+  // The worker purges the table.
+  const purge = { clearExpiredByTimeout: false };
+  // The attempt that reaches a limit is the first of those that wait, so a count has one less.
+  const count = (limit: number, hours: number) =>
+    new RateLimiterPostgres({ ...common, ...purge, points: limit - 1, duration: hours * 3600 });
+  return {
+    network: count(failuresPerNetwork, networkWindowMinutes / 60),
+    pair: count(failuresPerPersonAndNetwork, personWindowHours),
+    subject: count(failuresPerPerson, personWindowHours),
+    waits: new Waits({ ...common, ...purge, points: 1, duration: attemptWaitMinutes * 60, inMemoryBlockOnConsumed: 2 }),
+  };
+}
+
+/** One attempt in 15 minutes. Remembers refusals in memory, of which there is a hard bound. */
+class Waits extends RateLimiterPostgres {
+  #remembered = 0;
+  /** Of the library, whose types lack it: reads its memory only. */
+  declare readonly getInMemoryBlockMsBeforeExpire: (key: string) => number;
+
+  /** Returns how long (ms) an attempt is refused, as far as this process knows. */
+  remainingMs(key: string): number {
+    return this.getInMemoryBlockMsBeforeExpire(key);
+  }
+
+  /** Counts an attempt above a limit. Returns how long (ms) it is refused; 0 admits it. */
+  async refuse(key: string): Promise<number> {
+    const result = await this.consume(key).catch(refusalOnly);
+    if (result.consumedPoints === 1) return 0;
+    // A forgotten refusal costs one statement, and admits nothing.
+    if (result.consumedPoints > 1 && this.#remembered++ >= refusalsInMemory) {
+      this.deleteInMemoryBlockedAll();
+      this.#remembered = 0;
+    }
+    return Math.max(1, result.msBeforeNext);
+  }
+
+  /** At most as many refusals are in memory. */
+  get remembered(): number {
+    return this.#remembered;
+  }
+}
+
+/** The library rejects with a result when a limit is exceeded, and with an error otherwise. */
+function refusalOnly(thrown: unknown): RateLimiterRes {
+  if (thrown instanceof RateLimiterRes) return thrown;
+  throw thrown;
+}
+
+const limiters = new WeakMap<Pool, ReturnType<typeof createLimiters>>();
+
+function limitersOf(em: EntityManager): ReturnType<typeof createLimiters> {
+  const pool = poolOf(em);
+  const found = limiters.get(pool) ?? createLimiters(pool);
+  limiters.set(pool, found);
+  return found;
+}
+
+const waitOf = (key: string) => keyOf('wait', key);
+
+/** Returns at most how many refusals this process remembers. */
+export const rememberedRefusals = (em: EntityManager): number => limitersOf(em).waits.remembered;
 
 /**
- * Admits an attempt, or says when one is admitted. Attempts of one network, and of one subject, are
- * admitted one after another.
+ * Refuses what PostgreSQL has refused until later. Reads memory only.
+ *
+ * @throws TooManyAttempts
+ */
+export function assertAdmitted(em: EntityManager, attempt: Attempt, now: Date): void {
+  const { waits } = limitersOf(em);
+  const refusedMs = Math.max(...countsOf(attempt).map(({ key }) => waits.remainingMs(waitOf(key))));
+  if (refusedMs > 0) throw new TooManyAttempts(new Date(now.getTime() + refusedMs), now);
+}
+
+/**
+ * Admits an attempt and counts it, or says when one is admitted.
  *
  * @throws TooManyAttempts
  */
 export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Date): Promise<void> {
-  const refused = await em.fork().transactional(async (tx) => {
-    const network = attempt.address === null ? null : networkOf(attempt.address);
-    await query(tx)`select lock_sign_ins(${attempt.subject.toString('hex')}::text, ${network}::text)`;
-    const admissions = findAdmissions(await listFailures(tx, attempt, now), now);
-    // A limit that admits an attempt continues to admit it: all of them do from the last of these
-    // times on.
-    const retryAt = new Date(Math.max(...Object.values(admissions).map((at) => at.getTime())));
-    if (retryAt > now) return new TooManyAttempts(retryAt, now, admissions);
-    await query(tx)`
-      insert into sign_in_attempt (id, subject, network, at)
-      values (${randomUUIDv7()}, ${attempt.subject}, ${networkSql(attempt)}, ${now.toISOString()}::timestamptz)`;
-    return null;
-  });
-  if (refused !== null) throw refused;
+  assertAdmitted(em, attempt, now);
+  const { waits, ...counts } = limitersOf(em);
+  for (const { limit, key } of countsOf(attempt)) {
+    const { consumedPoints } = await counts[limit].consume(key).catch(refusalOnly);
+    if (consumedPoints <= counts[limit].points) continue;
+    const refusedMs = await waits.refuse(waitOf(key));
+    if (refusedMs > 0) throw new TooManyAttempts(new Date(now.getTime() + refusedMs), now);
+  }
 }
 
-/** Deletes a person's failures from the same network after a success. Those elsewhere count on. */
-export async function deleteFailures(tx: EntityManager, attempt: Attempt): Promise<void> {
-  await query(tx)`
-    delete from sign_in_attempt a
-    where a.subject = ${attempt.subject} and a.network is not distinct from ${networkSql(attempt)}`;
-}
-
-/** Deletes a session's attempts for its password when its second step completes. */
-export async function deletePasswordFailures(
-  tx: EntityManager,
-  sessionId: string,
-  browserHash: Buffer | null,
-): Promise<void> {
-  const [first] = await query<{ folded: string; address: string | null }>(tx)`
-    select lower(i.email) as folded, host(s.address) as address
-    from console_session s join sign_in i on i.person_id = s.person_id where s.id = ${sessionId}`;
-  if (first !== undefined) await deleteFailures(tx, { subject: passwordSubject(first.folded), address: first.address });
-  if (browserHash !== null)
-    await deleteFailures(tx, { subject: browserSubject('password', browserHash), address: null });
-}
-
-/** Returns the IPv4 address, or the /64 of an IPv6 address. */
-const networkSql = ({ address }: Attempt) =>
-  sql`(select case family(a) when 6 then network(set_masklen(a, 64)) else network(a) end
-    from (select ${address}::inet) as given (a))`;
-
-/** Times (ms) of the failures that count for an attempt, oldest first, by limit. */
-interface Failures {
-  ofSubject: number[];
-  ofPair: number[];
-  ofNetwork: number[];
-}
-
-async function listFailures(tx: EntityManager, attempt: Attempt, now: Date): Promise<Failures> {
-  const at = sql`${now.toISOString()}::timestamptz`;
-  // Bounded: above its limit, a count grows by one attempt in 15 minutes.
-  const [failures] = await query<Failures>(tx)`
-    with given as (select ${networkSql(attempt)} as network),
-    of_subject as (
-      select a.at, a.network is not distinct from g.network as "isPair"
-      from given g join sign_in_attempt a on a.subject = ${attempt.subject}
-        and a.at > ${at} - make_interval(hours => ${personWindowHours})
-    ),
-    of_network as (
-      select a.at
-      from given g join sign_in_attempt a on a.network = g.network
-        and a.at > ${at} - make_interval(mins => ${networkWindowMinutes})
-    )
-    select
-      array(select (extract(epoch from at) * 1000)::float8 from of_subject order by at) as "ofSubject",
-      array(select (extract(epoch from at) * 1000)::float8 from of_subject where "isPair" order by at) as "ofPair",
-      array(select (extract(epoch from at) * 1000)::float8 from of_network order by at) as "ofNetwork"`;
-  if (failures === undefined) throw new Error('a select without a table gave no row');
-  return failures;
-}
-
-function findAdmissions({ ofSubject, ofPair, ofNetwork }: Failures, now: Date): Admissions {
-  const personWindowMs = personWindowHours * 3_600_000;
-  const networkWindowMs = networkWindowMinutes * 60_000;
-  const find = (limit: number, windowMs: number, failuresMs: number[]) =>
-    new Date(findAdmission({ limit, windowMs, failuresMs }, now.getTime()));
-  return {
-    subject: find(failuresPerPerson, personWindowMs, ofSubject),
-    pair: find(failuresPerPersonAndNetwork, personWindowMs, ofPair),
-    network: find(failuresPerNetwork, networkWindowMs, ofNetwork),
-  };
+/**
+ * Removes attempts after a success: the failures of their person from the same network, and these
+ * attempts from the other counts. Call it after the transaction that accepts them. When PostgreSQL
+ * does not answer, they stay counted, which refuses nothing by itself.
+ */
+export async function clearAttempts(em: EntityManager, attempts: readonly Attempt[]): Promise<void> {
+  const { waits, ...counts } = limitersOf(em);
+  const clear = ({ limit, key }: { limit: Limit; key: string }): Promise<unknown> =>
+    limit === 'pair'
+      ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))])
+      : counts[limit].reward(key);
+  for (const count of attempts.flatMap(countsOf)) await clear(count).catch(() => {});
 }

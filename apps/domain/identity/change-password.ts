@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConsoleSession, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { recordFailure, recordPersonActivity } from './activity.ts';
-import { admitAttempt, deleteFailures } from './attempts.ts';
+import { admitAttempt, clearAttempts } from './attempts.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
@@ -38,7 +38,7 @@ export async function changePassword(
   if (oldPassword === newPassword)
     throw new IdentityRefused('password_unchanged', 'The new password is the current one. Enter another password.');
   const newHash = await hashPassword(newPassword, 'change');
-  return em.fork().transactional(async (tx) => {
+  const changed = await em.fork().transactional(async (tx) => {
     // Of two concurrent changes one comes first, and the other's old password is then wrong.
     const signIn = await tx.findOne(SignIn, { personId, passwordHash: oldHash }, writeLock);
     const own = await tx.findOne(ConsoleSession, { id: session.id, personId }, writeLock);
@@ -49,10 +49,11 @@ export async function changePassword(
     await tx.flush();
     await endSessions(tx, personId, session.id);
     await deleteKnownBrowsers(tx, personId, visitor.browser ?? null);
-    await deleteFailures(tx, attempt);
     await recordPersonActivity(tx, { personId, action: 'password.change', visitor });
     return { token };
   });
+  await clearAttempts(em, [attempt]);
+  return changed;
 }
 
 /** Returns what a password may not contain: the person's names, addresses and organizations. */

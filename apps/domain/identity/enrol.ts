@@ -5,9 +5,9 @@ import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { Membership } from '../db/entities/organization.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
-import { query, sql } from '../db/statement.ts';
+import { query } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
-import { admitAttempt, deleteFailures, enrolmentSubject } from './attempts.ts';
+import { admitAttempt, clearAttempts, enrolmentSubject } from './attempts.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
@@ -117,9 +117,8 @@ export async function completeEnrolment(
   await admitAttempt(em, attempt, now());
   const insertFactor = await judge(em, enrolment, factor, settings, now);
   try {
-    return await em.fork().transactional(async (tx) => {
+    const enrolled = await em.fork().transactional(async (tx) => {
       await consume(tx, enrolment, now());
-      await deleteFailures(tx, attempt);
       if (kind === 'recover') await deleteSignIn(tx, personId);
       await writeSignIn(tx, enrolment, passwordHash, now());
       await insertFactor(tx);
@@ -134,6 +133,8 @@ export async function completeEnrolment(
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
       return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
     });
+    await clearAttempts(em, [attempt]);
+    return enrolled;
   } catch (error) {
     throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailTaken() : error;
   }
@@ -162,7 +163,7 @@ export async function acceptEnrolment(
     );
   await em.fork().transactional(async (tx) => {
     await consume(tx, enrolment, now());
-    const taken = { [sql.lower('email')]: sql`lower(${enrolment.email})`, personId: { $ne: personId } };
+    const taken = { email: enrolment.email, personId: { $ne: personId } };
     if ((await tx.count(SignIn, taken)) > 0) throw emailTaken();
     await join(tx, enrolment, visitor, now());
   });

@@ -120,7 +120,7 @@ export async function createEnrolment(
  * give, so its creator has all of it. Recorded as an action of its own.
  *
  * @throws OrganizationRefused `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`;
- * IdentityRefused `email_ambiguous`, `member_suspended`, `operator_needed`.
+ * IdentityRefused `email_ambiguous`, `email_malformed`, `member_suspended`, `operator_needed`.
  */
 export async function createLink(
   em: EntityManager,
@@ -134,10 +134,10 @@ export async function createLink(
     const [found] = await query<{ isOpen: boolean; isAmbiguous: boolean }>(tx)`
       select coalesce(${consoleAccess()} = 'open', false) as "isOpen", exists (select from membership other
         where other.organization_id = m.organization_id and other.person_id <> m.person_id and other.status <> 'left'
-          and lower(other.email) = lower(m.email)) as "isAmbiguous"
+          and other.email = m.email) as "isAmbiguous"
       from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
     if (found?.isAmbiguous) throw emailAmbiguous();
-    const { email } = member;
+    const email = assertEmail(member.email);
     return linkMember(tx, { organizationId, by, actor, member, isOpen: found?.isOpen === true, email }, now());
   });
 }
@@ -241,13 +241,13 @@ async function findInvitee(
   const rows = await query<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(tx)`
     select p.id as "personId", ${memberColumns},
       coalesce(${consoleAccess()} = 'open', false) as "isOpen",
-      coalesce(lower(i.email) = lower(${email}), false) as "signsInWith"
+      coalesce(i.email = ${email}, false) as "signsInWith"
     from person p
     left join membership m on m.organization_id = ${organizationId} and m.person_id = p.id
     left join sign_in i on i.person_id = p.id
     where p.id in (
-      select person_id from membership where organization_id = ${organizationId} and lower(email) = lower(${email})
-      union all select person_id from sign_in where lower(email) = lower(${email}))
+      select person_id from membership where organization_id = ${organizationId} and email = ${email}
+      union all select person_id from sign_in where email = ${email})
     order by p.id`;
   const members = rows.filter(({ status }) => status !== null);
   const present = members.filter(({ status }) => status !== 'left');

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { recordPersonActivity } from './activity.ts';
-import { admitAttempt, deleteFailures } from './attempts.ts';
+import { admitAttempt, clearAttempts } from './attempts.ts';
 import {
   consumeChallenge,
   consumeTotpSetup,
@@ -71,16 +71,17 @@ export async function addTotp(
   const secret = unsealTotp(sealed, session.id, sealingKeys);
   const step = findTotpStep(secret, code, now());
   if (step === null) throw wrongCode('totp');
-  return em.fork().transactional(async (tx) => {
+  const added = await em.fork().transactional(async (tx) => {
     if (!(await consumeTotpSetup(tx, session.id, sealed))) throw setupExpired();
     const id = randomUUIDv7();
     const { personId } = session;
     await insertTotp(tx, { id, personId, name, sealed: sealTotp(secret, id, sealingKeys), step }, now());
-    await deleteFailures(tx, attempt);
     const detail = { factorId: id, kind: 'totp' };
     await recordPersonActivity(tx, { personId, action: 'factor.add', visitor, detail });
     return { id };
   });
+  await clearAttempts(em, [attempt]);
+  return added;
 }
 
 /** Starts the setup of a passkey: returns options for `navigator.credentials.create`. */

@@ -41,20 +41,20 @@ export const personWindowHours = 24;
  * How long failures from one network count, for all persons together: an office shares an address.
  */
 export const networkWindowMinutes = 15;
-/** Failures of one person from one network from which each attempt waits for the one before it. */
+/** Failures of one person from one network, after which one attempt is admitted in 15 minutes. */
 export const failuresPerPersonAndNetwork = 10;
 /** The same from all networks. Higher, so that it takes many networks to make the person wait. */
 export const failuresPerPerson = 100;
-/** Failures from one network in its window from which the same applies. */
+/** Failures from one network in its window, after which the same applies. */
 export const failuresPerNetwork = 50;
-/** The first wait; each further failure doubles it. */
-export const firstWaitSeconds = 30;
 /**
- * The longest wait between two attempts. Above the limits, attempts from all unknown browsers of a
- * person share these waits. An attacker who keeps failing on purpose locks those out for longer,
- * but not a known browser, which has a separate count.
+ * How long an attempt above a limit waits for the one before it. Attempts from all unknown browsers
+ * of a person share it. An attacker who keeps failing on purpose locks those out for longer, but not
+ * a known browser, which has a separate count.
  */
-export const longestWaitSeconds = 900;
+export const attemptWaitMinutes = 15;
+/** The most refusals that a process remembers, about 200 B each; then it forgets them all. */
+export const refusalsInMemory = 2_000;
 /** How long a browser is known after its person's last sign-in. Source: OWASP, device cookies. */
 export const knownBrowserDays = 30;
 /** How many known browsers a person has at most; then the oldest is deleted. */

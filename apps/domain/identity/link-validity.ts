@@ -17,11 +17,11 @@ export const isLinkValid = (now: Date): SqlPart => sql`(
 const isLinkForPerson = sql`exists (
   select from membership m left join sign_in i on i.person_id = m.person_id
   where m.organization_id = e.organization_id and m.person_id = e.person_id and m.status in ('invited', 'active')
-    and lower(e.email) in (lower(m.email), lower(i.email)))
+    and e.email in (m.email, i.email))
   and not exists (
     select from membership other
     where other.organization_id = e.organization_id and other.person_id <> e.person_id and other.status <> 'left'
-      and lower(other.email) = lower(e.email))`;
+      and other.email = e.email)`;
 
 /**
  * A link invites until the organization is open to its person; from then on an operator's recovers.

@@ -1,10 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { findMember } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
+import { canonicalEmail } from '../contract/email.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
-import { query, sql, withDates } from '../db/statement.ts';
+import { query, withDates } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { assertEmail } from './email.ts';
@@ -52,7 +53,7 @@ export async function getSignIn(
           order by o.name collate "C", o.id), '[]')
         from membership m join organization o on o.id = m.organization_id
           where m.person_id = i.person_id and m.status <> 'left') as memberships
-    from sign_in i where lower(i.email) = lower(${email.trim()})`;
+    from sign_in i where i.email = ${canonicalEmail(email)}`;
   if (found === undefined) throw noSuchSignIn();
   return withDates(found, 'createdAt');
 }
@@ -109,14 +110,14 @@ export async function endSessionsOf(em: EntityManager, email: string): Promise<{
 export async function changeAddress(
   em: EntityManager,
   { email, to }: { email: string; to: string },
-): Promise<{ personId: string }> {
+): Promise<{ personId: string; email: string }> {
   const address = assertEmail(to);
   try {
     return await em.fork().transactional(async (tx) => {
       const personId = await lockSignIn(tx, email);
       await tx.nativeUpdate(SignIn, { personId }, { email: address });
       await recordPersonActivity(tx, { personId, action: 'sign_in.change_address', visitor: null, by: 'operator' });
-      return { personId };
+      return { personId, email: address };
     });
   } catch (error) {
     if (brokenConstraint(error) === 'sign_in_email_unique')
@@ -147,9 +148,8 @@ export async function releaseAddress(em: EntityManager, email: string): Promise<
   });
 }
 
-/** PostgreSQL folds the address, because its lower case differs from JavaScript's. */
 async function lockSignIn(tx: EntityManager, email: string): Promise<string> {
-  const found = await tx.findOne(SignIn, { [sql.lower('email')]: sql`lower(${email.trim()})` }, writeLock);
+  const found = await tx.findOne(SignIn, { email: canonicalEmail(email) }, writeLock);
   if (found === null) throw noSuchSignIn();
   return found.personId;
 }

@@ -61,19 +61,11 @@ export class AlreadyMember extends IdentityRefused {
   }
 }
 
-/** When each limit admits an attempt: of the person, the person from this network, the network. */
-export type Admissions = Readonly<Record<'subject' | 'pair' | 'network', Date>>;
-
 /** Refused until `retryAt`, because too many attempts have failed. */
 export class TooManyAttempts extends IdentityRefused {
-  /** The result of PostgreSQL; null for a remembered refusal. */
-  readonly admissions: Admissions | null;
-  declare readonly retryAt: Date;
-
-  constructor(retryAt: Date, now: Date, admissions: Admissions | null = null) {
+  constructor(retryAt: Date, now: Date) {
     const minutes = Math.ceil((retryAt.getTime() - now.getTime()) / 60_000);
     const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
     super('too_many_attempts', `Too many attempts have failed. Try again in ${wait}.`, retryAt);
-    this.admissions = admissions;
   }
 }

@@ -7,9 +7,9 @@ import {
   type Attempt,
   admitAttempt,
   browserSubject,
-  deleteFailures,
-  deletePasswordFailures,
+  clearAttempts,
   factorSubject,
+  passwordSubject,
   stepUpSubject,
 } from './attempts.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
@@ -154,13 +154,14 @@ async function pass(
       return null;
     }
     const renewed = await recordSecondFactor(tx, session.id, now());
-    await deleteFailures(tx, attempt);
-    if (!isStepUp) await deletePasswordFailures(tx, session.id, browserHash);
     const action = isStepUp ? 'sign_in.step_up' : 'sign_in.complete';
     await recordPersonActivity(tx, { personId, action, visitor, detail: { step, sessionId: session.id } });
     return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
   });
-  if (passed !== null) return passed;
+  if (passed !== null) {
+    await clearAttempts(em, isStepUp ? [attempt] : [attempt, passwordAttempt(session, visitor, browserHash)]);
+    return passed;
+  }
   throw step === 'passkey' ? wrongPasskey() : wrongCode(step);
 }
 
@@ -172,6 +173,12 @@ const signInAttempt = ({ personId }: Session, visitor: Visitor, browserHash: Buf
   browserHash === null
     ? { subject: factorSubject(personId), address: visitor.address }
     : { subject: browserSubject('factor', browserHash), address: null };
+
+/** The attempt for the password, which was correct. */
+const passwordAttempt = ({ email }: Session, { address }: Visitor, browserHash: Buffer | null): Attempt =>
+  browserHash === null
+    ? { subject: passwordSubject(email), address }
+    : { subject: browserSubject('password', browserHash), address: null };
 
 function refusedToNull(error: unknown): null {
   if (error instanceof IdentityRefused) return null;

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { consoleAccess } from '../access/console-access.ts';
+import { canonicalEmail } from '../contract/email.ts';
 import { SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
@@ -40,10 +41,11 @@ export async function signIn(
   { email, password, visitor }: { email: string; password: string; visitor: Visitor },
   now: () => Date = () => new Date(),
 ): Promise<PasswordStep> {
-  const { folded, browserHash, known } = await findSignIn(em, email, visitor.browser ?? null, now());
+  const canonical = canonicalEmail(email);
+  const { browserHash, known } = await findSignIn(em, canonical, visitor.browser ?? null, now());
   const attempt =
     browserHash === null
-      ? { subject: passwordSubject(folded), address: visitor.address }
+      ? { subject: passwordSubject(canonical), address: visitor.address }
       : { subject: browserSubject('password', browserHash), address: null };
   await admitAttempt(em, attempt, now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
@@ -68,12 +70,6 @@ export async function signIn(
 const wrongCredentials = () => new IdentityRefused('wrong_credentials', 'The email address or password is incorrect.');
 
 interface LookedUp {
-  /**
-   * The form in which all spellings of the address are counted, by which PostgreSQL finds its
-   * person. JavaScript's lower case differs for some letters, which would give one person many
-   * counts.
-   */
-  folded: string;
   /** The hash of the browser, if this person has signed in with it. */
   browserHash: Buffer | null;
   known: Known | null;
@@ -82,17 +78,17 @@ interface LookedUp {
 /** Finds the person with an address in one statement, so that an unknown address takes as long. */
 async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);
-  const [row] = await query<Known & { folded: string; browserHash: Buffer | null; personId: string | null }>(em)`
-    select f.folded, b.token_hash as "browserHash", i.person_id as "personId", i.email,
+  const [row] = await query<Known & { browserHash: Buffer | null; personId: string | null }>(em)`
+    select b.token_hash as "browserHash", i.person_id as "personId", i.email,
       i.password_hash as "passwordHash",
       exists (
         select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter",
       array(select distinct f.kind from second_factor f where f.person_id = i.person_id order by f.kind) as factors
-    from (select lower(${email.trim()}::text) as folded) f
-    left join sign_in i on lower(i.email) = f.folded
+    from (select ${email}::text as email) f
+    left join sign_in i on i.email = f.email
     left join known_browser b on b.person_id = i.person_id and b.token_hash = ${tokenHash}
       and b.expires_at > ${at.toISOString()}::timestamptz`;
   if (row === undefined) throw new Error('a join from one row gave none');
-  const { folded, browserHash, ...known } = row;
-  return { folded, browserHash, known: known.personId === null ? null : known };
+  const { browserHash, ...known } = row;
+  return { browserHash, known: known.personId === null ? null : known };
 }

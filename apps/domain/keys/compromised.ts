@@ -1,8 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
 import { ApiKey } from '../db/entities/key.ts';
-import { admitAttempt, deleteFailures } from '../identity/attempts.ts';
-import { hashOf } from '../identity/token.ts';
+import { admitAttempt, clearAttempts, reportSubject } from '../identity/attempts.ts';
 import { fingerprints, type KeySecrets } from './fingerprint.ts';
 import { KeyRefused } from './refused.ts';
 import { assertMayManageKeys } from './revoke.ts';
@@ -31,20 +30,21 @@ export async function findCompromisedKey(
   await assertMayManageKeys(em.fork(), organizationId, { personId });
   const key = readKey(text);
   // No address: the misses of one person must not slow down sign-ins from the same office.
-  const attempt = { subject: hashOf(`compromised_key\0${personId}`), address: null };
+  const attempt = { subject: reportSubject(personId), address: null };
   await admitAttempt(em, attempt, now());
-  return em.fork().transactional(async (tx) => {
+  const reported = await em.fork().transactional(async (tx) => {
     const found = await tx.findOne(ApiKey, {
       organizationId,
       fingerprint: { $in: fingerprints(key, secrets.peppers) },
     });
     if (found === null) return null;
-    await deleteFailures(tx, attempt);
     const { id: keyId, hint } = found;
     const by = { personId, address };
     await recordActivity(tx, { organizationId, by, keyId, action: 'key.report', detail: { hint } });
     return { keyId };
   });
+  if (reported !== null) await clearAttempts(em, [attempt]);
+  return reported;
 }
 
 function readKey(text: string): string {

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { MemberAccess } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
+import { canonicalEmail } from '../contract/email.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
 import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
@@ -62,7 +63,9 @@ export async function listMembers(
   const conditions = [
     sql`m.organization_id = ${organizationId}`,
     status === 'all' ? null : status === 'present' ? sql`m.status <> 'left'` : sql`m.status = ${status}`,
-    text.trim() && sql`(${contains('m.name', text)} or ${contains('m.email', text)} or ${contains('m.title', text)})`,
+    text.trim() &&
+      sql`(${contains('m.name', text)} or ${contains('m.title', text)} or ${contains('m.email', text)}
+        or ${contains('m.email', canonicalEmail(text))})`,
     roleId &&
       sql`exists (select from membership_role h where h.organization_id = m.organization_id
         and h.person_id = m.person_id and h.role_id = ${roleId})`,

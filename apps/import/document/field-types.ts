@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { canonicalEmail, hasAsciiLocalPart } from '#domain/contract/email.ts';
 
 /** The types of the fields of a document. No message repeats a value, such as a family's name. */
 
@@ -23,6 +24,10 @@ const storable = (max: number) =>
 export const anyText = storable(textLengthMax);
 /** A text that is not blank. */
 export const text = anyText.refine((value) => value.trim() !== '', 'is empty');
+/** An address, which becomes the form in which addresses are compared. */
+export const emailText = text
+  .refine(hasAsciiLocalPart, 'has characters before the @ that browsers do not accept: its member could never sign in')
+  .transform(canonicalEmail);
 /** A short text that is searched for. */
 export const word = storable(wordLengthMax).refine((value) => value.trim() !== '', 'is empty');
 

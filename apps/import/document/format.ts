@@ -10,6 +10,7 @@ import {
   dateTime,
   day,
   dayCount,
+  emailText,
   listOf,
   month,
   oneOf,
@@ -138,7 +139,7 @@ export const formats: Record<Kind, KindFormat> = {
   member: listed('import_member', {
     userId: stagedText(word, 'user_id'),
     name,
-    email: staged(text, 'email text'),
+    email: staged(emailText, 'email text'),
     title: staged(anyText.nullable(), 'title text'),
     status: staged(oneOf(['invited', 'active', 'suspended', 'left']), 'status text'),
     roleKeys: staged(listOf(word), 'role_keys text[]'),

@@ -44,7 +44,7 @@ describe('an enrolment link', () => {
     expect(kind).toBe('invite');
     expect(await findEnrolment(t.em, token, t.now())).toMatchObject({
       personId,
-      email: 'Ada@Example.org',
+      email: 'ada@example.org',
       organizationName: 'Harbor',
       kind: 'invite',
       hasPassword: false,
@@ -65,7 +65,7 @@ describe('an enrolment link', () => {
     const done = await complete(right);
     expect(done.recoveryCodes.length).toBe(10);
     const session = await t.session(done.token);
-    expect(session).toMatchObject({ personId, state: 'full', email: 'Ada@Example.org' });
+    expect(session).toMatchObject({ personId, state: 'full', email: 'ada@example.org' });
     expect(session.memberships).toMatchObject([{ organizationId: orgId, roleKeys: ['owner'] }]);
     await expect(complete(right)).rejects.toMatchObject({ reason: 'link_expired' });
     expect(await findEnrolment(t.em, token, t.now())).toBeNull();

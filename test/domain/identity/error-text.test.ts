@@ -51,7 +51,7 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
   const challenge = { sessionId: session.id, expiresAt: at };
   const refused: [constraint: string, change: () => Promise<unknown>][] = [
     ['sign_in_password_is_argon2id', () => em().nativeUpdate(SignIn, { personId }, { passwordHash: notArgon })],
-    ['sign_in_email_unique', () => em().nativeUpdate(SignIn, { personId }, { email: other.email.toUpperCase() })],
+    ['sign_in_email_unique', () => em().nativeUpdate(SignIn, { personId }, { email: other.email })],
     ['sign_in_pkey', () => em().insert(SignIn, { ...structuredClone({ ...signIn }), email: 'quartz@example.net' })],
     ['enrolment_password_is_argon2id', () => em().nativeUpdate(Enrolment, {}, { passwordHash: notArgon })],
     ['second_factor_pkey', () => em().insert(SecondFactor, { ...copy, id: factor.id, name: 'Quartz' })],

@@ -4,7 +4,7 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { purgeExpiredSignInsSql } from '#domain/db/statements/maintenance.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { startPasskey, startTotp } from '#domain/identity/factors.ts';
-import { personWindowHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
+import { sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { settings, setupPeople, visitor } from './people.ts';
@@ -30,11 +30,9 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
   await owner(`update console_session set ${day} where person_id = $1`, [old.personId]);
   await owner(`update enrolment set ${day} where email = 'old@example.org'`);
   await owner(
-    `update sign_in_attempt set at = now() - make_interval(hours => $1)
-      where id = (select min(id::text)::uuid from sign_in_attempt)`,
-    [personWindowHours],
+    `update attempt set expire = extract(epoch from now()) * 1000 where key in (select key from attempt order by key
+      offset 1)`,
   );
-
   await owner(
     `update passkey_challenge set expires_at = now() where place = (select min(place)
       from passkey_challenge p join console_session s on s.id = p.session_id where s.person_id = $1)`,
@@ -58,7 +56,7 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
       'factor_challenge',
       'passkey_challenge',
       'known_browser',
-      'sign_in_attempt',
+      'attempt',
       'webhook_secret',
     ])
       await expect(worker.pool.query(`delete from ${table}`), table).rejects.toMatchObject({ code: '42501' });
@@ -69,7 +67,7 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
     `select (select array_agg(person_id) from console_session) as sessions, (select count(*)::int
       from factor_challenge) as challenges,
        (select count(*)::int from passkey_challenge) as asked, (select count(*)::int from known_browser) as browsers,
-       (select array_agg(email) from enrolment) as links, (select count(*)::int from sign_in_attempt) as attempts`,
+       (select array_agg(email) from enrolment) as links, (select count(*)::int from attempt) as attempts`,
   );
   expect(rows).toEqual([
     { sessions: [living.personId], challenges: 1, asked: 1, browsers: 2, links: ['new@example.org'], attempts: 1 },

@@ -162,7 +162,7 @@ describe('an enrolment link', () => {
     const t = await setupLinks();
     const link = await t.enrolling();
     const other = await t.enrol({ orgId: t.elsewhere });
-    await t.query(`update sign_in set email = 'BOB@example.org' where person_id = $1`, [other.personId]);
+    await t.query(`update sign_in set email = 'bob@example.org' where person_id = $1`, [other.personId]);
     await expect(link.use()).rejects.toMatchObject({ reason: 'email_taken' });
     expect(await t.signInOf(link.personId)).toEqual([]);
   });

@@ -1,6 +1,8 @@
 import { generateSync } from 'otplib';
-import { inject, onTestFinished } from 'vitest';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { inject, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
+import { admitAttempt, passwordSubject } from '#domain/identity/attempts.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { findSession } from '#domain/identity/sessions.ts';
@@ -21,6 +23,22 @@ export const minuteMs = 60_000;
 /** Returns the code that an authenticator app shows at a moment. */
 export const codeAt = (secret: string, at: Date) =>
   generateSync({ secret, epoch: Math.floor(at.getTime() / 1000), period: 30 });
+
+/** 50 failures of strangers from one network: then its unknown browsers wait for 15 minutes. */
+export async function blockNetwork(em: EntityManager, address: string, at: Date): Promise<void> {
+  for (let n = 0; n < 50; n += 1) await admitAttempt(em, { subject: passwordSubject(`${address}/${n}`), address }, at);
+}
+
+/** 100 failures from as many networks: then a person's unknown browsers wait for 15 minutes. */
+export async function blockSubject(em: EntityManager, subject: string, at: Date): Promise<void> {
+  for (let n = 0; n < 100; n += 1) await admitAttempt(em, { subject, address: `198.51.${n}.1` }, at);
+}
+
+/** Lets attempts be counted by a test's clock: their library reads that of the process. */
+export function countBy(now: () => Date): void {
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => now().getTime());
+  onTestFinished(() => clock.mockRestore());
+}
 
 /** A person who has enrolled with an app, with a session. `secret` is the app's. */
 export interface Enrolled {

@@ -20,7 +20,7 @@ const mayBeGone: Readonly<Record<string, string>> = {
   factor_challenge: 'b.expires_at < now()',
   passkey_challenge: 'b.expires_at < now()',
   known_browser: 'b.expires_at < now()',
-  sign_in_attempt: `b.at < now() - interval '24 hours'`,
+  attempt: 'b.expire < extract(epoch from now()) * 1000',
   call_sum: `b.starts_at < now() - interval '3 days'`,
   // Folded: the test of the ledger compares the sums.
   ledger_count: 'true',

@@ -40,9 +40,9 @@ export async function stockDatabase(t: ConsoleInstallation): Promise<[Scene, Sce
       [person.personId, Buffer.from(orgId)],
     );
     await pool.query(
-      `insert into sign_in_attempt (subject, network, at)
-      select sha256($1::bytea), '198.51.100.0/24', now() - n * interval '1 hour'
-      from unnest('{25,23,0}'::int[]) n`,
+      `insert into attempt select encode(sha256($1::bytea || n::text::bytea), 'hex'), 1,
+        extract(epoch from now() + n * interval '1 hour') * 1000
+      from unnest('{-1,1,24}'::int[]) n`,
       [Buffer.from(orgId)],
     );
   }

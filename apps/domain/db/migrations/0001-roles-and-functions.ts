@@ -54,20 +54,7 @@ export class RolesAndFunctions extends Migration {
       create table named_lock (
         name text primary key
       );
-      -- Attempts to sign in share 256 locks, by a hash of what they are about.
-      insert into named_lock
-        select n from unnest(array['activity_partitions', 'import']) n
-        union all select 'sign_in.' || slot from generate_series(0, 255) slot;
-
-      create function lock_sign_ins(subject text, network text) returns void
-      language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
-      begin
-        -- In one order, so that two attempts never wait for each other.
-        perform from named_lock l
-          where l.name in (select 'sign_in.' || (hashtextextended(s, 0) & 255) from unnest(array[subject, network]) s)
-          order by l.name for update;
-      end $$;
-      grant execute on function lock_sign_ins to org_api_console;
+      insert into named_lock values ('activity_partitions'), ('import');
 
       create function lock_import() returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$

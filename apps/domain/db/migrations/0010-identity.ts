@@ -17,7 +17,7 @@ export class Identity extends Migration {
         password_changed_at timestamptz not null,
         created_at timestamptz not null
       );
-      create unique index sign_in_email_unique on sign_in (lower(email));
+      create unique index sign_in_email_unique on sign_in (email);
 
       create table second_factor (
         id uuid primary key default new_id(),
@@ -123,19 +123,15 @@ export class Identity extends Migration {
           references membership on delete cascade
       );
 
-      -- An attempt counts as a failure from the moment it is admitted; a complete sign-in removes
-      -- its person's failures. "subject" is a SHA-256 of the address it was for, known or not, so
-      -- that the log of attempts does not become a list of addresses.
-      create table sign_in_attempt (
-        id uuid primary key default new_id(),
-        subject bytea not null constraint sign_in_attempt_subject_length check (length(subject) = 32),
-        -- The IPv4 address, or the /64 of an IPv6 address, which belongs to one visitor.
-        network cidr,
-        at timestamptz not null
+      -- How many attempts count for a subject, a network or both, until "expire" (ms). The key is a
+      -- SHA-256 in hex, so that the counts do not become a list of addresses. The columns are those
+      -- of rate-limiter-flexible, in its order.
+      create table attempt (
+        key text collate "C" primary key constraint attempt_key_is_sha256 check (key ~ '^[0-9a-f]{64}$'),
+        points integer not null,
+        expire bigint not null
       );
-      create index sign_in_attempt_by_subject on sign_in_attempt (subject, at);
-      create index sign_in_attempt_by_network on sign_in_attempt (network, at) where network is not null;
-      create index sign_in_attempt_by_time on sign_in_attempt (at);
+      create index attempt_by_end on attempt (expire);
 
       -- The passkey challenges of a session; each is answered once. Several are valid at a time,
       -- one per tab.
@@ -207,9 +203,8 @@ export class Identity extends Migration {
         execute function end_membership_access();
     `);
 
-    // The limits are those of the console (identity/limits.ts): 30 idle minutes end a session, and
-    // a failure counts for 24 hours. They are constants here, so that the worker cannot shorten
-    // them.
+    // The limit is that of the console (identity/limits.ts): 30 idle minutes end a session. It is a
+    // constant here, so that the worker cannot shorten it.
     this.addSql(/* sql */ `
       create function purge_expired_sign_ins() returns void
       language sql volatile security definer set search_path = pg_catalog, public, pg_temp
@@ -219,7 +214,7 @@ export class Identity extends Migration {
         delete from factor_challenge where expires_at <= now();
         delete from passkey_challenge where expires_at <= now();
         delete from known_browser where expires_at <= now();
-        delete from sign_in_attempt where at <= now() - interval '24 hours';
+        delete from attempt where expire <= extract(epoch from now()) * 1000;
       end;
     `);
 

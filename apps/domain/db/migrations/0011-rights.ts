@@ -326,7 +326,7 @@ export class Rights extends Migration {
       grant update (expires_at, totp_sealed) on factor_challenge to org_api_console;
       grant update (token_hash, kind, email, created_at, expires_at, invited_by, password_hash, totp_sealed, challenge)
         on enrolment to org_api_console;
-      grant select, insert, delete on sign_in_attempt to org_api_console;
+      grant select, insert, update (points, expire), delete on attempt to org_api_console;
       grant select, insert on form_use to org_api_console;
 
       -- The worker purges what has expired.

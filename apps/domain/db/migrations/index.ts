@@ -10,6 +10,7 @@ import { Ledger } from './0009-ledger.ts';
 import { Identity } from './0010-identity.ts';
 import { Rights } from './0011-rights.ts';
 import { ActivityWriters } from './0012-activity-writers.ts';
+import { CanonicalAddresses } from './0013-canonical-addresses.ts';
 import type { NamedMigration } from './named-migration.ts';
 
 /**
@@ -44,7 +45,8 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0010-identity', class: Identity },
   { name: '0011-rights', class: Rights },
   { name: '0012-activity-writers', class: ActivityWriters },
+  { name: '0013-canonical-addresses', class: CanonicalAddresses },
 ];
 
 /** The newest expand migration, which a database must have. Contract migrations may be pending. */
-export const currentMigration = '0012-activity-writers';
+export const currentMigration = '0013-canonical-addresses';

@@ -1,0 +1,34 @@
+/** The one form of an email address. Source: the URL standard's IDNA, which browsers use. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { canonicalEmail, hasAsciiLocalPart, isEmail } from '#domain/contract/email.ts';
+
+it.each([
+  ['info.a@bücher.example.org', 'info.a@xn--bcher-kva.example.org'],
+  ['INFO.A@BU\u0308CHER.example.org', 'info.a@xn--bcher-kva.example.org'],
+  [' info.a@xn--bcher-kva.example.org ', 'info.a@xn--bcher-kva.example.org'],
+  ['ada@ＥＸＡＭＰＬＥ。org', 'ada@example.org'],
+  ['Ada+x@Example.ORG', 'ada+x@example.org'],
+  ['no address', 'no address'],
+  ['ada@exa mple.org', 'ada@exa mple.org'],
+  ['@', '@'],
+])('%j is %j', (typed, canonical) => {
+  expect(canonicalEmail(typed)).toBe(canonical);
+});
+
+it('the canonical form of an address is its own canonical form', () => {
+  const address = fc.tuple(fc.string({ unit: 'grapheme' }), fc.emailAddress(), fc.domain());
+  fc.assert(
+    fc.property(address, ([text, email, domain]) => {
+      for (const each of [email, `${text}@${domain}`].map(canonicalEmail)) expect(canonicalEmail(each)).toBe(each);
+    }),
+  );
+});
+
+it('an address has a whole domain, and browsers accept ASCII only before the @', () => {
+  for (const email of ['ada@bücher.example.org', 'bö@example.org', "o'neil+x@example.co"])
+    expect([email, isEmail(email)]).toEqual([email, true]);
+  for (const text of ['ada', 'ada@', '@example.org', 'ada@example', 'a b@example.org', 'ada@192.0.2.1', 'ada@x_y.org'])
+    expect([text, isEmail(text)]).toEqual([text, false]);
+  expect([hasAsciiLocalPart('ada@bücher.example.org'), hasAsciiLocalPart('bö@example.org')]).toEqual([true, false]);
+});
