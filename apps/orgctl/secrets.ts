@@ -18,7 +18,7 @@ const about: Record<SealedTable, { holds: string; lastResort: string }> = {
     holds: 'authenticator apps of people',
     lastResort: 'ask the person to sign in with another factor and to remove this one, or run orgctl person invite',
   },
-  factor_challenge: {
+  challenge: {
     holds: 'authenticator apps being added',
     lastResort: 'wait ten minutes until it expires, and ask the person to start again',
   },

@@ -1,5 +1,7 @@
 /** Enrolling and signing in as a person does it, in a real browser. */
 import { afterAll, describe, expect, inject, it } from 'vitest';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
@@ -92,15 +94,21 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expectQuiet(withScript);
   });
 
-  it('a person enrols with a passkey and signs in with it', { timeout }, async () => {
+  it('a person enrols with a passkey and signs in with it, by an address and a password beyond ASCII', {
+    timeout,
+  }, async () => {
     const t = await setupConsole();
-    const ada = await t.make.member({ name: 'Ada Rivers' });
+    const organizationId = await t.make.organization();
+    const input = { organizationId, name: 'Ada', roleKeys: ['owner'], by: 'operator' } as const;
+    const email = 'info.a@bücher.example.org';
+    const { token } = await createEnrolment(t.owner.orm.em, { ...input, email }, t.now);
+    const password = 'café-violet-harbour-Pätzold';
     const visit = await openVisit(t.origin, { screen });
     const { page } = visit;
     await addAuthenticator(visit);
 
-    await page.goto(await t.link(ada));
-    await page.getByLabel('Password').fill(goodPassword);
+    await page.goto(enrolmentLink(t.origin, token));
+    await page.getByLabel('Password').fill(password.normalize('NFD'));
     await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { name: 'Choose your second factor' }).waitFor();
     await picture(page, `enrol-choice-${screen}`);
@@ -112,8 +120,8 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     await page.locator('details.menu summary').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
 
-    await page.getByLabel('Email address').fill(`${ada.userId}@example.org`);
-    await page.getByLabel('Password').fill(goodPassword);
+    await page.getByLabel('Email address').fill(email);
+    await page.getByLabel('Password').fill(password);
     await page.getByRole('button', { name: 'Continue' }).click();
     await ready(page);
     await picture(page, `second-factor-passkey-${screen}`);

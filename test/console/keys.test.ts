@@ -89,13 +89,17 @@ describe('creating a key', () => {
     expect(await keysOf(t, bo)).toEqual([]);
   });
 
-  it('asks for the second factor again after 5 minutes, and then creates the requested key', async () => {
+  it('asks for a factor of the console after 5 minutes, takes no claim for it, and then creates the requested key', async () => {
     const t = shared();
     const ada = await t.enrol();
     t.pass(6 * 60_000);
     const visitor = t.http(ada);
     const asked = await createKey(visitor, ada);
     expect(asked.text).toContain('Confirm your identity');
+    // A step-up takes no claim, and a key is never created with a provider's word alone.
+    const claims = { amr: 'mfa', auth_time: String(t.now().getTime() / 1000), id_token: 'e30.e30.e30' };
+    const claimed = await createKey(visitor, ada, claims);
+    expect([claimed.status, claimed.text.includes('Confirm your identity')]).toEqual([asked.status, true]);
     expect(await keysOf(t, ada)).toEqual([]);
     const made = await visitor.submit(asked, newKeyAt(ada), { [factorFields.code]: t.nextCode(ada), ...fields });
     expect(made.text).toMatch(keyForm);

@@ -69,14 +69,16 @@ describe('parallel sign-ins', () => {
   it('hash a bounded number of passwords, and the others are refused before any work', async () => {
     const before = hashLoad();
     const seen: number[] = [];
-    const attempts = Array.from({ length: 300 }, () => isPassword('wrong wrong wrong', null, 'sign_in'));
+    const attempts = Array.from({ length: 300 }, () => isPassword('wrong wrong wrong', null));
     const watch = setInterval(() => seen.push(hashLoad().running), 1);
     const outcomes = await Promise.all(attempts.map(outcomeOf));
     clearInterval(watch);
-    expect(outcomes.filter((outcome) => outcome === 'busy').length).toBe(300 - 56);
-    expect(hashLoad().done - before.done).toBe(56);
-    expect(Math.max(...seen)).toBeGreaterThan(0);
-    expect(Math.max(...seen)).toBeLessThanOrEqual(3);
+    const most = Math.max(...seen);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(3);
+    // One queue: so many run, and 50 wait.
+    expect(hashLoad().done - before.done).toBe(most + 50);
+    expect(outcomes.filter((outcome) => outcome === 'busy').length).toBe(300 - most - 50);
     expect(hashLoad()).toMatchObject({ running: 0, waiting: 0 });
   });
 });

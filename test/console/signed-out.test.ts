@@ -23,21 +23,6 @@ it('a form after the end of its session leads through sign-in back to its page, 
   expect(done.to).toBe(`${page}?a=b`);
 });
 
-it('a removed member reads that their access has ended, and not that the session timed out', async () => {
-  const t = shared();
-  const ada = await t.enrol();
-  const sara = await t.enrol({ orgId: ada.orgId, roleKey: 'member' });
-  const visitor = t.http(sara);
-  expect((await visitor.get(`/o/${ada.orgId}`)).status).toBe(200);
-  const person = `/o/${ada.orgId}/members/person/${sara.personId}`;
-  await t.http(ada).submit(`${person}/remove`, `${person}/remove`);
-  const ended = await visitor.get(`/o/${ada.orgId}`);
-  expect(ended.to).toMatch(/^\/sign-in/);
-  const signIn = await visitor.get(ended.to ?? '');
-  expect(signIn.text).toContain('You were signed out because you no longer have access');
-  expect(signIn.text).not.toContain('minutes of inactivity');
-});
-
 it('a form leads back only to an existing page of the console', async () => {
   const t = shared();
   const ada = await t.enrol();

@@ -35,7 +35,7 @@ describe('resealing', () => {
     expect(await t.reseal()).toEqual([
       { ...none, table: 'webhook_secret', resealed: 2 },
       { ...none, table: 'second_factor', resealed: 1, current: 1 },
-      { ...none, table: 'factor_challenge', resealed: 1, current: 1 },
+      { ...none, table: 'challenge', resealed: 1, current: 1 },
       { ...none, table: 'enrolment', resealed: 1, current: 1 },
     ]);
 
@@ -134,7 +134,7 @@ describe('resealing', () => {
         { table: 'webhook_secret', version: 1, rows: 1 },
         { table: 'webhook_secret', version: 2, rows: 1 },
         { table: 'second_factor', version: 7, rows: 1 },
-        { table: 'factor_challenge', version: 7, rows: 1 },
+        { table: 'challenge', version: 7, rows: 1 },
         { table: 'enrolment', version: null, rows: 1 },
       ],
       unused: [],
@@ -162,7 +162,7 @@ describe('resealing', () => {
     await t.pool.query(
       `update webhook_secret set valid_until = now() - interval '1 second' where valid_until is not null`,
     );
-    await t.pool.query(`update factor_challenge set expires_at = now()`);
+    await t.pool.query(`update challenge set expires_at = now()`);
     await t.pool.query(`update enrolment set created_at = now() - interval '2 days', expires_at = now()`);
     expect((await t.reseal()).map(({ resealed }) => resealed)).toEqual([1, 1, 0, 0]);
     expect(await countSealed(t.pool, rotatedSealingKeys)).toMatchObject({ unused: [1], missing: [] });

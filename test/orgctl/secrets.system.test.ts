@@ -31,7 +31,7 @@ describe('orgctl secrets', () => {
       unused: [],
       missing: [],
       counts: [
-        ...['webhook_secret', 'second_factor', 'factor_challenge', 'enrolment'].map((kind) => ({
+        ...['webhook_secret', 'second_factor', 'challenge', 'enrolment'].map((kind) => ({
           kind,
           version: 1,
           rows: 1,
@@ -88,7 +88,7 @@ describe('orgctl secrets', () => {
       ],
       unopened: [
         { kind: 'second_factor', ids: { id: app.factorId, personId: app.personId }, ...fields },
-        { kind: 'factor_challenge', ids: { sessionId: app.sessionId }, ...fields },
+        { kind: 'challenge', ids: { sessionId: app.sessionId }, ...fields },
         { kind: 'enrolment', ids: { organizationId: app.orgId, personId: app.personId }, ...fields },
       ],
     });
@@ -183,7 +183,7 @@ describe('orgctl secrets', () => {
 
 /** The value of `kinds` in the answer when every table has the same count. */
 const kinds = (counts: { resealed: number; current: number }) =>
-  ['webhook_secret', 'second_factor', 'factor_challenge', 'enrolment'].map((kind) => ({
+  ['webhook_secret', 'second_factor', 'challenge', 'enrolment'].map((kind) => ({
     kind,
     ...counts,
     unopened: 0,

@@ -49,7 +49,7 @@ export async function insertApps(pool: Pool, make: Factories, keys: SealingKeys 
     [sessionId, randomBytes(32), personId],
   );
   await pool.query(
-    `insert into factor_challenge (session_id, purpose, expires_at, challenge, totp_sealed)
+    `insert into challenge (session_id, purpose, expires_at, challenge, totp_sealed)
      values ($1, 'totp_setup', now() + interval '10 minutes', null, $2), ($1, 'passkey_setup',
        now() + interval '10 minutes', 'c', null)`,
     [sessionId, sealed(sessionId)],
@@ -67,7 +67,7 @@ export async function openApps(pool: Pool, made: MadeApps, keys: SealingKeys): P
   const { orgId, personId, factorId, sessionId } = made;
   const { rows } = await pool.query<{ factor: Buffer; challenge: Buffer; enrolment: Buffer }>(
     `select f.totp_sealed as factor, c.totp_sealed as challenge, e.totp_sealed as enrolment
-     from second_factor f, factor_challenge c, enrolment e
+     from second_factor f, challenge c, enrolment e
      where f.id = $1 and c.session_id = $2 and c.purpose = 'totp_setup' and e.organization_id = $3
        and e.person_id = $4`,
     [factorId, sessionId, orgId, personId],

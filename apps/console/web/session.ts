@@ -1,6 +1,6 @@
 import type { Permission } from '#domain/contract/scopes.ts';
 import { sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
-import { findSession, findSessionEnd, type SessionEnd } from '#domain/identity/sessions.ts';
+import { findSession } from '#domain/identity/sessions.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { clientAddress } from '#runtime/address.ts';
 import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
@@ -68,17 +68,9 @@ export const loadSession: RouteMiddleware = async (ctx, next) => {
   await next();
 };
 
-const sessionsEnd =
-  `Sessions end after ${sessionIdleMinutes} minutes of inactivity, ` +
-  `and after ${sessionAbsoluteHours} hours at most.`;
-/** Why a session has ended, for the sign-in page. */
-const sessionEnds: Record<SessionEnd, string> = {
-  timed_out: `Your session has ended. ${sessionsEnd}`,
-  access_lost:
-    'You were signed out because you no longer have access to an organization here. ' +
-    'Ask an owner of the organization to restore your access.',
-  unknown: 'Your session has ended.',
-};
+const sessionEnded =
+  `Your session has ended. Sessions end after ${sessionIdleMinutes} minutes of inactivity, after ` +
+  `${sessionAbsoluteHours} hours at most, and when you lose access to your organizations.`;
 
 /**
  * Redirects a visitor without the session that the route requires to the sign-in page, and
@@ -99,7 +91,7 @@ export const requireSignIn =
     const to = route.method === 'GET' ? visit.target : formPage(ctx, hasPage);
     const query = to === null ? '' : `?to=${encodeURIComponent(to)}`;
     if (visit.session !== null) return respond(ctx, redirect(`/sign-in/second-factor${query}`));
-    return respond(ctx, redirect(`/sign-in${query}`, { flash: await signedOutMessage(ctx) }));
+    return respond(ctx, redirect(`/sign-in${query}`, { flash: signedOutMessage(ctx) }));
   };
 
 const isOpenTo = ({ access }: Route, session: Session | null): boolean =>
@@ -109,17 +101,12 @@ const isOpenTo = ({ access }: Route, session: Session | null): boolean =>
  * Returns the message for a person whose session has ended; null for others, and for a form of
  * another site, which comes without cookies.
  */
-async function signedOutMessage(ctx: RouteContext): Promise<string | null> {
+function signedOutMessage(ctx: RouteContext): string | null {
   const { route, console } = ctx.state;
-  const token = readCookie(ctx, 'session');
-  if (route.method === 'GET') return token === null ? null : signedOutText(ctx, token, 'continue where you were');
+  if (route.method === 'GET')
+    return readCookie(ctx, 'session') === null ? null : `${sessionEnded} Sign in to continue where you were.`;
   if (!isSameOrigin(ctx.headers, console.origin)) return null;
-  return `Nothing was changed. ${await signedOutText(ctx, token ?? '', 'return to the form')}`;
-}
-
-async function signedOutText(ctx: RouteContext, token: string, purpose: string): Promise<string> {
-  const end = await findSessionEnd(ctx.state.console.em.fork(), token);
-  return end === 'access_lost' ? sessionEnds[end] : `${sessionEnds[end]} Sign in to ${purpose}.`;
+  return `Nothing was changed. ${sessionEnded} Sign in to return to the form.`;
 }
 
 /** Returns the page of a form from its `Referer`; null unless it is a page of the console. */

@@ -228,6 +228,10 @@ const actions: Record<string, [title: string, describe: (entry: ActivityEntry, d
   'password.change': ['Changed a password', () => sentence`Changed their password`],
   'session.sign_out': ['Signed out', () => sentence`Signed out`],
   'session.end': ['Ended a session', () => sentence`Ended one of their sessions`],
+  'session.end_oldest': [
+    'Ended the oldest session',
+    () => sentence`Ended their oldest session: a person has ten at most`,
+  ],
   'session.end_all': ['Ended all sessions', (e) => sentence`Ended all sessions of ${member(e)}`],
   'session.end_others': ['Ended other sessions', () => sentence`Ended their other sessions`],
   'activity.download': ['Downloaded the activity log', () => sentence`Downloaded the activity log as CSV`],

@@ -167,8 +167,6 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
 export async function clearAttempts(em: EntityManager, attempts: readonly Attempt[]): Promise<void> {
   const { waits, ...counts } = limitersOf(em);
   const clear = ({ limit, key }: { limit: Limit; key: string }): Promise<unknown> =>
-    limit === 'pair'
-      ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))])
-      : counts[limit].reward(key);
+    limit === 'pair' ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))]) : counts[limit].reward(key);
   for (const count of attempts.flatMap(countsOf)) await clear(count).catch(() => {});
 }

@@ -4,7 +4,7 @@ import { writeLock } from '../db/locks.ts';
 import { recordFailure, recordPersonActivity } from './activity.ts';
 import { admitAttempt, clearAttempts } from './attempts.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
-import { assertNewPassword, hashPassword, isPassword } from './password.ts';
+import { assertNewPassword, hashPassword, isPassword, opaqueString } from './password.ts';
 import { IdentityRefused } from './refused.ts';
 import { stepUpAttempt } from './second-factor.ts';
 import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
@@ -31,13 +31,13 @@ export async function changePassword(
   const { personId } = session;
   const oldHash = (await em.fork().findOne(SignIn, { personId }))?.passwordHash;
   if (oldHash === undefined) throw sessionExpired();
-  if (!(await isPassword(oldPassword, oldHash, 'change'))) {
+  if (!(await isPassword(oldPassword, oldHash))) {
     await recordFailure(em, personId, visitor, 'old_password');
     throw new IdentityRefused('wrong_credentials', 'The current password is incorrect.');
   }
-  if (oldPassword === newPassword)
+  if (opaqueString(oldPassword) === opaqueString(newPassword))
     throw new IdentityRefused('password_unchanged', 'The new password is the current one. Enter another password.');
-  const newHash = await hashPassword(newPassword, 'change');
+  const newHash = await hashPassword(newPassword);
   const changed = await em.fork().transactional(async (tx) => {
     // Of two concurrent changes one comes first, and the other's old password is then wrong.
     const signIn = await tx.findOne(SignIn, { personId, passwordHash: oldHash }, writeLock);

@@ -12,8 +12,8 @@ export function assertEmail(text: string): string {
   if (!hasAsciiLocalPart(text))
     throw new IdentityRefused(
       'email_malformed',
-      'Enter an email address with only unaccented letters, digits and symbols before the @. Browsers accept no other ' +
-        'characters there, so its owner could not sign in.',
+      'Enter an email address with only unaccented letters, digits and symbols before the @. Browsers accept no ' +
+        'other characters there, so its owner could not sign in.',
     );
   return canonicalEmail(text);
 }

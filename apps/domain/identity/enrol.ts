@@ -57,7 +57,7 @@ export async function setEnrolmentPassword(
 ): Promise<void> {
   const enrolment = await getOpenEnrolment(em, token, now());
   await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
-  await choose(em, enrolment, { passwordHash: await hashPassword(password, 'enrolment') });
+  await choose(em, enrolment, { passwordHash: await hashPassword(password) });
 }
 
 /**

@@ -4,14 +4,7 @@ import { SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, clearAttempts } from './attempts.ts';
-import {
-  consumeChallenge,
-  consumeTotpSetup,
-  findTotpSetup,
-  setupExpired,
-  storeChallenge,
-  storeTotpSetup,
-} from './challenges.ts';
+import { consumeChallenge, consumeTotpSetup, findTotpSetup, setupExpired, storeChallenge } from './challenges.ts';
 import { insertPasskey, insertTotp, listPasskeyRows } from './factor-rows.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { findAnsweredChallenge, getNewPasskey, passkeySetupOptions } from './passkey.ts';
@@ -47,7 +40,8 @@ export async function startTotp(
 ): Promise<{ secret: string; uri: string }> {
   assertSteppedUp(session, now());
   const secret = generateTotpSecret();
-  await storeTotpSetup(em.fork(), session.id, sealTotp(secret, session.id, sealingKeys), now());
+  const totpSealed = sealTotp(secret, session.id, sealingKeys);
+  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'totp_setup' }, { totpSealed }, now());
   return { secret, uri: totpUri(secret, session.email, relyingParty.name) };
 }
 
@@ -99,7 +93,8 @@ export async function startPasskey(
     known.map(({ credentialId }) => credentialId),
     party,
   );
-  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_setup' }, options.challenge, now());
+  const { challenge } = options;
+  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_setup' }, { challenge }, now());
   return options;
 }
 

@@ -11,6 +11,8 @@ export const sessionIdleMinutes = 30;
 export const passwordStepMinutes = 10;
 /** The use of a session is written at most this often, so that not every request writes. */
 export const sessionSeenEverySeconds = 60;
+/** How many sessions a person has at most; then the oldest ends. */
+export const sessionsPerPerson = 10;
 /** How long a second factor counts as fresh. */
 export const stepUpMinutes = 5;
 
@@ -20,8 +22,6 @@ export const enrolmentHours = 72;
 export const recoveryHours = 1;
 /** How long a passkey's challenge, or an authenticator app's setup, is valid. */
 export const challengeMinutes = 10;
-/** Valid challenges of a session for one purpose: one in each of so many tabs. */
-export const challengesPerSession = 5;
 
 /** Characters of a passkey's response; with the longest id and an RSA key it has about 8,000. */
 export const passkeyResponseMaxLength = 16_000;
@@ -66,7 +66,7 @@ export const strangersSignInsAtOnce = 2;
 export const knownSignInsAtOnce = 4;
 /** How many sign-ins of either kind may wait: about a second and a half of hashing. */
 export const signInsWaiting = 50;
-/** How many password changes, and passwords of enrolments, may wait, each kind separately. */
-export const passwordChangesWaiting = 10;
+/** How many password hashes may wait, of sign-ins, changes and enrolments together. */
+export const hashesWaiting = 50;
 /** How long a person is asked to wait when too many wait already. */
 export const busyRetrySeconds = 5;

@@ -1,17 +1,9 @@
 import { argon2 as argon2Callback, randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
-import pLimit from 'p-limit';
-import { type BoundedQueue, createBoundedQueue } from './bounded-queue.ts';
+import { createBoundedQueue } from './bounded-queue.ts';
 import { isCommonPassword } from './common-passwords.ts';
-import {
-  knownSignInsAtOnce,
-  passwordChangesWaiting,
-  passwordMaxLength,
-  passwordMinLength,
-  signInsWaiting,
-  strangersSignInsAtOnce,
-} from './limits.ts';
+import { hashesWaiting, passwordMaxLength, passwordMinLength } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
 /** Stored passwords: argon2id in PHC form, `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`. */
@@ -27,37 +19,23 @@ const form = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-
 /** The hash for an unknown address: it takes the same work and never matches. */
 const unknownPerson = phcOf(Buffer.alloc(saltBytes, 1), Buffer.alloc(hashBytes, 1));
 
-/**
- * What passwords are hashed for. Each purpose has a separate queue, so that none delays the
- * others: the console bounds sign-ins before, the other two run one hash at a time.
- */
-type HashPurpose = 'sign_in' | 'change' | 'enrolment';
-
 /** Concurrent hashes: one core stays free for pages, and one of Node's four threads. */
 const hashesAtOnce = Math.max(1, Math.min(3, availableParallelism() - 1));
-const hashing = pLimit(hashesAtOnce);
-const purposes: Record<HashPurpose, BoundedQueue> = {
-  sign_in: createBoundedQueue({ concurrency: knownSignInsAtOnce + strangersSignInsAtOnce, maxWaiting: signInsWaiting }),
-  change: createBoundedQueue({ concurrency: 1, maxWaiting: passwordChangesWaiting }),
-  enrolment: createBoundedQueue({ concurrency: 1, maxWaiting: passwordChangesWaiting }),
-};
+/** All hashes of the process. The console bounds sign-ins before, of strangers the most. */
+const hashing = createBoundedQueue({ concurrency: hashesAtOnce, maxWaiting: hashesWaiting });
 let hashed = 0;
 
 /** Returns the hashes of this process: `running` and `waiting` now, `done` since its start. */
-export const hashLoad = () => ({
-  running: hashing.activeCount,
-  waiting: hashing.pendingCount + Object.values(purposes).reduce((sum, queue) => sum + queue.load().waiting, 0),
-  done: hashed,
-});
+export const hashLoad = () => ({ ...hashing.load(), done: hashed });
 
 /**
  * Hashes a password with a new salt.
  *
  * @throws IdentityRefused `busy`
  */
-export async function hashPassword(password: string, purpose: HashPurpose): Promise<string> {
+export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(saltBytes);
-  return phcOf(salt, await derive(password, salt, current, hashBytes, purpose));
+  return phcOf(salt, await derive(opaqueString(password), salt, current, hashBytes));
 }
 
 /**
@@ -66,11 +44,12 @@ export async function hashPassword(password: string, purpose: HashPurpose): Prom
  *
  * @throws IdentityRefused `busy`
  */
-export async function isPassword(password: string, hash: string | null, purpose: HashPurpose): Promise<boolean> {
-  // A text longer than any password is hashed in its place at the same cost, and is not truncated.
-  const isPossible = lengthOf(password) <= passwordMaxLength;
+export async function isPassword(password: string, hash: string | null): Promise<boolean> {
+  // For a text longer than any password another one is hashed, at the same cost; none is truncated.
+  const typed = password.length > 4 * passwordMaxLength ? '' : opaqueString(password);
+  const isPossible = typed !== '' && lengthOf(typed) <= passwordMaxLength;
   const parsed = parse(hash ?? unknownPerson);
-  const derived = await derive(isPossible ? password : '', parsed.salt, parsed, parsed.hash.length, purpose);
+  const derived = await derive(isPossible ? typed : '', parsed.salt, parsed, parsed.hash.length);
   return timingSafeEqual(derived, parsed.hash) && isPossible && hash !== null;
 }
 
@@ -88,7 +67,8 @@ export function isOutdated(hash: string): boolean {
  * @throws IdentityRefused
  */
 export async function assertNewPassword(password: string, context: readonly string[]): Promise<void> {
-  const length = lengthOf(password);
+  const typed = opaqueString(password);
+  const length = lengthOf(typed);
   if (length < passwordMinLength)
     throw new IdentityRefused(
       'password_too_short',
@@ -99,13 +79,19 @@ export async function assertNewPassword(password: string, context: readonly stri
       'password_too_long',
       `Enter at most ${passwordMaxLength} characters. This password has ${length}.`,
     );
-  if (await isCommonPassword(password, context))
+  if (await isCommonPassword(typed, context))
     throw new IdentityRefused(
       'password_common',
       'This password is easy to guess. It is common, or consists of a few common words, your name or ' +
         'your address. Enter four or more unrelated words.',
     );
 }
+
+/**
+ * Returns the form in which a password is hashed, so that every keyboard's spelling of it is the
+ * same (OpaqueString of RFC 8265): other spaces become U+0020, then NFC. Nothing is trimmed.
+ */
+export const opaqueString = (password: string) => password.replace(/\p{Zs}/gu, ' ').normalize('NFC');
 
 const lengthOf = (password: string) => [...password].length;
 
@@ -114,15 +100,13 @@ function derive(
   nonce: Buffer,
   { memory, passes, parallelism }: typeof current,
   tagLength: number,
-  purpose: HashPurpose,
 ): Promise<Buffer> {
   const parameters = { message: password, nonce, parallelism, tagLength, memory, passes };
-  const work = async () => {
+  return hashing.run(async () => {
     const derived = await argon2('argon2id', parameters);
     hashed += 1;
     return derived;
-  };
-  return purposes[purpose].run(() => hashing(work));
+  });
 }
 
 function parse(phc: string) {

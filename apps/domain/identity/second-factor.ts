@@ -86,13 +86,14 @@ export async function startPasskeyUse(
   const known = await listPasskeyRows(em.fork(), session.personId);
   if (known.length === 0) throw new IdentityRefused('no_such_factor', 'You have no passkey for this console.');
   const options = await passkeyUseOptions(known, party);
-  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, options.challenge, now());
+  const { challenge } = options;
+  await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, { challenge }, now());
   return options;
 }
 
 /**
- * Accepts the answer of a passkey to one of the session's last challenges, and uses up the
- * challenge in any case.
+ * Accepts the answer of a passkey to the session's challenge, and uses up the challenge in any
+ * case.
  *
  * @throws IdentityRefused `wrong_passkey`, also for a late answer, another person's passkey, or a
  * counter that decreased; `too_many_attempts`, `session_expired`.

@@ -12,6 +12,7 @@ import {
   sessionAbsoluteHours,
   sessionIdleMinutes,
   sessionSeenEverySeconds,
+  sessionsPerPerson,
   stepUpMinutes,
 } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
@@ -67,25 +68,11 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
   return found === undefined ? null : withDates(found, 'createdAt', 'lastSeenAt', 'expiresAt', 'secondFactorAt');
 }
 
-/** Why a token has no session: it timed out, its person lost access to the console, or unknown. */
-export type SessionEnd = 'timed_out' | 'access_lost' | 'unknown';
-
 /**
- * Returns why `findSession` found none for a token. `unknown`: it was signed out or ended from
- * another session, its row is deleted, or there never was one.
+ * Starts a session after a correct password, in the same transaction, under the lock of the sign-in.
+ * Returns its token. A person has ten at most: then the oldest ends, first of those that wait for
+ * the second factor, so that a thief of the password ends few others.
  */
-export async function findSessionEnd(em: EntityManager, token: string): Promise<SessionEnd> {
-  const hash = findTokenHash(token);
-  if (hash === null) return 'unknown';
-  const [found] = await query<{ hasAccess: boolean }>(em)`
-    select exists (select from membership m
-      where m.person_id = s.person_id and ${consoleAccess()} is not null) as "hasAccess"
-    from console_session s where s.token_hash = ${hash}`;
-  if (found === undefined) return 'unknown';
-  return found.hasAccess ? 'timed_out' : 'access_lost';
-}
-
-/** Starts a session after a correct password, in the same transaction. Returns its token. */
 export async function startSession(
   tx: EntityManager,
   { personId, visitor }: { personId: string; visitor: Visitor },
@@ -105,6 +92,16 @@ export async function startSession(
     userAgent: visitor.userAgent.slice(0, 300),
   });
   await tx.flush();
+  const at = sql`${now.toISOString()}::timestamptz`;
+  const ended = await query<{ id: string }>(tx)`
+    delete from console_session where id in (
+      select s.id from console_session s
+      where s.person_id = ${personId} and s.expires_at > ${at}
+        and s.last_seen_at > ${at} - make_interval(mins => ${sessionIdleMinutes})
+      order by (s.id = ${sessionId}) desc, (s.state = 'full') desc, s.created_at desc, s.id desc
+      offset ${sessionsPerPerson}) returning id`;
+  for (const { id } of ended)
+    await recordPersonActivity(tx, { personId, action: 'session.end_oldest', visitor, detail: { sessionId: id } });
   return { token, sessionId };
 }
 
@@ -208,16 +205,11 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
 export const endSessions = (tx: EntityManager, personId: string, exceptId: string | null = null): Promise<number> =>
   tx.nativeDelete(ConsoleSession, { personId, ...(exceptId !== null && { id: { $ne: exceptId } }) });
 
-/**
- * Ends the sessions of a person without any access to the console. Their rows stay until retention
- * deletes them, so that `findSessionEnd` can say why a person was signed out.
- */
+/** Ends the sessions of a person without any access to the console. */
 export async function endSessionsWithoutAccess(tx: EntityManager, personId: string): Promise<void> {
   await query(tx)`
-    update console_session s
-      set expires_at = least(s.expires_at, s.last_seen_at)
-      where s.person_id = ${personId} and not exists (
-        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`;
+    delete from console_session s where s.person_id = ${personId} and not exists (
+      select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`;
 }
 
 export const sessionExpired = () => new IdentityRefused('session_expired', 'Your session has expired. Sign in again.');

@@ -49,12 +49,12 @@ export async function signIn(
       : { subject: browserSubject('password', browserHash), address: null };
   await admitAttempt(em, attempt, now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
-  const isRight = await isPassword(password, known?.passwordHash ?? null, 'sign_in');
+  const isRight = await isPassword(password, known?.passwordHash ?? null);
   if (known === null || !isRight || !known.mayEnter) {
     await recordFailure(em, known?.personId ?? '', visitor, 'password');
     throw wrongCredentials();
   }
-  const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password, 'sign_in') : null;
+  const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password) : null;
   return em.fork().transactional(async (tx) => {
     const { personId, factors, passwordHash } = known;
     // The password may have changed while this one was verified.

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { MemberAccess } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
-import { canonicalEmail } from '../contract/email.ts';
 import { OrganizationRefused } from '../access/organization-refused.ts';
+import { canonicalEmail } from '../contract/email.ts';
 import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/statement.ts';
 import { isLinkValid } from '../identity/link-validity.ts';
 import { contains, type ListPage, pageOf } from './list-page.ts';

@@ -2,7 +2,7 @@ import { enrolmentRow, totpRow } from '../identity/totp.ts';
 import { secretRow } from '../webhooks/seal.ts';
 
 /** The tables with a column that the keys of WEBHOOK_SECRET_KEYS seal. */
-export type SealedTable = 'webhook_secret' | 'second_factor' | 'factor_challenge' | 'enrolment';
+export type SealedTable = 'webhook_secret' | 'second_factor' | 'challenge' | 'enrolment';
 
 /** The ids of a sealed row, for programs and people. */
 export type SealedIds = Readonly<Record<string, string>>;
@@ -41,7 +41,7 @@ const authenticatorApps: SealedKind<{ id: string; personId: string }> = {
 
 /** A session's one challenge with a secret is `totp_setup`, so the session identifies the row. */
 const appsBeingAdded: SealedKind<{ sessionId: string }> = {
-  table: 'factor_challenge',
+  table: 'challenge',
   column: 'totp_sealed',
   key: ['sessionId'],
   ids: { sessionId: 'session_id' },

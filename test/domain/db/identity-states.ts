@@ -16,10 +16,7 @@ const session = (token = '01') => `
   insert into console_session (token_hash, person_id, state, created_at, last_seen_at, expires_at, user_agent)
   values (${hash(token)}, '$user', 'password_passed', now(), now(), now() + interval '1 hour', '')`;
 const challenge = `${signIn}; ${session()};
-  insert into factor_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x'
-    from console_session`;
-const passkeyChallenge = `${signIn}; ${session()};
-  insert into passkey_challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x'
+  insert into challenge (session_id, purpose, expires_at, challenge) select id, 'passkey_use', now(), 'x'
     from console_session`;
 const browser = `${signIn};
   insert into known_browser (token_hash, person_id, created_at, expires_at)
@@ -47,11 +44,7 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     `${signIn}; insert into person (id) values ('other');
      insert into sign_in select 'other', email, password_hash, now(), now() from sign_in`,
   ],
-  [
-    'an address with capitals',
-    'sign_in_email_canonical',
-    `${signIn}; update sign_in set email = 'Ada@example.org'`,
-  ],
+  ['an address with capitals', 'sign_in_email_canonical', `${signIn}; update sign_in set email = 'Ada@example.org'`],
   [
     'a link for an address that browsers do not send',
     'enrolment_email_canonical',
@@ -94,21 +87,8 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     'console_session_user_agent_length',
     `${signIn}; ${session()}; update console_session set user_agent = repeat('x', 301)`,
   ],
-  [
-    'a challenge for nothing known',
-    'factor_challenge_purpose_known',
-    `${challenge}; update factor_challenge set purpose = 'guess'`,
-  ],
-  [
-    'a passkey’s challenge without one',
-    'factor_challenge_whole',
-    `${challenge}; update factor_challenge set challenge = null`,
-  ],
-  [
-    'a passkey’s question for nothing known',
-    'passkey_challenge_purpose_known',
-    `${passkeyChallenge}; update passkey_challenge set purpose = 'totp_setup'`,
-  ],
+  ['a challenge for nothing known', 'challenge_purpose_known', `${challenge}; update challenge set purpose = 'guess'`],
+  ['a passkey’s challenge without one', 'challenge_whole', `${challenge}; update challenge set challenge = null`],
   [
     'a browser’s token that is no hash',
     'known_browser_token_length',

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
 import {
+  Challenge,
   ConsoleSession,
   Enrolment,
-  FactorChallenge,
   KnownBrowser,
   RecoveryCode,
   SecondFactor,
@@ -64,8 +64,8 @@ it('a broken constraint quotes no password hash, sealed secret, recovery code, t
     ],
     ['known_browser_pkey', () => em().insert(KnownBrowser, { ...structuredClone({ ...browser }) })],
     [
-      'factor_challenge_whole',
-      () => em().insert(FactorChallenge, { ...challenge, purpose: 'totp_setup', totpSealed, challenge: 'quartz' }),
+      'challenge_whole',
+      () => em().insert(Challenge, { ...challenge, purpose: 'totp_setup', totpSealed, challenge: 'quartz' }),
     ],
   ];
   const secrets = [totpSealed, code.codeHash, session.tokenHash, browser.tokenHash].flatMap((value) => [

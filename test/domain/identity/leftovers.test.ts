@@ -15,7 +15,6 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
   for (const { token } of [living, idle, old]) {
     await startTotp(t.em, await t.session(token), settings, t.now);
     await startPasskey(t.em, await t.session(token), settings.relyingParty, t.now);
-    await startPasskey(t.em, await t.session(token), settings.relyingParty, t.now);
   }
   for (const email of ['new@example.org', 'old@example.org']) {
     await createEnrolment(t.owner.orm.em, { organizationId: living.orgId, email, by: 'operator' }, t.now);
@@ -34,8 +33,8 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
       offset 1)`,
   );
   await owner(
-    `update passkey_challenge set expires_at = now() where place = (select min(place)
-      from passkey_challenge p join console_session s on s.id = p.session_id where s.person_id = $1)`,
+    `update challenge c set expires_at = now() from console_session s
+      where s.id = c.session_id and s.person_id = $1 and c.purpose = 'passkey_setup'`,
     [living.personId],
   );
   await owner(
@@ -50,26 +49,17 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
   });
   try {
     await worker.pool.query(purgeExpiredSignInsSql);
-    for (const table of [
-      'console_session',
-      'enrolment',
-      'factor_challenge',
-      'passkey_challenge',
-      'known_browser',
-      'attempt',
-      'webhook_secret',
-    ])
+    for (const table of ['console_session', 'enrolment', 'challenge', 'known_browser', 'attempt', 'webhook_secret'])
       await expect(worker.pool.query(`delete from ${table}`), table).rejects.toMatchObject({ code: '42501' });
   } finally {
     await worker.close();
   }
   const { rows } = await owner(
-    `select (select array_agg(person_id) from console_session) as sessions, (select count(*)::int
-      from factor_challenge) as challenges,
-       (select count(*)::int from passkey_challenge) as asked, (select count(*)::int from known_browser) as browsers,
+    `select (select array_agg(person_id) from console_session) as sessions,
+       (select array_agg(purpose) from challenge) as challenges, (select count(*)::int from known_browser) as browsers,
        (select array_agg(email) from enrolment) as links, (select count(*)::int from attempt) as attempts`,
   );
   expect(rows).toEqual([
-    { sessions: [living.personId], challenges: 1, asked: 1, browsers: 2, links: ['new@example.org'], attempts: 1 },
+    { sessions: [living.personId], challenges: ['totp_setup'], browsers: 2, links: ['new@example.org'], attempts: 1 },
   ]);
 });

@@ -1,5 +1,5 @@
-import { generateSync } from 'otplib';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { generateSync } from 'otplib';
 import { inject, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { admitAttempt, passwordSubject } from '#domain/identity/attempts.ts';

@@ -3,14 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { changePassword } from '#domain/identity/change-password.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
-import {
-  endOtherSessions,
-  endSession,
-  findSession,
-  findSessionEnd,
-  listSessions,
-  needsStepUp,
-} from '#domain/identity/sessions.ts';
+import { endOtherSessions, endSession, findSession, listSessions, needsStepUp } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { removeMember, suspendMember } from '#domain/organization/members.ts';
 import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
@@ -118,16 +111,43 @@ describe('a session', () => {
     await t.enrol({ orgId: elsewhere });
     await removeMember(t.owner.orm.em, { organizationId: elsewhere, personId: person.personId, by });
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
-    expect(await findSessionEnd(t.em, person.token)).toBe('access_lost');
     await t.make.member({ orgId: await t.make.organization(), userId: person.personId });
     // Reinstated access does not restore the session.
     expect(await findSession(t.em, person.token, t.now())).toBeNull();
-    expect(await findSessionEnd(t.em, person.token)).toBe('timed_out');
 
     const other = await t.enrol();
     // by an import
     await t.owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [other.personId]);
     expect(await findSession(t.em, other.token, t.now())).toBeNull();
+  });
+});
+
+describe('a person', () => {
+  it('has ten sessions at most: the oldest ends, first of those without a second factor, and the log says so', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    const half = async (from = visitor) => {
+      t.pass(1);
+      return (await signIn(t.em, { email: person.email, password: goodPassword, visitor: from }, t.now)).token;
+    };
+    const isLiving = async (token: string) => (await findSession(t.em, token, t.now(), false)) !== null;
+    const halves: string[] = [];
+    for (let n = 0; n < 9; n += 1) halves.push(await half());
+    expect(await isLiving(halves[0] ?? '')).toBe(true);
+    const oldest = (await t.session(halves[0] ?? '')).id;
+    await half();
+    // A thief of the password does not end the person's own session.
+    expect([await isLiving(halves[0] ?? ''), await isLiving(halves[1] ?? '')]).toEqual([false, true]);
+    expect(await isLiving(person.token)).toBe(true);
+    expect((await t.lines(person.orgId)).filter(({ action }) => action === 'session.end_oldest')).toMatchObject([
+      { person: person.personId, detail: { sessionId: oldest } },
+    ]);
+
+    await t.owner.pool.query(`update console_session set state = 'full', second_factor_at = now()`);
+    const last = await half({ ...visitor, address: '192.0.2.7' });
+    expect([await isLiving(person.token), await isLiving(last)]).toEqual([false, true]);
+    const { rows } = await t.owner.pool.query('select count(*)::int as n from console_session');
+    expect(rows).toEqual([{ n: 10 }]);
   });
 });
 

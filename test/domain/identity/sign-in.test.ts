@@ -181,8 +181,9 @@ describe('failed attempts', () => {
     const t = await setupPeople();
     const subjects = Array.from({ length: refusalsInMemory + 50 }, (_, n) => passwordSubject(`${n}`));
     await t.owner.pool.query(
-      `insert into attempt select key, 9, $2::bigint from unnest($1::text[]) key
-        union all select encode(sha256('wait'::bytea || '\\x00'::bytea || key::bytea), 'hex'), 1, $2::bigint from unnest($1::text[]) key`,
+      `insert into attempt
+        select k, points, $2 from unnest($1::text[]) key cross join lateral (values (key, 9),
+          (encode(sha256('wait'::bytea || '\\x00'::bytea || key::bytea), 'hex'), 1)) each (k, points)`,
       [subjects, Date.now() + 600_000],
     );
     const refused = (subject: string) => outcomeOf(admitAttempt(t.em, { subject, address: null }, t.now()));
@@ -236,7 +237,7 @@ describe('failed attempts', () => {
     const t = await setupPeople();
     const person = await t.enrol();
     const [local, domain] = person.email.split('@') as [string, string];
-    const spellings = [person.email, person.email.toUpperCase(), ` ${local}@${domain} `, `${local}@ｅxample.org`];
+    const spellings = [person.email, person.email.toUpperCase(), ` ${local}@${domain} `, `${local}@example。org`];
     for (let n = 0; n < 10; n += 1)
       expect(await outcomeOf(enter(t, spellings[n % 4] ?? '', 'wrong wrong wrong'))).toBe('wrong_credentials');
     for (const text of spellings) expect(await outcomeOf(enter(t, text))).toBe('too_many_attempts');
@@ -361,6 +362,22 @@ describe('the code of an authenticator app', () => {
     expect(await tryCode(-30_000)).toBe('wrong_code');
     expect(await tryCode(0)).toBe('in');
     expect(await tryCode(-30_000)).toBe('wrong_code');
+  });
+
+  it('is used up in the transaction that accepts it: when that fails, it is not', async () => {
+    const t = await setupPeople();
+    const person = await t.enrol();
+    t.pass(minuteMs);
+    const half = await t.session((await enter(t, person.email)).token);
+    const code = codeAt(person.secret, t.now());
+    const give = () => verifyTotp(t.em, half, { code, visitor }, settings, t.now);
+    // The activity row is the last that it writes.
+    await t.owner.pool.query(`alter table activity add constraint away check (action <> 'sign_in.complete') not valid`);
+    await expect(give()).rejects.toMatchObject({ code: '23514' });
+    expect(await t.session((await enter(t, person.email)).token)).toMatchObject({ state: 'password_passed' });
+    await t.owner.pool.query('alter table activity drop constraint away');
+    await give();
+    expect(await outcomeOf(give())).toBe('wrong_code');
   });
 
   it('that confirmed the setup cannot sign in', async () => {

@@ -70,7 +70,7 @@ describe('an operator that is killed', () => {
       const rows = await t.rows(
         `select sealed from webhook_secret union all select totp_sealed from second_factor
           union all select totp_sealed from enrolment
-          union all select totp_sealed from factor_challenge where totp_sealed is not null`,
+          union all select totp_sealed from challenge where totp_sealed is not null`,
       );
       return (rows as { sealed: Buffer }[]).map(({ sealed }) => sealed.toString('base64'));
     };

@@ -113,27 +113,15 @@ export class ConsoleSession extends ConsoleSessionSchema.class {
 }
 ConsoleSessionSchema.setClass(ConsoleSession);
 
-/** A challenge that a session has to answer. */
-export const FactorChallenge = defineEntity({
-  name: 'FactorChallenge',
+/** A challenge that a session has to answer, or the secret of an app that it sets up. */
+export const Challenge = defineEntity({
+  name: 'Challenge',
   properties: {
     sessionId: p.uuid().primary(),
     purpose: p.text().$type<'totp_setup' | 'passkey_setup' | 'passkey_use'>().primary(),
     expiresAt: p.datetime(),
     challenge: p.text().strictNullable(),
     totpSealed: p.blob().$type<Buffer>().strictNullable(),
-  },
-});
-
-/** A challenge for a passkey, one of several at a time. */
-export const PasskeyChallenge = defineEntity({
-  name: 'PasskeyChallenge',
-  properties: {
-    sessionId: p.uuid().primary(),
-    purpose: p.text().$type<'passkey_setup' | 'passkey_use'>().primary(),
-    challenge: p.text().primary(),
-    expiresAt: p.datetime(),
-    place: p.bigint('number').autoincrement(),
   },
 });
 

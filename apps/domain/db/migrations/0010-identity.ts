@@ -64,26 +64,25 @@ export class Identity extends Migration {
         address inet,
         user_agent text not null constraint console_session_user_agent_length check (length(user_agent) <= 300),
         constraint console_session_full_has_second_factor check ((state = 'full') = (second_factor_at is not null)),
-        -- Equal when its person loses access before it is used again.
-        constraint console_session_ends check (expires_at >= created_at)
+        constraint console_session_ends check (expires_at > created_at)
       );
       create index console_session_by_person on console_session (person_id, created_at, id);
       create index console_session_by_end on console_session (expires_at);
 
-      -- A challenge of a session, deleted by the first response. A newer one of a kind replaces the
-      -- older.
-      create table factor_challenge (
-        session_id uuid not null constraint factor_challenge_session references console_session on delete cascade,
+      -- A challenge of a session, or an app that it sets up, deleted by the first answer that is
+      -- accepted. A newer one for the same purpose replaces the older.
+      create table challenge (
+        session_id uuid not null constraint challenge_session references console_session on delete cascade,
         purpose text not null
-          constraint factor_challenge_purpose_known check (purpose in ('totp_setup', 'passkey_setup', 'passkey_use')),
+          constraint challenge_purpose_known check (purpose in ('totp_setup', 'passkey_setup', 'passkey_use')),
         expires_at timestamptz not null,
         challenge text,
         totp_sealed bytea,
         primary key (session_id, purpose),
-        constraint factor_challenge_whole check ((purpose = 'totp_setup') = (totp_sealed is not null)
+        constraint challenge_whole check ((purpose = 'totp_setup') = (totp_sealed is not null)
           and (purpose = 'totp_setup') = (challenge is null))
       );
-      create index factor_challenge_by_end on factor_challenge (expires_at);
+      create index challenge_by_end on challenge (expires_at);
 
       -- A one-time link, and the choices of its person so far. A newer link of a membership
       -- replaces the older.
@@ -132,20 +131,6 @@ export class Identity extends Migration {
         expire bigint not null
       );
       create index attempt_by_end on attempt (expire);
-
-      -- The passkey challenges of a session; each is answered once. Several are valid at a time,
-      -- one per tab.
-      create table passkey_challenge (
-        session_id uuid not null constraint passkey_challenge_session references console_session on delete cascade,
-        purpose text not null
-          constraint passkey_challenge_purpose_known check (purpose in ('passkey_setup', 'passkey_use')),
-        challenge text not null,
-        expires_at timestamptz not null,
-        -- In the order of creation.
-        place bigint not null generated always as identity,
-        primary key (session_id, purpose, challenge)
-      );
-      create index passkey_challenge_by_end on passkey_challenge (expires_at);
 
       -- A browser that its person has signed in with, both factors: its failures are counted
       -- separately. Only the hash of its token is stored.
@@ -211,8 +196,7 @@ export class Identity extends Migration {
       begin atomic
         delete from console_session where expires_at <= now() or last_seen_at <= now() - interval '30 minutes';
         delete from enrolment where expires_at <= now();
-        delete from factor_challenge where expires_at <= now();
-        delete from passkey_challenge where expires_at <= now();
+        delete from challenge where expires_at <= now();
         delete from known_browser where expires_at <= now();
         delete from attempt where expire <= extract(epoch from now()) * 1000;
       end;
@@ -232,7 +216,7 @@ export class Identity extends Migration {
           union all
           select 'second_factor', totp_sealed from second_factor where totp_sealed is not null
           union all
-          select 'factor_challenge', totp_sealed from factor_challenge
+          select 'challenge', totp_sealed from challenge
             where totp_sealed is not null and expires_at > now()
           union all
           select 'enrolment', totp_sealed from enrolment where totp_sealed is not null and expires_at > now()

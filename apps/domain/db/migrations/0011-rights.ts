@@ -316,14 +316,13 @@ export class Rights extends Migration {
       -- The console signs people in.
       grant select, insert on sign_in_confirmation to org_api_console;
       grant select, insert, update (email, password_hash, password_changed_at) on sign_in to org_api_console;
-      grant select, insert, delete on second_factor, recovery_code, console_session, factor_challenge,
-        passkey_challenge, known_browser, enrolment
+      grant select, insert, delete on second_factor, recovery_code, console_session, challenge, known_browser, enrolment
         to org_api_console;
       grant update (totp_sealed, totp_last_step, counter, last_used_at) on second_factor to org_api_console;
       grant update (used_at) on recovery_code to org_api_console;
       grant update (token_hash, state, last_seen_at, expires_at, second_factor_at) on console_session
         to org_api_console;
-      grant update (expires_at, totp_sealed) on factor_challenge to org_api_console;
+      grant update (expires_at, challenge, totp_sealed) on challenge to org_api_console;
       grant update (token_hash, kind, email, created_at, expires_at, invited_by, password_hash, totp_sealed, challenge)
         on enrolment to org_api_console;
       grant select, insert, update (points, expire), delete on attempt to org_api_console;

@@ -115,7 +115,7 @@ export class ActivityWriters extends Migration {
           when done in (${listed(memberActions)})
             then membership_status = 'active' and is_confirmed and is_signed_in
           when done in (${listed(signInActions)}) then is_confirmed and is_signed_in
-          when done in ('sign_in.password', 'session.sign_out') then is_confirmed and has_session
+          when done in ('sign_in.password', 'session.sign_out', 'session.end_oldest') then is_confirmed and has_session
           when done = 'sign_in.failure' then is_confirmed
         end and (key is null or exists (select from api_key k
           where k.id = key and k.organization_id = organization))) is not true
