@@ -40,6 +40,16 @@ describe('the guide', () => {
       expect(podsOf(renderGuide(parse(addition, { merge: true }))).length, addition).toBeGreaterThan(2);
   });
 
+  it('has values of the operator that render, alone and with each addition', () => {
+    const own = examples.filter((one) => fileOf(one) === 'operator-values.yaml');
+    const [base = ''] = own.filter((one) => !isAddition(one));
+    const from = path.join(chart, '../org-api-operator');
+    for (const more of ['{}', ...own.filter(isAddition)]) {
+      const of = merged(parse(base), parse(more)) as object;
+      expect(podsOf(render({ from, region: null, release: 'operator', values: of })), more).toHaveLength(1);
+    }
+  });
+
   it('asks every app and the migrations for TLS to PostgreSQL, and for nothing else', () => {
     const [, parameters = ''] = /export TLS='([^']+)'/.exec(guide.text) ?? [];
     const file = new URLSearchParams(parameters).get('sslrootcert') ?? '';

@@ -103,7 +103,9 @@ describe('NetworkPolicies', () => {
     const values = { networkPolicy: { http: { from: [gateway] } } };
     expect(policy('api', values).ingress[0].from).toHaveLength(2);
     expect(policy('console', values).ingress[0].from).toEqual([gateway]);
-    expect(policy('api').ingress[0]).not.toHaveProperty('from');
+    const direct = { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: false } };
+    const open = { api: direct, console: direct, networkPolicy: { http: { from: [] } } };
+    expect(policy('api', open).ingress[0]).not.toHaveProperty('from');
   });
 
   it('are absent when switched off', () => {

@@ -4,12 +4,19 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { documentsOf } from '../../charts/docs/documents.ts';
 import { renderOperator } from './promtool.ts';
-import { type Manifest, ofKind, pick, render } from './render.ts';
+import { type Manifest, ofKind, operatorPeers, pick, render } from './render.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const chart = path.join(root, 'charts/org-api-operator');
 const read = (name: string) => readFileSync(path.join(chart, name), 'utf8');
-const rendered = (values = {}) => render({ from: chart, region: null, release: 'operator', namespace: 'test', values });
+const rendered = (values = {}) =>
+  render({
+    from: chart,
+    region: null,
+    release: 'operator',
+    namespace: 'test',
+    values: { networkPolicy: operatorPeers, ...values },
+  });
 
 describe('the chart of the operator', () => {
   it.each(Object.entries(documentsOf(read)))('is what %s says: run npm run chart:docs', (name, text) => {
@@ -46,6 +53,38 @@ describe('the chart of the operator', () => {
     expect(verbsOf({})).toEqual([
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['org-api'], verbs: ['get'] },
     ]);
+  });
+});
+
+describe('the NetworkPolicy of the operator', () => {
+  it('lets its pods reach DNS and the peers of its three servers only, and be read by metrics readers', () => {
+    const manifests = rendered();
+    const { podSelector, policyTypes, ingress, egress } = pick(manifests, 'NetworkPolicy').spec;
+    const dns = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } };
+
+    expect(pick(manifests, 'Deployment').spec.template.metadata.labels).toMatchObject(podSelector.matchLabels);
+    expect(policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(ingress).toEqual([{ ports: [{ port: 'metrics' }], from: [{ namespaceSelector: {} }] }]);
+    expect(egress).toEqual([
+      {
+        to: [dns],
+        ports: [
+          { port: 53, protocol: 'UDP' },
+          { port: 53, protocol: 'TCP' },
+        ],
+      },
+      { ...operatorPeers.apiServer, ports: [{ port: 6443 }] },
+      { ...operatorPeers.database, ports: [{ port: 5432 }] },
+      { ...operatorPeers.temporal, ports: [{ port: 7233 }] },
+    ]);
+  });
+
+  it('is refused without a server’s peers, and absent when it is switched off', () => {
+    for (const server of ['apiServer', 'database', 'temporal'])
+      expect(() => rendered({ networkPolicy: { ...operatorPeers, [server]: { to: [] } } })).toThrow(
+        `networkPolicy.${server}.to is empty: name the peers`,
+      );
+    expect(ofKind(rendered({ networkPolicy: { enabled: false } }), 'NetworkPolicy')).toEqual([]);
   });
 });
 

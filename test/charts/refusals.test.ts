@@ -63,6 +63,16 @@ const misuses: [string, object, RegExp][] = [
     { networkPolicy: { database: { to: [] } } },
     /networkPolicy\.database\.to is empty: name the peers/,
   ],
+  [
+    'trusted proxies whose addresses every pod may claim',
+    { networkPolicy: { http: { from: [] } } },
+    /networkPolicy\.http\.from is empty beside api\.trustedProxies: .*, so name the proxies by namespaceSelector/,
+  ],
+  [
+    'trusted proxies of the console alone of the same kind',
+    { api: { trustedProxies: [], httpRoute: { enabled: false } }, networkPolicy: { http: { from: [] } } },
+    /networkPolicy\.http\.from is empty beside console\.trustedProxies: /,
+  ],
   ['traces without a collector’s peers', { networkPolicy: { otlp: { to: [] } } }, /networkPolicy\.otlp\.to is empty/],
   [
     'a route without a gateway',
@@ -182,7 +192,7 @@ describe('the chart refuses', () => {
     const blocks = ['10.0.0.0/8', '192.0.2.7', '::1', 'fd00::/64', '::ffff:10.0.0.1', '2001:db8:1:2:3:4:5:6/128'];
     expect(refusalOf({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
     const direct = { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: false } };
-    expect(refusalOf({ api: direct, console: direct })).toBe('');
+    expect(refusalOf({ api: direct, console: direct, networkPolicy: { http: { from: [] } } })).toBe('');
     expect(refusalOf({ console: { enabled: false, trustedProxies: [] } })).toBe('');
     expect(refusalOf({ migrations: { enabled: false }, secrets: { ownerDatabaseUrl: { key: '' } } })).toBe('');
   });

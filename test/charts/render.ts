@@ -15,6 +15,13 @@ export const chart = path.resolve(path.dirname(fileURLToPath(import.meta.url)), 
 /** The regions that CI renders and installs. */
 export const regions = ['us', 'ca'] as const;
 
+/** `networkPolicy` of the operator's chart, which requires the peers. */
+export const operatorPeers = {
+  apiServer: { to: [{ ipBlock: { cidr: '10.40.0.2/32' } }] },
+  database: { to: [{ podSelector: { matchLabels: { 'cnpg.io/cluster': 'org-api-us' } } }] },
+  temporal: { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'temporal' } } }] },
+};
+
 /** A rendered Kubernetes object; tests read `spec` and the like. */
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, whose form kubeconform checks
 export type Manifest = any;

@@ -4,7 +4,7 @@ import type { Cluster } from './cluster.ts';
 import { CommandFailed } from './command.ts';
 import { addedColumns } from './images.ts';
 import type { Installation } from './installation.ts';
-import type { Image, Release } from './release.ts';
+import { type Image, peersOf, type Release } from './release.ts';
 
 const charts = fileURLToPath(new URL('../../charts', import.meta.url));
 const operator = 'operator';
@@ -34,12 +34,22 @@ export async function declareWebhook(
 ): Promise<{ endpoint: string; webhookId: string; secret: string }> {
   const { organizations, servers, release, image, receiver } = options;
   const { namespace } = release;
+  const { dns, database, temporal } = peersOf(servers);
+  const slices = ['get', 'endpointslices', '-n', 'default', '-l', 'kubernetes.io/service-name=kubernetes'];
+  const fields = 'jsonpath={.items[0].endpoints[0].addresses[0]} {.items[0].ports[0].port}';
+  const [ip, port] = (await cluster.kubectl([...slices, '-o', fields])).split(' ');
   const values = {
     region: servers.region,
     image: { ...image, pullPolicy: 'IfNotPresent' },
     secrets: [release.name],
     webhooks: { enabled: true },
     allowPlaintext: ['postgresql', 'temporal'],
+    networkPolicy: {
+      dns,
+      database,
+      temporal,
+      apiServer: { to: [{ ipBlock: { cidr: `${ip}/32` } }], port: Number(port) },
+    },
   };
   const chart = ['install', operator, `${charts}/org-api-operator`, '-n', namespace];
   await cluster.helm([...chart, '--values', '-', '--wait', '--timeout', '120s'], {

@@ -114,10 +114,20 @@ export const consoleOrigin = (region: Region) => `https://console.${region}.exam
  */
 const resources = { requests: { cpu: '50m', memory: '128Mi' } };
 
-function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Image): Record<string, unknown> {
-  const [address, ...rest] = servers.temporalAddress.split(':');
-  const host = [{ ipBlock: { cidr: `${address}/32` } }];
+/** Peers in network policies: all servers, and the name server of `up`, listen on the node. */
+export function peersOf(servers: RegionServers) {
+  const [address, port] = servers.temporalAddress.split(':');
+  const to = [{ ipBlock: { cidr: `${address}/32` } }];
   const portOf = (url: string) => Number(new URL(url).port);
+  return {
+    dns: { to },
+    database: { to, port: portOf(servers.podOwnerUrl) },
+    redis: { to, port: portOf(servers.redisUrl) },
+    temporal: { to, port: Number(port) },
+  };
+}
+
+function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Image): Record<string, unknown> {
   return {
     region: servers.region,
     baseUrls: { us: apiOrigin('us'), ca: apiOrigin('ca') },
@@ -137,10 +147,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
     migrations: { resources, backoffLimit: 1 },
     networkPolicy: {
       webhooks: { ipv6: false }, // kube-router 1 supports only IPv4, and fails at IPv6 blocks
-      dns: { to: host }, // the name server of `up` listens on the node
-      database: { to: host, port: portOf(servers.podOwnerUrl) },
-      redis: { to: host, port: portOf(servers.redisUrl) },
-      temporal: { to: host, port: Number(rest[0]) },
+      ...peersOf(servers),
       // An engine judges a connection to a Service by the pod's address, which `webhookAllow`
       // lacks.
       extraEgress: [{ to: [{ podSelector: { matchLabels: { app: 'receiver' } } }] }],

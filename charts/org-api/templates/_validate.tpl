@@ -116,6 +116,14 @@ Returns all problems at once, a line each, with what to do.
 - operator.migrations.mode is Gate: the operator needs operator.region.create and migrations.enabled
 {{- end }}
 {{- if $values.networkPolicy.enabled }}
+{{- $trusting := list }}
+{{- range $component := include "org-api.httpComponents" . | splitList " " }}
+{{- if (get $values $component).trustedProxies }}{{ $trusting = append $trusting $component }}{{ end }}
+{{- end }}
+{{- if and $trusting (not $values.networkPolicy.http.from) }}
+- networkPolicy.http.from is empty beside {{ first $trusting }}.trustedProxies: any pod with one of those addresses
+{{- " could claim to be any caller, so name the proxies by namespaceSelector, podSelector or ipBlock" }}
+{{- end }}
 {{- $servers := list "database" "redis" "temporal" }}
 {{- if $values.otlp.endpoint }}{{ $servers = append $servers "otlp" }}{{ end }}
 {{- range $server := $servers }}
