@@ -212,7 +212,7 @@ export interface WebhookSubscriptionSpec {
     };
     /**
      * Key of a Secret that holds the signing secret. The Secret needs the label
-     * `orgapi.dev/webhook-secret`.
+     * `orgapi.dev/webhook-subscription` with the name of this object as its value.
      */
     secretRef?: SecretRef;
     /** How the secret is replaced. */

@@ -2,6 +2,7 @@
 import { EventsV1Api, type V1Secret } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { changeWebhook } from '#domain/webhooks/change.ts';
+import { secretLabel } from '../../apps/operator/webhook-subscription/secrets.ts';
 import { testAllowList } from '../support/secrets.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
 import { setupDeclared, waiting } from './declared.ts';
@@ -42,10 +43,12 @@ describe('the schema of WebhookSubscription', () => {
     await expect(t.declare('orders', spec)).rejects.toThrow(message);
   });
 
-  it('keeps the organization and the name of the Secret', async () => {
+  it('keeps the organization and the name of the Secret, and has a name that is the value of a label', async () => {
     const t = await setup();
     await t.declare();
     await expect(t.declare('orders', { organizationId: t.namespace })).rejects.toThrow();
+    await expect(t.declare('a'.repeat(64))).rejects.toThrow(/at most 63 characters/);
+    await t.declare('a'.repeat(63));
     const other = '00000000-0000-7000-8000-000000000009';
     await expect(t.declare('orders', { organizationId: other })).rejects.toThrow(/organizationId cannot change/);
     await expect(t.declare('orders', { secret: { generate: { secretName: 'other' } } })).rejects.toThrow(
@@ -147,7 +150,7 @@ describe('a WebhookSubscription', () => {
       server.apply({
         apiVersion: 'v1',
         kind: 'Secret',
-        metadata: { name: 'own', namespace: t.namespace, labels: { 'orgapi.dev/webhook-secret': '' } },
+        metadata: { name: 'own', namespace: t.namespace, labels: { [secretLabel]: 'orders' } },
         data: { secret: Buffer.from(`whsec_${letter.repeat(32)}`).toString('base64') },
       });
     await t.declare('orders', { secret: { secretRef: { name: 'own' } } });
@@ -158,6 +161,52 @@ describe('a WebhookSubscription', () => {
     await vi.waitFor(async () => expect(await t.rows('select from webhook_secret')).toHaveLength(2), waiting);
     await t.waitUntilReady();
     expect(await t.actions()).toEqual(['webhook.create', 'webhook.rotate_secret']);
+  });
+
+  it('uses no Secret that is not labelled for exactly its name, neither before nor after it has a webhook', async () => {
+    const t = await setup();
+    await t.start();
+    const put = (label: Record<string, string>, letter: string) =>
+      server.apply({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'own', namespace: t.namespace, labels: label },
+        data: { secret: Buffer.from(`whsec_${letter.repeat(32)}`).toString('base64') },
+      });
+    const refused = async () =>
+      vi.waitFor(async () => expect(await t.conditions()).toContain('Ready False SecretNotFound'), waiting);
+    const labels = [
+      {},
+      { [secretLabel]: '' },
+      { [secretLabel]: 'orders-2' },
+      { 'orgapi.dev/webhook-secret': 'orders' },
+    ];
+    for (const [index, label] of labels.entries()) {
+      await put(label, 'A');
+      await t.declare('orders', { secret: { secretRef: { name: 'own' } }, suspend: index % 2 === 1 });
+      await vi.waitFor(async () => {
+        const { metadata, status } = await t.read();
+        expect(status?.observedGeneration).toBe(metadata.generation);
+      }, waiting);
+      await refused();
+    }
+    expect(await t.rows('select from webhook')).toEqual([]);
+    await put({ [secretLabel]: 'orders' }, 'A');
+    await t.waitUntilReady();
+    await put({ [secretLabel]: 'orders-2' }, 'B');
+    await refused();
+    expect(await t.rows('select from webhook_secret')).toHaveLength(1);
+  });
+
+  it('cannot use the Secret that the operator published for another', async () => {
+    const t = await setup();
+    await t.start();
+    await t.declare();
+    await t.waitUntilReady();
+    expect((await t.readSecret()).metadata?.labels).toEqual({ [secretLabel]: 'orders' });
+    await t.declare('other', { secret: { secretRef: { name: 'orders' } } });
+    await vi.waitFor(async () => expect(await t.conditions('other')).toContain('Ready False SecretNotFound'), waiting);
+    expect(await t.rows('select from webhook')).toHaveLength(1);
   });
 });
 

@@ -110,28 +110,27 @@ const objectOf = ({ metadata: { uid, namespace, name } }: WebhookSubscription): 
 });
 
 /** Compares the Secret with the newest signing secret; undefined: there is no webhook yet. */
-function compareSecret(
-  { metadata, spec: { secret, reclaimPolicy } }: WebhookSubscription,
-  newest: string | undefined,
-  secrets: Secrets,
-): SecretState {
-  const { generate, secretRef } = secret;
+function compareSecret(resource: WebhookSubscription, newest: string | undefined, secrets: Secrets): SecretState {
+  const { metadata, spec } = resource;
+  const { generate } = spec.secret;
   if (generate === undefined) {
-    const value = secrets.find(secretRef?.name ?? '', secretRef?.key)?.value ?? null;
+    const value = secrets.findReferenced(resource);
     if (value === null) return 'missing';
     return value.trim() === newest ? 'current' : 'stale';
   }
-  const published = secrets.find(generate.secretName);
+  const published = secrets.findPublished(generate.secretName);
   if (published === null) return 'missing';
   if (published.ownerUid !== metadata.uid) return 'foreign';
-  const isOwnedRight = published.hasOwnerReference === (reclaimPolicy === 'delete');
-  return published.value === newest && isOwnedRight ? 'current' : 'stale';
+  const isOwnedRight = published.hasOwnerReference === (spec.reclaimPolicy === 'delete');
+  const isLabelledRight = published.labelledFor === metadata.name;
+  return published.value === newest && isOwnedRight && isLabelledRight ? 'current' : 'stale';
 }
 
 /** Returns the secret of a reference; nothing when the secret is generated. */
-function referenced({ spec: { secret } }: WebhookSubscription, secrets: Secrets): { secret?: string } {
-  if (secret.secretRef === undefined) return {};
-  const value = secrets.find(secret.secretRef.name, secret.secretRef.key)?.value ?? null;
-  if (value === null) throw new ReconcileFailed('SecretNotFound', `Secret ${secret.secretRef.name} has gone.`);
+function referenced(resource: WebhookSubscription, secrets: Secrets): { secret?: string } {
+  const { secretRef } = resource.spec.secret;
+  if (secretRef === undefined) return {};
+  const value = secrets.findReferenced(resource);
+  if (value === null) throw new ReconcileFailed('SecretNotFound', `Secret ${secretRef.name} has gone.`);
   return { secret: value.trim() };
 }

@@ -7,8 +7,9 @@ export const subscriptionFinalizer = 'orgapi.dev/webhook';
 
 /**
  * The Secret of a subscription, compared with the webhook's newest secret. `current`: it has that
- * value. `stale`: another value, or another owner reference. `missing`: there is no such Secret, or
- * not the key, or not the label. `foreign`: it is not of this object, which would publish into it.
+ * value. `stale`: another value, label or owner reference. `missing`: there is no such Secret, or not
+ * the key, or not the label with this subscription’s name. `foreign`: it is not of this object, which
+ * would publish into it.
  */
 export type SecretState = 'current' | 'stale' | 'missing' | 'foreign';
 

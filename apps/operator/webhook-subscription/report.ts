@@ -3,6 +3,7 @@ import { conditionsOf } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { WebhookSubscription } from '../resources.ts';
 import type { ObservedSubscription } from './plan.ts';
+import { secretLabel } from './secrets.ts';
 
 const ready = conditionsOf('Ready');
 const published = conditionsOf('SecretPublished');
@@ -49,12 +50,16 @@ function judgeReadiness(
   return ready.holds('Applied', 'The webhook is as declared.');
 }
 
-function judgeSecret({ spec }: WebhookSubscription, { secret: state }: ObservedSubscription): JudgedCondition {
+function judgeSecret(
+  { metadata, spec }: WebhookSubscription,
+  { secret: state }: ObservedSubscription,
+): JudgedCondition {
   const { generate, secretRef: ref } = spec.secret;
   if (generate === undefined) {
     if (state === 'current') return published.holds('Referenced', `Secret ${ref?.name} has the secret that signs.`);
     if (state !== 'missing') return published.fails('Pending', 'The referenced secret does not sign yet.');
-    const message = `There is no key ${ref?.key} in a Secret ${ref?.name} with the label orgapi.dev/webhook-secret.`;
+    const label = `${secretLabel}=${metadata.name}`;
+    const message = `There is no key ${ref?.key} in a Secret ${ref?.name} with the label ${label}.`;
     return published.fails('SecretNotFound', message);
   }
   const { secretName } = generate;

@@ -6,8 +6,11 @@ import { watchObjects } from '../kube/watch.ts';
 import { nullOn } from '../null-on.ts';
 import type { WebhookSubscription } from '../resources.ts';
 
-/** Of every Secret that the operator publishes or reads for a webhook. */
-const secretLabel = 'orgapi.dev/webhook-secret';
+/**
+ * Label of every Secret that the operator publishes or reads for a webhook. Its value is the name of
+ * the one subscription that may use it, so who labels a Secret decides that, and not who names it.
+ */
+export const secretLabel = 'orgapi.dev/webhook-subscription';
 /** Id of the subscription that published a Secret. */
 const ownerAnnotation = 'orgapi.dev/subscription-uid';
 /** Key of a published Secret. */
@@ -52,17 +55,29 @@ export function createSecrets(options: SecretsOptions) {
     start: watched.start,
     stop: watched.stop,
 
-    /** Returns a labelled Secret; null when there is none of this name. */
-    find(name: string, key = publishedKey) {
+    /**
+     * Returns the value that a subscription references; null when there is no such Secret or key, or
+     * the Secret is not labelled for exactly this subscription.
+     */
+    findReferenced({ metadata, spec }: WebhookSubscription): string | null {
+      const { name, key } = spec.secret.secretRef ?? { name: '', key: '' };
+      const secret = get(name);
+      if (secret?.metadata?.labels?.[secretLabel] !== metadata.name) return null;
+      return readValue(secret, key ?? publishedKey);
+    },
+
+    /** Returns what was published under this name; null when no Secret with the label has it. */
+    findPublished(name: string) {
       const secret = get(name);
       if (secret === undefined) return null;
-      const value = secret.data?.[key];
       return {
-        /** The subscription that published it; null: none. */
+        /** Name of the subscription that may use it. */
+        labelledFor: secret.metadata?.labels?.[secretLabel],
+        /** Id of the subscription that published it; null: none. */
         ownerUid: secret.metadata?.annotations?.[ownerAnnotation] ?? null,
         /** Whether it is deleted with its subscription. */
         hasOwnerReference: (secret.metadata?.ownerReferences ?? []).length > 0,
-        value: value === undefined ? null : Buffer.from(value, 'base64').toString('utf8'),
+        value: readValue(secret, publishedKey),
       };
     },
 
@@ -75,14 +90,14 @@ export function createSecrets(options: SecretsOptions) {
      */
     async publish(resource: WebhookSubscription, name: string, value: string): Promise<void> {
       await assertOwn(resource, name);
-      const { uid } = resource.metadata;
+      const { uid, name: subscription } = resource.metadata;
       const secret: V1Secret = {
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: {
           name,
           namespace,
-          labels: { [secretLabel]: '' },
+          labels: { [secretLabel]: subscription },
           annotations: { [ownerAnnotation]: uid },
           ...(resource.spec.reclaimPolicy === 'delete' ? { ownerReferences: [ownerOf(resource)] } : {}),
         },
@@ -106,6 +121,11 @@ export function createSecrets(options: SecretsOptions) {
     if (secret === null || secret.metadata?.annotations?.[ownerAnnotation] === uid) return;
     throw new ReconcileFailed('SecretNotOwned', `A Secret ${name} exists and is not of this object.`);
   }
+}
+
+function readValue(secret: V1Secret, key: string): string | null {
+  const value = secret.data?.[key];
+  return value === undefined ? null : Buffer.from(value, 'base64').toString('utf8');
 }
 
 export type Secrets = ReturnType<typeof createSecrets>;
