@@ -3,7 +3,8 @@
  * seconds, and does not slow down other clients.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { type ChildApi, startChildApi } from '#test/child-api.ts';
+import { startChildApi } from '#test/child-api.ts';
+import type { ChildApp } from '#test/child-app.ts';
 import { exchange } from '#test/exchange.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { residentMiB, untilFigures } from './figures.ts';
@@ -58,7 +59,7 @@ async function setupPod(organizations: number, keysEach: number) {
  * Reads with other keys in turn, a few at a time; returns the duration of each read (ms). All must
  * be answered.
  */
-async function readAsOthers(api: ChildApi, others: Bystander[], times: number): Promise<number[]> {
+async function readAsOthers(api: ChildApp, others: Bystander[], times: number): Promise<number[]> {
   const took: number[] = [];
   for (let n = 0; n < times; n += 4) {
     const batch = Array.from({ length: 4 }, async (_, index) => {
@@ -74,7 +75,7 @@ async function readAsOthers(api: ChildApi, others: Bystander[], times: number): 
 }
 
 /** Measures a process's memory until it is stopped; returns the maximum (MiB). */
-function watchMemory({ process: { pid = 0 } }: ChildApi) {
+function watchMemory({ process: { pid = 0 } }: ChildApp) {
   let mostSeen = residentMiB(pid);
   const timer = setInterval(() => {
     mostSeen = Math.max(mostSeen, residentMiB(pid));

@@ -1,7 +1,8 @@
 /** An API that receives SIGTERM loses no request. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
-import { spawnApi, startChildApi } from '#test/child-api.ts';
+import { startChildApi } from '#test/child-api.ts';
+import { spawnApp } from '#test/child-app.ts';
 import { exchange } from '#test/exchange.ts';
 import { apiEnvironment, setupDatabase, startTestApi } from '#test/setup.ts';
 
@@ -103,7 +104,7 @@ it('a second signal ends the process at once, with or without open requests', as
 it('a port that is in use is reported in one sentence with the remedy, without a stack trace, and exits with code 1', async () => {
   const { database } = await setupDatabase();
   const first = await startTestApi(database);
-  const child = spawnApi(apiEnvironment(database, { PORT: new URL(first.url).port }));
+  const child = spawnApp('api', apiEnvironment(database, { PORT: new URL(first.url).port }));
   expect(await child.ended).toEqual({ code: 1, signal: null });
   const text = child.lines.join('\n');
   expect(text).toMatch(/cannot listen on 127\.0\.0\.1 port \d+: another process listens there; set another port/);
@@ -111,7 +112,7 @@ it('a port that is in use is reported in one sentence with the remedy, without a
 });
 
 it('invalid settings are reported together, without their values or a stack trace, and exit with code 1', async () => {
-  const child = spawnApi({ REGION: 'mars-9000', API_DATABASE_URL: 'mysql://secret-user@x', PORT: '99999' });
+  const child = spawnApp('api', { REGION: 'mars-9000', API_DATABASE_URL: 'mysql://secret-user@x', PORT: '99999' });
   expect(await child.ended).toEqual({ code: 1, signal: null });
   const text = child.lines.join('\n');
   for (const name of ['REGION', 'API_DATABASE_URL', 'PORT', 'KEY_PEPPERS', 'KEY_TAG_SECRETS'])
