@@ -1,14 +1,15 @@
 import { createBudget } from '#runtime/budget.ts';
 
 /**
- * Bounds the downloads in progress per person, organization and process. Each takes about 6 MB, and
- * no database connection while its browser reads. A download over the limit is refused at once.
+ * Bounds the downloads in progress per person, organization and process. Each holds
+ * no database connection while its browser reads. One over the limit waits for a second, in which
+ * its session waits too, so that refusals are few.
  */
 export const createDownloads = () =>
-  createBudget<'person' | 'organization'>({
-    limits: { person: 2, organization: 4, pod: 8 },
-    maxWaiting: { each: 0, all: 0 },
-    waitMs: 0,
+  createBudget<'organization' | 'person'>({
+    limits: { organization: 4, person: 1, pod: 8 },
+    maxWaiting: { each: 4, all: 100 },
+    waitMs: 1_000,
   });
 
 export type Downloads = ReturnType<typeof createDownloads>;

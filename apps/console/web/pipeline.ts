@@ -14,7 +14,7 @@ import {
   submitForm,
   validateForm,
 } from './form-post.ts';
-import { reserveShare } from './reserve-share.ts';
+import { reserveSession, reserveShare } from './reserve-share.ts';
 import type { Route } from './route.ts';
 import { loadSession, requireMembership, requirePermission, requireSignIn } from './session.ts';
 import { showPage } from './show-page.ts';
@@ -51,15 +51,19 @@ function pipelineOf(route: Route, console: ConsoleParts, hasPage: (path: string)
     return next();
   };
   const visit = [requireSignIn(hasPage), requireMembership, requirePermission, reserveShare];
+  const session = [reserveSession, loadSession];
   // The page of a refused id has the navigation of a session.
-  if (route.method === 'GET') return [begin, endWithClient, loadSession, requireIds, ...visit, showPage];
+  if (route.method === 'GET') return [begin, endWithClient, ...session, requireIds, ...visit, showPage];
 
-  const form = [requireSameOrigin, parseForm];
   return [
     begin,
     requireIds,
-    // A form that may be refused without I/O is read before anything is looked up for it.
-    ...(route.admit === null ? [loadSession, ...visit, ...form] : [...form, refuseEarly, loadSession, ...visit]),
+    // A form is read before anything is looked up or reserved for it, however slowly it comes.
+    requireSameOrigin,
+    parseForm,
+    refuseEarly,
+    ...session,
+    ...visit,
     requireFormToken,
     // A password is not carried through a step-up, so that one comes before the form's fields.
     ...(route.stepUp && hasSecret(route.schema) ? [stepUp, validateForm] : [validateForm]),
@@ -105,7 +109,8 @@ const loadVisitor =
     const [, orgId = ''] = /^\/o\/([^/]+)/.exec(ctx.path) ?? [];
     Object.assign(ctx, { params: { orgId } });
     Object.assign(ctx.state, { console, route: { name: 'none' } });
-    return readCookie(ctx, 'session') === null ? next() : loadSession(ctx, next);
+    if (readCookie(ctx, 'session') === null) return next();
+    return reserveSession(ctx, async () => void (await loadSession(ctx, next)));
   };
 
 /**

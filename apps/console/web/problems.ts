@@ -57,6 +57,7 @@ function closeWithoutAnswer(ctx: ParameterizedContext<ConsoleState>): void {
 
 /** By the level of the budget that is used up. */
 const busySentences: Record<string, string> & { pod: string } = {
+  session: 'Too many of your pages are in progress.',
   person: 'Too many of your pages or downloads are in progress.',
   organization: 'Too many pages or downloads of your organization are in progress.',
   pod: 'Too many pages or downloads are in progress.',

@@ -1,6 +1,25 @@
-import { ClientGone } from '#runtime/budget.ts';
+import { hashOf } from '#domain/identity/token.ts';
+import { ClientGone, type Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import { readCookie } from './cookies.ts';
+import { waitMs } from './shares.ts';
 import type { RouteMiddleware } from './state.ts';
+
+/**
+ * Waits until no other request with this session's cookie is read, before anything is looked up.
+ *
+ * @throws BudgetExhausted when it waited too long, or too many wait.
+ */
+export const reserveSession: RouteMiddleware = async (ctx, next) => {
+  const token = readCookie(ctx, 'session');
+  if (token === null) return next();
+  const { sessions } = ctx.state.console.shares;
+  const answer = ctx.res as GuardedAnswer;
+  const startedAtMs = performance.now();
+  const hold = await sessions.reserve({ session: hashOf(token).toString('base64') }, 1, answer);
+  ctx.state.admission = { hold, waitedMs: performance.now() - startedAtMs };
+  await runWhileHeld(hold, answer, next);
+};
 
 /**
  * Reserves a share of the database for a request with a session, until it has been carried out,
@@ -9,16 +28,22 @@ import type { RouteMiddleware } from './state.ts';
  * @throws BudgetExhausted when it waited too long, or too many wait.
  */
 export const reserveShare: RouteMiddleware = async (ctx, next) => {
-  const { personId, organizationId, console, visit } = ctx.state;
-  if (personId === undefined) return next();
+  const { personId, organizationId, console, visit, admission } = ctx.state;
+  if (personId === undefined || admission === undefined) return next();
+  const { connections } = console.shares;
   const answer = ctx.res as GuardedAnswer;
   // Pages outside an organization take turns by person.
-  const share = await console.shares.reserve({ organization: organizationId ?? personId, person: personId }, 1, answer);
+  const holders = { organization: organizationId ?? personId, person: personId };
+  const connection = await connections.reserve(holders, 1, answer, Math.max(0, waitMs - admission.waitedMs));
+  ctx.state.visit = { ...visit, share: { session: admission.hold, connection } };
+  await runWhileHeld(connection, answer, next);
+};
+
+async function runWhileHeld(hold: Hold, answer: GuardedAnswer, next: () => Promise<unknown>): Promise<void> {
   try {
     if (answer.hasEnded) throw new ClientGone();
-    ctx.state.visit = { ...visit, share };
     await next();
   } finally {
-    share.release();
+    hold.release();
   }
-};
+}

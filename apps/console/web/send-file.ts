@@ -20,9 +20,10 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
     ctx.set({ 'Content-Type': file.type, 'Content-Disposition': `attachment; filename="${file.fileName}"` });
   };
   if (ctx.method === 'HEAD') return setHeaders();
-  // A download has a budget of its own: the pages of its person do not wait for it.
-  visit.share?.release();
+  // A download has a budget of its own: once it has begun, its session's pages do not wait for it.
+  visit.share?.connection.release();
   const hold = await downloads.reserve({ person: personId, organization: organizationId }, 1, answer);
+  visit.share?.session.release();
   try {
     const body = await file.open();
     setHeaders();

@@ -1,5 +1,6 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import type { ErrorCode } from '#domain/contract/errors.ts';
+import type { Hold } from '#runtime/budget.ts';
 import type { FormValues } from './form.ts';
 import type { Route } from './route.ts';
 import type { ConsoleParts, Visit } from './visit.ts';
@@ -22,6 +23,8 @@ export interface RouteState extends ConsoleState {
   route: Route;
   visit: Visit;
   form: SentForm;
+  /** Set with a session's cookie: its hold of the session, and how long it waited for it. */
+  admission?: { hold: Hold; waitedMs: number };
 }
 
 /** A form as it was sent. */

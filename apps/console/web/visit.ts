@@ -5,11 +5,10 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
-import type { Hold } from '#runtime/budget.ts';
 import type { Workflows } from '../workflows.ts';
 import type { Downloads } from './downloads.ts';
 import type { LiveUpdates } from './live-updates.ts';
-import type { Shares } from './shares.ts';
+import type { Share, Shares } from './shares.ts';
 import type { SignInLimiter } from './sign-in-limiter.ts';
 
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
@@ -71,7 +70,7 @@ export interface Visit extends Caller {
   /** The token for every form of this session. */
   formToken: string;
   /** The share of the database that the request holds; null without a session. */
-  share: Hold | null;
+  share: Share | null;
 }
 
 /**

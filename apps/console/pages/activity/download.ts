@@ -10,10 +10,10 @@ import {
 } from '#domain/activity/search.ts';
 
 /**
- * Rows per fetch: a download of any length has about 2 MB in memory. The first fetch is small, so
- * that a download starts at once.
+ * Rows per fetch: a download of any length has less than 1 MB in memory, and other requests of the
+ * process wait for the rows of one fetch only. The first is small, so that a download starts at once.
  */
-const linesPerFetch = 2_000;
+const linesPerFetch = 500;
 const linesOfFirstFetch = 100;
 
 /**

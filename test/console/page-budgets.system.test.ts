@@ -1,0 +1,108 @@
+/** Pages that one session keeps open many times at once, and how long another organization waits. */
+import { expect, it, onTestFinished } from 'vitest';
+import { startApp } from '#test/child-app.ts';
+import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
+import { allowSockets } from '#test/socket-guard.ts';
+import { routes } from '../../apps/console/routes.ts';
+import { cookieName } from '../../apps/console/web/cookies.ts';
+import type { Route } from '../../apps/console/web/route.ts';
+import { arrange, type Scene } from './hostile/scene.ts';
+import { paramsOf, pathWith } from './hostile/walk.ts';
+import { keepConnection } from './kept-connection.ts';
+import { addManyRows } from './page-rows.ts';
+import { setupConsole } from './setup.ts';
+
+/** Requests that the session keeps in progress. */
+const atOnce = 30;
+/** Of each round, disturbed and undisturbed. */
+const samples = 5;
+/** A page passes in its first round within the bound: other work of the machine may spoil some. */
+const maxRounds = 10;
+
+const pagesOfOthers = ['showOverview', 'listKeys', 'listMembers', 'listActivity'];
+
+it('while one session keeps 30 requests for a page in progress, another organization’s pages take twice their time at most', {
+  timeout: 240_000,
+}, async () => {
+  const t = await setup();
+  const ratios: [page: string, ratio: number][] = [];
+  for (const route of routes.filter(({ method }) => method === 'GET'))
+    ratios.push([route.name, await t.measure(route)]);
+  expect(ratios.filter(([, ratio]) => ratio > 2)).toEqual([]);
+});
+
+async function setup() {
+  const t = await setupConsole();
+  const [busy, other] = [await arrange(t, 'Harbor'), await arrange(t, 'Meadow')];
+  await addManyRows(t.owner, busy);
+  await addManyRows(t.owner, other);
+  await t.owner.pool.query('analyze');
+  const { origin, database } = t;
+  const app = await startApp('console', {
+    REGION: 'us',
+    CONSOLE_URL: origin,
+    API_URL: 'http://127.0.0.1:8080',
+    CONSOLE_DATABASE_URL: database.urls.console,
+    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
+    ...testKeySettings,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    METRICS_PORT: '0',
+    DRAIN_DELAY_MS: '0',
+  });
+  allowSockets(app.url);
+  const cookieOf = ({ owner }: Scene) => ({ cookie: `${cookieName('session', origin)}=${owner.sessionToken}` });
+  const connectionOf = (scene: Scene) => {
+    const connection = keepConnection(app.url, cookieOf(scene));
+    onTestFinished(() => void connection.close());
+    return connection;
+  };
+  const ofOther = connectionOf(other);
+  const ofBusy = Array.from({ length: atOnce }, () => connectionOf(busy));
+
+  const pathOf = (name: string, scene: Scene) => {
+    const route = routes.find((each) => each.method === 'GET' && each.name === name) as Route;
+    return pathWith(route, { token: 'x', ...paramsOf(route, scene) });
+  };
+
+  /** Opens the other organization's pages one after another; returns their time together. */
+  async function visitAsOther(): Promise<number> {
+    const startedAt = performance.now();
+    for (const name of pagesOfOthers) expect([name, await ofOther.get(pathOf(name, other))]).toEqual([name, 200]);
+    return performance.now() - startedAt;
+  }
+
+  async function medianTime(): Promise<number> {
+    const times: number[] = [];
+    while (times.length < samples) times.push(await visitAsOther());
+    return times.sort((one, two) => one - two)[(samples - 1) / 2] ?? Number.NaN;
+  }
+
+  /** Keeps requests for a page in progress. @returns a function that ends it. */
+  function flood(path: string): () => Promise<void> {
+    let isOver = false;
+    const requests = ofBusy.map(async ({ get }) => {
+      while (!isOver) await get(path);
+    });
+    return async () => {
+      isOver = true;
+      await Promise.all(requests);
+    };
+  }
+
+  for (let visit = 0; visit < 10; visit += 1) await visitAsOther();
+  return {
+    /** Returns the best ratio of disturbed to undisturbed time, in rounds of both. */
+    async measure(route: Route): Promise<number> {
+      let best = Number.POSITIVE_INFINITY;
+      for (let round = 0; round < maxRounds && best > 2; round += 1) {
+        const undisturbed = await medianTime();
+        const end = flood(pathOf(route.name, busy));
+        const disturbed = await medianTime();
+        await end();
+        best = Math.min(best, disturbed / undisturbed);
+      }
+      return best;
+    },
+  };
+}
