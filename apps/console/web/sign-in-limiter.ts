@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { canonicalEmail } from '#domain/contract/email.ts';
-import { assertAdmitted, browserSubject, passwordSubject } from '#domain/identity/attempts.ts';
+import { assertAdmitted, passwordSubject, signInAttempt } from '#domain/identity/attempts.ts';
 import { createBoundedQueue } from '#domain/identity/bounded-queue.ts';
 import { knownSignInsAtOnce, signInsWaiting, strangersSignInsAtOnce } from '#domain/identity/limits.ts';
 import { findTokenHash } from '#domain/identity/token.ts';
@@ -26,12 +26,9 @@ export function createSignInLimiter(em: EntityManager, now: () => Date) {
   const strangers = createBoundedQueue({ concurrency: strangersSignInsAtOnce, maxWaiting: signInsWaiting, now });
 
   function check({ email, address, browser }: SignInRequest): void {
-    const tokenHash = browser === null ? null : findTokenHash(browser);
-    const attempt =
-      tokenHash === null
-        ? { subject: passwordSubject(canonicalEmail(email)), address }
-        : { subject: browserSubject('password', tokenHash), address: null };
-    assertAdmitted(em, attempt, now());
+    const browserHash = browser === null ? null : findTokenHash(browser);
+    const subject = passwordSubject(canonicalEmail(email));
+    assertAdmitted(em, signInAttempt('password', subject, { address, browserHash }), now());
   }
 
   return {

@@ -44,15 +44,22 @@ const keyOf = (...parts: string[]) => createHash('sha256').update(parts.join('\0
 export const passwordSubject = (email: string) => keyOf('password', email);
 /** The subject of second factors at sign-in, after a correct password. */
 export const factorSubject = (personId: string) => keyOf('factor', personId);
-/** The subject of passwords and second factors at sign-in from a known browser. */
-export const browserSubject = (step: 'password' | 'factor', tokenHash: Buffer) =>
+const browserSubject = (step: 'password' | 'factor', tokenHash: Buffer) =>
   keyOf('browser', step, tokenHash.toString('hex'));
-/** The subject of passwords and second factors within a session. */
-export const stepUpSubject = (sessionId: string) => keyOf('step_up', sessionId);
 /** The subject of reports of leaked keys, which are misses of one person. */
 export const reportSubject = (personId: string) => keyOf('compromised_key', personId);
 /** The subject of a one-time link's second factor. */
 export const enrolmentSubject = (tokenHash: Buffer) => keyOf('enrolment', tokenHash.toString('hex'));
+
+/** A step of signing in: of a stranger, or from a known browser, by the hash of its token. */
+export const signInAttempt = (
+  step: 'password' | 'factor',
+  subject: string,
+  { address, browserHash }: { address: string | null; browserHash: Buffer | null },
+): Attempt =>
+  browserHash === null ? { subject, address } : { subject: browserSubject(step, browserHash), address: null };
+/** An attempt within a session, which no outsider can use up. */
+export const stepUpAttempt = (sessionId: string): Attempt => ({ subject: keyOf('step_up', sessionId), address: null });
 
 type Limit = 'network' | 'pair' | 'subject';
 
@@ -94,9 +101,13 @@ class Waits extends RateLimiterPostgres {
     return this.getInMemoryBlockMsBeforeExpire(key);
   }
 
-  /** Counts an attempt above a limit. Returns how long (ms) it is refused; 0 admits it. */
-  async refuse(key: string): Promise<number> {
-    const result = await this.consume(key).catch(refusalOnly);
+  /**
+   * Counts an attempt above a limit. Returns how long (ms) it is refused; 0 admits it. A wait ends
+   * with the window of its count (`windowMs`), from which on all pods admit again.
+   */
+  async refuse(key: string, windowMs: number): Promise<number> {
+    const seconds = Math.max(1, Math.min(attemptWaitMinutes * 60, Math.floor(windowMs / 1000)));
+    const result = await this.consume(key, 1, { customDuration: seconds }).catch(refusalOnly);
     if (result.consumedPoints === 1) return 0;
     // A forgotten refusal costs one statement, and admits nothing.
     if (result.consumedPoints > 1 && this.#remembered++ >= refusalsInMemory) {
@@ -152,9 +163,9 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
   assertAdmitted(em, attempt, now);
   const { waits, ...counts } = limitersOf(em);
   for (const { limit, key } of countsOf(attempt)) {
-    const { consumedPoints } = await counts[limit].consume(key).catch(refusalOnly);
+    const { consumedPoints, msBeforeNext } = await counts[limit].consume(key).catch(refusalOnly);
     if (consumedPoints <= counts[limit].points) continue;
-    const refusedMs = await waits.refuse(waitOf(key));
+    const refusedMs = await waits.refuse(waitOf(key), msBeforeNext);
     if (refusedMs > 0) throw new TooManyAttempts(new Date(now.getTime() + refusedMs), now);
   }
 }

@@ -4,13 +4,12 @@ import { writeLock } from '../db/locks.ts';
 import { reseal } from '../seal/envelope.ts';
 import { recordPersonActivity } from './activity.ts';
 import {
-  type Attempt,
   admitAttempt,
-  browserSubject,
   clearAttempts,
   factorSubject,
   passwordSubject,
-  stepUpSubject,
+  signInAttempt,
+  stepUpAttempt,
 } from './attempts.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
 import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
@@ -147,7 +146,8 @@ async function pass(
   const isStepUp = session.state === 'full';
   const known = visitor.browser ?? null;
   const browserHash = isStepUp ? null : await findKnownBrowser(em.fork(), personId, known, now());
-  const attempt = isStepUp ? stepUpAttempt(session) : signInAttempt(session, visitor, browserHash);
+  const from = { address: visitor.address, browserHash };
+  const attempt = isStepUp ? stepUpAttempt(session.id) : signInAttempt('factor', factorSubject(personId), from);
   await admitAttempt(em, attempt, now());
   const passed = await em.fork().transactional(async (tx) => {
     if (!(await take(tx))) {
@@ -160,26 +160,13 @@ async function pass(
     return { ...renewed, browser: isStepUp ? null : await rememberBrowser(tx, { personId, known }, now()) };
   });
   if (passed !== null) {
-    await clearAttempts(em, isStepUp ? [attempt] : [attempt, passwordAttempt(session, visitor, browserHash)]);
+    // The password was correct, too.
+    const password = signInAttempt('password', passwordSubject(session.email), from);
+    await clearAttempts(em, isStepUp ? [attempt] : [attempt, password]);
     return passed;
   }
   throw step === 'passkey' ? wrongPasskey() : wrongCode(step);
 }
-
-/** Attempts within a session have a separate count, so that no outsider can use them up. */
-export const stepUpAttempt = (session: Session): Attempt => ({ subject: stepUpSubject(session.id), address: null });
-
-/** A person's attempts before the session is complete count together, except in known browsers. */
-const signInAttempt = ({ personId }: Session, visitor: Visitor, browserHash: Buffer | null): Attempt =>
-  browserHash === null
-    ? { subject: factorSubject(personId), address: visitor.address }
-    : { subject: browserSubject('factor', browserHash), address: null };
-
-/** The attempt for the password, which was correct. */
-const passwordAttempt = ({ email }: Session, { address }: Visitor, browserHash: Buffer | null): Attempt =>
-  browserHash === null
-    ? { subject: passwordSubject(email), address }
-    : { subject: browserSubject('password', browserHash), address: null };
 
 function refusedToNull(error: unknown): null {
   if (error instanceof IdentityRefused) return null;

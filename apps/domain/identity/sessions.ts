@@ -205,11 +205,15 @@ export async function endOtherSessions(em: EntityManager, session: Session, visi
 export const endSessions = (tx: EntityManager, personId: string, exceptId: string | null = null): Promise<number> =>
   tx.nativeDelete(ConsoleSession, { personId, ...(exceptId !== null && { id: { $ne: exceptId } }) });
 
-/** Ends the sessions of a person without any access to the console. */
+/**
+ * Ends the sessions of a person without any access to the console. Their rows stay until they are
+ * purged: the log takes the line of a member who leaves only from a person with a session.
+ */
 export async function endSessionsWithoutAccess(tx: EntityManager, personId: string): Promise<void> {
   await query(tx)`
-    delete from console_session s where s.person_id = ${personId} and not exists (
-      select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`;
+    update console_session s set expires_at = least(s.expires_at, s.last_seen_at)
+      where s.person_id = ${personId} and not exists (
+        select from membership m where m.person_id = s.person_id and ${consoleAccess()} is not null)`;
 }
 
 export const sessionExpired = () => new IdentityRefused('session_expired', 'Your session has expired. Sign in again.');

@@ -5,7 +5,7 @@ import { SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
 import { recordFailure, recordPersonActivity } from './activity.ts';
-import { admitAttempt, browserSubject, passwordSubject } from './attempts.ts';
+import { admitAttempt, passwordSubject, signInAttempt } from './attempts.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';
@@ -43,11 +43,8 @@ export async function signIn(
 ): Promise<PasswordStep> {
   const canonical = canonicalEmail(email);
   const { browserHash, known } = await findSignIn(em, canonical, visitor.browser ?? null, now());
-  const attempt =
-    browserHash === null
-      ? { subject: passwordSubject(canonical), address: visitor.address }
-      : { subject: browserSubject('password', browserHash), address: null };
-  await admitAttempt(em, attempt, now());
+  const { address } = visitor;
+  await admitAttempt(em, signInAttempt('password', passwordSubject(canonical), { address, browserHash }), now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
   const isRight = await isPassword(password, known?.passwordHash ?? null);
   if (known === null || !isRight || !known.mayEnter) {

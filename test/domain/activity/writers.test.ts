@@ -75,7 +75,7 @@ describe('the console', () => {
     for (const change of [
       `update membership set status = 'suspended' where person_id = $1`,
       `update membership set status = 'left' where person_id = $1`,
-      `update console_session set created_at = now() - interval '1 day', expires_at = now() where person_id = $1`,
+      `update console_session set expires_at = created_at where person_id = $1`,
       `update console_session set last_seen_at = now() - interval '36 minutes' where person_id = $1`,
       `update console_session set state = 'password_passed', second_factor_at = null where person_id = $1`,
     ]) {

@@ -177,6 +177,19 @@ describe('failed attempts', () => {
     expect(await admitted(pod.orm.em, '192.0.2.10')).toBe('in');
   });
 
+  it('that are refused are admitted when the window of their count has ended, by each pod', async () => {
+    const t = await setupPeople();
+    countBy(t.now);
+    const attempt = (n: number) => ({ subject: passwordSubject(`${n}`), address: '192.0.2.9' });
+    const first = (n: number) => outcomeOf(admitAttempt(t.em, attempt(n), t.now()));
+    expect(await first(0)).toBe('in');
+    t.pass(14 * minuteMs);
+    for (let n = 1; n < 50; n += 1) await first(n);
+    expect(await first(50)).toBe('too_many_attempts');
+    t.pass(minuteMs);
+    expect(await first(51)).toBe('in');
+  });
+
   it('that are refused are remembered in bounded memory, whatever their number', async () => {
     const t = await setupPeople();
     const subjects = Array.from({ length: refusalsInMemory + 50 }, (_, n) => passwordSubject(`${n}`));

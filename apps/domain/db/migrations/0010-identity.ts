@@ -64,7 +64,8 @@ export class Identity extends Migration {
         address inet,
         user_agent text not null constraint console_session_user_agent_length check (length(user_agent) <= 300),
         constraint console_session_full_has_second_factor check ((state = 'full') = (second_factor_at is not null)),
-        constraint console_session_ends check (expires_at > created_at)
+        -- Equal when its person loses access before it is used again.
+        constraint console_session_ends check (expires_at >= created_at)
       );
       create index console_session_by_person on console_session (person_id, created_at, id);
       create index console_session_by_end on console_session (expires_at);
