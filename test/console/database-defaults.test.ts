@@ -7,33 +7,55 @@ import { arrange } from './hostile/scene.ts';
 import { paramsOf, pathWith } from './hostile/walk.ts';
 import { setupConsole } from './setup.ts';
 
-it('every page is the same in a database with other defaults', { timeout: 60_000 }, async () => {
+it('every page is the same in a database with other defaults, and under roles with other defaults', {
+  timeout: 60_000,
+}, async () => {
   const t = await setupConsole();
   const scene = await arrange(t, 'Harbor');
   const visitor = t.http(scene.owner);
   const pages = routes.filter(({ method, name }) => method === 'GET' && !/stream|updates/i.test(name));
-  expect(pages.length).toBeGreaterThan(30);
   const openAll = async () => {
-    const seen = [];
+    const seen: Record<string, Page> = {};
     for (const route of pages) {
       const params = paramsOf(route, scene);
       const isNamed = [...route.path.matchAll(/:(\w+)/g)].every(([, name = '']) => name in params);
       if (!isNamed) continue;
       const { status, text } = await visitor.get(pathWith(route, params));
-      seen.push([
-        route.name,
-        status,
-        text.replace(/(value|content|nonce|data-copy|data-now)="[^"]*"|\d+ seconds?/g, ''),
-      ]);
+      seen[route.name] = { status, words: wordsOf(text) };
     }
+    // The one page that writes: the next visit would show its line.
+    await t.owner.pool.query(`begin; set local session_replication_role = replica;
+      delete from activity where action = 'activity.download'; commit`);
     return seen;
   };
-  const before = await openAll();
-  expect(before.filter(([, status]) => Number(status) >= 500)).toEqual([]);
+  await openAll(); // a first visit may write
+  const [before, again] = [await openAll(), await openAll()];
+  expect(Object.keys(before).length).toBeGreaterThan(30);
+  expect(Object.values(before).filter(({ status }) => status >= 500)).toEqual([]);
   await setHostileDefaults(t.owner.pool);
   const failOver = await setupFailover(t.owner, onTestFinished);
   await failOver(false); // ends all connections
   await expect.poll(async () => (await visitor.get('/account')).status, { timeout: 5_000 }).toBe(200);
   const after = await openAll();
-  expect(after.map(([name, status]) => [name, status])).toEqual(before.map(([name, status]) => [name, status]));
+  for (const [name, page] of Object.entries(before)) {
+    const constant = page.words.map((word, index) => word === again[name]?.words[index]);
+    const compared = ({ status, words }: Page) => ({
+      name,
+      status,
+      words: words.map((word, index) => (constant[index] ? word : shapeOf(word))),
+    });
+    expect(compared(after[name] as Page)).toEqual(compared(page));
+  }
 });
+
+interface Page {
+  status: number;
+  words: string[];
+}
+
+/** Splits a page, without tokens and without durations that go on between two visits. */
+const wordsOf = (text: string): string[] =>
+  text.replace(/(value|content|nonce|data-copy|data-now)="[^"]*"|\b\d+ (second|minute)s?\b/g, '').split(/[\s"<>&;,]+/);
+
+/** What two visits of a page have different, ids and times of the moment, keeps its form. */
+const shapeOf = (word: string): string => word.replace(/[0-9a-f]/g, '0');

@@ -23,13 +23,23 @@ export const hostileDefaults: Readonly<Record<string, string>> = {
   idle_session_timeout: '1',
 };
 
-/** Makes these the defaults of the pool's database, for connections that are opened afterwards. */
+/**
+ * Makes these the defaults of the pool's database, and in it of every role that may connect, for
+ * connections that are opened afterwards. A default of a role comes before one of the database.
+ */
 export async function setHostileDefaults(pool: Pool): Promise<void> {
-  const { rows } = await pool.query<{ name: string }>('select current_database() as name');
-  const database = escapeIdentifier(rows[0]?.name ?? '');
-  const settings = Object.entries(hostileDefaults).map(([name, value]) => {
+  const { rows } = await pool.query<{ database: string; role: string }>(
+    `select current_database() as database, rolname as role from pg_roles
+     where rolcanlogin and has_database_privilege(rolname, current_database(), 'connect')`,
+  );
+  const database = escapeIdentifier(rows[0]?.database ?? '');
+  const owners = [
+    `database ${database}`,
+    ...rows.map(({ role }) => `role ${escapeIdentifier(role)} in database ${database}`),
+  ];
+  const settings = Object.entries(hostileDefaults).flatMap(([name, value]) => {
     const written = name === 'search_path' ? value : escapeLiteral(value);
-    return `alter database ${database} set ${name} to ${written}`;
+    return owners.map((owner) => `alter ${owner} set ${name} to ${written}`);
   });
   await pool.query(settings.join(';'));
 }
