@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
+import { hostileShell } from '#test/hostile-surroundings.ts';
 import { readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
@@ -23,12 +24,13 @@ describe('npm start', () => {
   it(
     'serves sample organizations, lists them in stack.json, stops cleanly, and continues with the same data and keys, also after a kill; a second one on its state is refused',
     async () => {
-      const place = await stackPlace({ DELIVERY_SCHEDULE: '10ms' });
+      const place = await stackPlace({ ...hostileShell, DELIVERY_SCHEDULE: '10ms' });
       const first = await place.start();
       expect(first.output.text).not.toMatch(control);
       expect(first.output.stdout).toMatch(/^\nReady in [\s\S]+Ctrl-C stops everything/);
-      expect(first.output.stderr).toMatch(/^ {2}\S[\s\S]+: the API answers at /);
+      expect(first.output.stderr).toMatch(/^ {2}\S[\s\S]+: the API answers at /m);
       expect(first.output.stderr).not.toContain('Bearer');
+      expect(listHostileVariables(place.env.ORG_API_STATE)).toEqual([]);
       const { regions } = place.stack();
       expect(regions.map(({ region }) => region)).toEqual(['us']);
       const [us] = regions as [(typeof regions)[number]];
@@ -53,6 +55,10 @@ describe('npm start', () => {
         const { stdout } = await place.command('apps/orgctl/main.ts', 'ledger', '--region', 'us', '--json');
         expect(JSON.parse(stdout)).toMatchObject({ waiting: 0, difference: 0, overdue: 0 });
       }, 20_000);
+      expect(await place.command('apps/dev/key.ts', ...keyOf(us.organizations[0]))).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^aln_us_\w+\n$/),
+      });
       expect(await attemptsAtDeadReceiver(place, us.organizations[0]?.id ?? '')).toBe(2);
       expect(await first.stop('SIGINT')).toBe(0);
       await expect(fetch(`${us.api}/livez`)).rejects.toThrow();
@@ -126,6 +132,33 @@ describe('npm start', () => {
     expect(key).toMatchObject({ code: 1, stderr: expect.stringContaining('run npm start') });
   });
 });
+
+/** Options of a sample organization's key. */
+const keyOf = (organization?: { id: string; ownerUserId: string }) =>
+  organization === undefined
+    ? []
+    : ['--region', 'us', '--org', organization.id, '--maker', organization.ownerUserId, '--scopes', 'org.read'];
+
+/** Lists what the processes of a state folder have of the hostile shell. Linux shows it. */
+function listHostileVariables(folder: string): string[] {
+  if (process.platform !== 'linux') return [];
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const children = pids.filter((pid) => {
+    const line = readProcess(pid, 'cmdline').join(' ');
+    return line.includes(folder) && !line.includes('apps/dev/main.ts');
+  });
+  expect(children.length).toBeGreaterThan(5); // four apps, Redis, Temporal; PostgreSQL may be elsewhere
+  const hostile = new Set(Object.entries(hostileShell).map(([name, value]) => `${name}=${value}`));
+  return children.flatMap((pid) => readProcess(pid, 'environ').filter((entry) => hostile.has(entry)));
+}
+
+function readProcess(pid: string, file: 'cmdline' | 'environ'): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8').split('\0');
+  } catch {
+    return []; // it ended meanwhile
+  }
+}
 
 /** README's curl line with its answer. */
 const readmeExample = (() => {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { closedPipeCode } from '#runtime/command-line.ts';
 import { childEnvironment } from '#test/child-environment.ts';
+import { hostileShell } from '#test/hostile-surroundings.ts';
 import { setupOrgctl } from '../orgctl/orgctl.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -113,6 +114,27 @@ it.each([
   const { code, stdout, stderr } = await run(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+ (must be|is) [^\n]+\.\n\nUsage: /);
+});
+
+it('every command prints the same under a shell with variables for others', async () => {
+  const { env, make } = await setupOrgctl();
+  await make.apiKey();
+  const calls = [
+    ['apps/import/generate-main.ts', '--organizations', '3', '--as-of', '2026-11-20'],
+    ['apps/migrate/main.ts'],
+    ['apps/import/main.ts', 'test/fixtures/us.json'],
+    ['apps/orgctl/main.ts', 'ledger'],
+    ['apps/receiver/listen/main.ts', '--help'],
+    ['apps/dev/key.ts', '--help'],
+    ['apps/dev/main.ts', '--help'],
+  ];
+  await run(['apps/import/main.ts', 'test/fixtures/us.json'], { env }); // later ones change nothing
+  for (const args of calls) {
+    const ordinary = await run(args, { env });
+    const hostile = await run(args, { env: { ...hostileShell, ...env } });
+    expect([args, hostile.code, hostile.stdout]).toEqual([args, 0, ordinary.stdout]);
+    expect(`${hostile.stdout}${hostile.stderr}`).not.toMatch(control);
+  }
 });
 
 it('a command whose standard error has no reader does its work', async () => {

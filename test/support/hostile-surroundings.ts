@@ -74,4 +74,10 @@ export const hostileShell: Readonly<Record<string, string>> = {
   LANG: 'tr_TR.UTF-8',
   LC_ALL: 'ar_EG.UTF-8',
   TZ: 'Pacific/Chatham',
+  NODE_OPTIONS: '--use-env-proxy --stack-trace-limit=0',
+  NODE_USE_ENV_PROXY: '1',
+  NODE_EXTRA_CA_CERTS: '/nonexistent/authorities.pem',
+  NODE_TLS_REJECT_UNAUTHORIZED: '0',
+  NODE_ENV: 'production',
+  FORCE_COLOR: '3',
 };
