@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { programEnvironment } from '../../apps/dev/servers/program-environment.ts';
 import { copy, listFiles, readJson, write } from './files.ts';
 import {
   isAppFile,
@@ -82,7 +83,11 @@ function addBundle({ repository, modules, app }: ApplicationFolders): void {
   const sources = mkdtempSync(path.join(place, 'bundling-'));
   try {
     copyAppFiles(repository, sources);
-    execFileSync(process.execPath, ['apps/worker/write-bundle.ts', file], { cwd: sources, stdio: ['ignore', 2, 2] });
+    execFileSync(process.execPath, ['apps/worker/write-bundle.ts', file], {
+      cwd: sources,
+      stdio: ['ignore', 2, 2],
+      env: programEnvironment(),
+    });
   } finally {
     rmSync(sources, { recursive: true, force: true });
   }

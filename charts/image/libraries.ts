@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
+import { programEnvironment } from '../../apps/dev/servers/program-environment.ts';
 import { copy, write } from './files.ts';
 
 /**
@@ -28,7 +29,7 @@ export function addLibraries(rootfs: string, programs: string[]): string[] {
 
 /** Returns absolute paths below /usr, from `ldd`. */
 function librariesOf(program: string): string[] {
-  const printed = execFileSync('ldd', [program], { encoding: 'utf8' });
+  const printed = execFileSync('ldd', [program], { encoding: 'utf8', env: programEnvironment() });
   const missing = /^\s*(\S+) => not found/m.exec(printed)?.[1];
   if (missing !== undefined) throw new Error(`${path.basename(program)} needs ${missing}: install its package`);
   return [...printed.matchAll(/(\/\S+) \(0x/g)].map(([, file = '']) =>
@@ -40,7 +41,8 @@ function packageOf(library: string): string {
   // dpkg knows a file by the path in its package, which may be without /usr.
   for (const file of [library, library.replace(/^\/usr/, '')]) {
     try {
-      const [name = ''] = execFileSync('dpkg-query', ['-S', file], { encoding: 'utf8', stdio: 'pipe' }).split(': ');
+      const options = { encoding: 'utf8', stdio: 'pipe', env: programEnvironment() } as const;
+      const [name = ''] = execFileSync('dpkg-query', ['-S', file], options).split(': ');
       return name;
     } catch {}
   }
@@ -49,7 +51,7 @@ function packageOf(library: string): string {
 
 function recordPackage(rootfs: string, name: string): void {
   const bare = name.split(':')[0] ?? name;
-  const status = execFileSync('dpkg-query', ['-s', name], { encoding: 'utf8' });
+  const status = execFileSync('dpkg-query', ['-s', name], { encoding: 'utf8', env: programEnvironment() });
   write(path.join(rootfs, 'var/lib/dpkg/status.d', bare), status);
   const copyright = `/usr/share/doc/${bare}/copyright`;
   if (existsSync(copyright)) write(path.join(rootfs, copyright), readFileSync(copyright, 'utf8'));

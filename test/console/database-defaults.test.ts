@@ -53,7 +53,7 @@ interface Page {
   words: string[];
 }
 
-/** Splits a page, without tokens and without durations that go on between two visits. */
+/** Splits a page, without tokens and without durations that grow between two visits. */
 const wordsOf = (text: string): string[] =>
   text.replace(/(value|content|nonce|data-copy|data-now)="[^"]*"|\b\d+ (second|minute)s?\b/g, '').split(/[\s"<>&;,]+/);
 

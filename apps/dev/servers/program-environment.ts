@@ -1,4 +1,4 @@
-/** The variables that a program gets which `npm start` runs: named ones, never all of the shell's. */
+/** The variables that programs get: named ones, never all of the shell's. */
 
 /** What changes where programs are found, and nothing of what they do. */
 const ofEveryProgram = ['PATH', 'HOME'];
