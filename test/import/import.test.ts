@@ -79,6 +79,19 @@ describe('importing a document', () => {
     expect(again.counts.grants).toEqual({ inserted: 0, updated: 0, removed: 0, unchanged: 3 });
   });
 
+  it('brings addresses to the form that browsers send', async () => {
+    const document = smallDocument();
+    const spell = (email: string) => Object.assign(document.organizations[0].members[0], { email });
+    spell('Asa@bücher.example.org');
+    await importDocument(url, document);
+    const stored = () => query(url, `select email, xmin from membership where person_id = 'u1'`);
+    const before = await stored();
+    expect(before).toMatchObject([{ email: 'asa@xn--bcher-kva.example.org' }]);
+    spell('asa@xn--bcher-kva.example.org');
+    await importDocument(url, document);
+    expect(await stored()).toEqual(before);
+  });
+
   it('accepts the keys of every object in any order', async () => {
     await importDocument(url, smallDocument());
     const before = await rowVersions(url);

@@ -41,6 +41,12 @@ const oneObject: Case[] = [
   ['a missing field', (x) => delete x.slug, `${o}.slug`, 'is missing'],
   ['an empty name', (x) => Object.assign(x, { name: ' ' }), `${o}.name`, 'is empty'],
   ['a name that is a number', (x) => Object.assign(x, { name: 5 }), `${o}.name`, 'must be a text'],
+  [
+    'an address that no browser accepts',
+    (x) => Object.assign(x.members[0], { email: 'bö@example.org' }),
+    `${o}.members[0].email`,
+    /browsers do not accept: its member could never sign in/,
+  ],
   ['an unknown kind', (x) => Object.assign(x, { kind: 'bakery' }), `${o}.kind`, /must be one of direct/],
   ['an id that is no UUID', (x) => Object.assign(x, { id: 'abc' }), `${o}.id`, 'must be a UUID'],
   [

@@ -86,6 +86,26 @@ describe('an enrolment link', () => {
     expect(rows).toEqual([{ factors: 1 }]);
   });
 
+  it('finds its person by every spelling of their address, which the organization sees in one form', async () => {
+    const t = await setupPeople();
+    const organizationId = await t.make.organization();
+    const boss = await t.make.member({ orgId: organizationId, signedIn: true });
+    const by = { personId: boss.userId };
+    const spellings = [
+      'info.a@bücher.example.org',
+      'INFO.A@BU\u0308CHER.example.org',
+      'info.a@xn--bcher-kva.example.org',
+    ];
+    const invited = [];
+    for (const email of spellings) invited.push(await createEnrolment(t.em, { organizationId, email, by }, t.now));
+    expect(new Set(invited.map(({ personId }) => personId)).size).toBe(1);
+    const filter = { status: 'all', roleId: null } as const;
+    for (const text of [...spellings, 'bücher.example', 'INFO.A@']) {
+      const { rows } = await listMembers(t.em, organizationId, { ...filter, text }, null, 10, t.now());
+      expect([text, rows.map(({ email }) => email)]).toEqual([text, ['info.a@xn--bcher-kva.example.org']]);
+    }
+  });
+
   it('expires after 72 hours, when a newer one is created, and when its person is suspended or removed', async () => {
     const t = await setupPeople();
     const orgId = await t.make.organization();
@@ -210,6 +230,10 @@ describe('the creator of a link', () => {
     await link(admin, reader.userId);
     await invite(boss, 'x@example.org', ['owner', 'billing']);
     await expect(invite(boss, 'y@example.org', ['nothing'])).rejects.toMatchObject({ reason: 'no_such_role' });
+    await expect(invite(boss, 'bö@example.org')).rejects.toMatchObject({
+      reason: 'email_malformed',
+      message: expect.stringContaining('Browsers accept no other characters there'),
+    });
     for (const text of ['no address', 'bad@x', '@example.org', 'a@example..org', 'a@-x.org', 'a@x.1', 'a@b@c.org'])
       await expect(invite(boss, text)).rejects.toMatchObject({ reason: 'email_malformed' });
   });
