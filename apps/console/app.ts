@@ -12,7 +12,6 @@ import { places, routes } from './routes.ts';
 import { serveAssets } from './web/assets.ts';
 import { isSocketAbort } from './web/client-abort.ts';
 import { createDownloads } from './web/downloads.ts';
-import { createLiveUpdates } from './web/live-updates.ts';
 import { createRouters } from './web/pipeline.ts';
 import { refuseFaults, renderProblems } from './web/problems.ts';
 import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
@@ -21,7 +20,7 @@ import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/
 import { createShares } from './web/shares.ts';
 import { createSignInLimiter } from './web/sign-in-limiter.ts';
 import { createStepUpPaths } from './web/step-up-paths.ts';
-import type { ConsoleParts, MemberVisit } from './web/visit.ts';
+import type { ConsoleParts } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';
 
 /**
@@ -45,12 +44,7 @@ export async function startConsole(
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
-  const live = createLiveUpdates<MemberVisit>({
-    maxStreams: config.maxStreams,
-    lifetimeMs: Math.min(10 * 60_000, config.bounds.answerDeadlineMs / 2),
-    onError: (cause) => log.error({ error: describeError(cause) }, 'updates of open pages could not be read'),
-  });
-  const metrics = createMetrics(pool, serving, live);
+  const metrics = createMetrics(pool, serving);
   const settings = watchSettings({ followed: config.followed, registry: metrics.registry, log });
   void settings.start();
   const workflows = createWorkflows(config.temporal);
@@ -71,7 +65,6 @@ export async function startConsole(
     shares: createShares(config.databasePoolMax),
     downloads: createDownloads(),
     mayStepUp: createStepUpPaths(routes),
-    live,
   };
 
   const refusals = createRefusalCounter({
@@ -107,7 +100,6 @@ export async function startConsole(
     config,
     metrics,
     log,
-    onDraining: () => live.stop(),
     async close() {
       await refusals.stop();
       await settings.stop();

@@ -13,7 +13,6 @@ import {
   temporalAddress,
   webhookAllow,
   webhookSecretKeys,
-  wholeNumber,
 } from '#runtime/settings/types.ts';
 
 /**
@@ -50,9 +49,6 @@ export const Settings = z.object({
   TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default').describe('Temporal namespace of this region.'),
   ...temporalAccess,
-  MAX_STREAMS: wholeNumber(1, 100_000)
-    .default(400)
-    .describe('Open pages at a time that receive updates by a stream of events. Pages above it poll.'),
   ...serverSettings({ port: 8_081, answerDeadlineSeconds: 1_800 }),
 });
 
@@ -98,7 +94,6 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     origin: s.CONSOLE_URL.origin,
     apiUrl: s.API_URL,
     webhookAllow: s.WEBHOOK_ALLOW,
-    maxStreams: s.MAX_STREAMS,
     /** Null: this installation of the console knows no Temporal. */
     temporal,
   });

@@ -8,7 +8,7 @@ import { createServerMetrics } from '#runtime/server-metrics.ts';
  * The console's Prometheus metrics. Labels are route names, methods, statuses and codes: never a
  * person, an organization or an address.
  */
-export function createMetrics(pool: Pool, serving: Serving, live: { readonly count: number }) {
+export function createMetrics(pool: Pool, serving: Serving) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -34,14 +34,6 @@ export function createMetrics(pool: Pool, serving: Serving, live: { readonly cou
       const { running, waiting } = hashLoad();
       this.set({ state: 'running' }, running);
       this.set({ state: 'waiting' }, waiting);
-    },
-  });
-  new Gauge({
-    name: 'org_console_live_streams',
-    help: 'Open streams of server-sent events, which notify pages of changes.',
-    registers,
-    collect() {
-      this.set(live.count);
     },
   });
   return {

@@ -34,8 +34,6 @@ export async function serveApp(
     unknownKeepAliveSeconds?: number;
     metrics: { registry: Registry; answersCut: Counter<'reason'>; connectionsRefused: Counter };
     log: Logger;
-    /** Called as soon as `stop` is: ends answers that would not end by themselves. */
-    onDraining?: () => void;
     close: () => Promise<void>;
   },
 ): Promise<RunningApp> {
@@ -62,7 +60,6 @@ export async function serveApp(
     },
     onDraining: () => {
       serving.isDraining = true;
-      options.onDraining?.();
     },
   });
   serving.server = server;

@@ -8,7 +8,7 @@ import type { Installation } from './installation.ts';
 import { apiOrigin, consoleOrigin } from './release.ts';
 
 const routeDeadlineMs = 60_000;
-const messageDeadlineMs = 30_000;
+const changeDeadlineMs = 30_000;
 
 /**
  * Checks the client's address and a page of the console that changes. Returns the problems; nothing
@@ -26,8 +26,7 @@ export async function checkIngress(
   report(`${servers.region}: the activity log has ${recorded} as the address of a read through the Ingress`);
   if (recorded !== hostAddress)
     problems.push(`${servers.region}: the activity log has ${recorded} instead of the client's ${hostAddress}`);
-  const message = await followPage(region, routes.console);
-  if (message === null) problems.push(`${servers.region}: a page's stream had no message of a change`);
+  if (!(await followPage(region))) problems.push(`${servers.region}: an open page of the console showed no change`);
   else report(`${servers.region}: an open page of the console received a change through the Ingress`);
   return problems;
 }
@@ -72,36 +71,25 @@ async function readRecordedAddress({ organizations, pool }: Installation, api: s
 }
 
 /**
- * Opens the stream of a webhook's deliveries, creates one, and returns its message, or null. The
- * stream stays open meanwhile, so a controller that buffers passes no message.
+ * Opens the list of a webhook's deliveries, creates one, and requests the list again, as an open
+ * page does, until it has changed. Returns whether it has.
  */
-async function followPage(
-  { organizations, webhookIds, pool, visitor }: Installation & { visitor: HttpVisitor },
-  console: string,
-): Promise<string | null> {
+async function followPage({
+  organizations,
+  webhookIds,
+  pool,
+  visitor,
+}: Installation & { visitor: HttpVisitor }): Promise<boolean> {
   const [organization] = organizations;
-  if (organization === undefined) return null;
+  if (organization === undefined) return false;
   const path = `/o/${organization.id}/webhooks/${webhookIds.get(organization.id)}/deliveries`;
-  const page = await visitor.get(path);
-  const version = /data-version="([^"]+)"/.exec(page.text)?.[1] ?? '';
-  const cookie = [...visitor.jar].map(([name, value]) => `${name}=${value}`).join('; ');
-  const response = await fetch(`${console}${path}?version=${version}`, {
-    headers: { accept: 'text/event-stream', cookie },
-    redirect: 'manual',
-    signal: AbortSignal.timeout(messageDeadlineMs),
-  });
-  if (response.status !== 200) throw new Error(`the stream of a page answered ${response.status}`);
-  const decoder = new TextDecoder();
-  let text = '';
-  try {
-    for await (const bytes of response.body ?? []) {
-      if (text === '') await startGrant(pool, organization);
-      text += decoder.decode(bytes, { stream: true });
-      const [message] = /event: changed\ndata: .*\n/.exec(text) ?? [];
-      if (message !== undefined) return message;
-    }
-  } catch (error) {
-    if ((error as Error).name !== 'TimeoutError') throw error;
-  }
-  return null;
+  const readVersion = async () => {
+    const { text } = await visitor.get(path, { headers: { 'hx-request': 'true' } });
+    return /data-version="([^"]+)"/.exec(text)?.[1];
+  };
+  const version = await readVersion();
+  await startGrant(pool, organization);
+  for (const giveUpAt = performance.now() + changeDeadlineMs; performance.now() < giveUpAt; await wait(250))
+    if ((await readVersion()) !== version) return true;
+  return false;
 }

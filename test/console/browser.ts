@@ -12,6 +12,8 @@ const pictures = path.resolve(process.env.PICTURES || 'test-artifacts/console');
 export const screens = {
   wide: { width: 1200, height: 850 },
   phone: { width: 390, height: 844 },
+  /** The width at which WCAG 2.2 (1.4.10, Reflow) allows no sideways scrolling. */
+  narrow: { width: 320, height: 640 },
 } as const;
 
 let browser: Promise<Browser> | undefined;
@@ -60,8 +62,8 @@ export async function openVisit(
     baseURL: origin,
     locale: 'en-US',
     timezoneId: 'America/New_York',
-    hasTouch: screen === 'phone',
-    isMobile: screen === 'phone',
+    hasTouch: screen !== 'wide',
+    isMobile: screen !== 'wide',
     deviceScaleFactor: 1,
     javaScriptEnabled: script,
   });

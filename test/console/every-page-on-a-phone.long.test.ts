@@ -10,5 +10,5 @@ afterAll(closeBrowser);
 it('every page has no accessibility violation, fits the screen, and causes no browser error', {
   timeout: 400_000,
 }, async () => {
-  expect(await judgeEveryPage('phone')).toEqual({});
+  expect(await judgeEveryPage('narrow')).toEqual({});
 });

@@ -1,4 +1,4 @@
-/** Pages, streams and downloads whose browser leaves: what was read for them ends. */
+/** Pages and downloads whose browser leaves: what was read for them ends. */
 import { expect, it } from 'vitest';
 import { statementsOf } from '#test/statements-of.ts';
 import { routes } from '../../apps/console/routes.ts';
@@ -104,16 +104,4 @@ it('every page that is left ends its statement', async () => {
     const line = lines.find(({ operation }) => operation === name);
     expect(line).toMatchObject({ msg: 'request', status: 499, code: 'client_gone' });
   }
-});
-
-it('the stream of a page that is left ends what is being read for it', async () => {
-  const t = await setup();
-  const path = t.pathOf('listDeliveries');
-  const version = /data-version="([^"]+)"/.exec((await (await t.open(path).answer).text()) ?? '')?.[1] ?? '';
-  const stream = t.open(`${path}?version=${version}`, { accept: 'text/event-stream' });
-  expect((await stream.answer).status).toBe(200);
-  await t.lock('delivery');
-  await t.until((count) => count > 0);
-  stream.leave();
-  await t.expectEnded();
 });

@@ -1,7 +1,7 @@
 /** A page that stays open: live parts, input, and the end of its session. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
-import { closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
+import { addAuthenticator, closeBrowser, expectQuiet, openVisit, ready, violations } from './browser.ts';
 import { pages } from './pages/all.ts';
 import { goodPassword, setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
@@ -57,100 +57,68 @@ it('a live part keeps its content on a wrong response, says that it is not up to
   await page.getByText('Your session has ended.').waitFor();
 });
 
-it('an open page shows a new delivery by its stream of updates, and polls while streams are refused', {
-  timeout,
-}, async () => {
+it('eight visible pages of one browser load over HTTP/1.1, and each shows a new delivery', { timeout }, async () => {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
   const ada = await t.enrol();
   const webhook = await insertWebhook(t, ada);
-  const addDelivery = () => t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 3_600_000) });
-  await addDelivery();
-  const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
-  const { page } = visit;
-  const requests: string[] = [];
-  page.on('request', (request) => {
-    if (request.headers()['hx-request'] !== undefined) requests.push('part');
-    if (request.headers().accept === 'text/event-stream') requests.push('stream');
-  });
-  const streamed = page.waitForResponse((response) => response.headers()['content-type'] === 'text/event-stream');
-  await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);
-  await ready(page);
-  await streamed;
-  const rows = page.locator('#deliveries').getByRole('link', { name: 'client.started' });
-  expect(await rows.count()).toBe(1);
-
-  await addDelivery();
-  await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(2);
-  expect(requests).toEqual(['stream', 'part']);
-
-  await page.route('**/deliveries?version=*', (route) => route.abort());
-  await page.reload();
-  await addDelivery();
-  await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(3);
-  expect(requests.slice(2).filter((kind) => kind === 'part').length).toBeGreaterThan(0);
-});
-
-it('an open page polls when the console has no stream left', { timeout }, async () => {
-  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1', MAX_STREAMS: '1' });
-  const ada = await t.enrol();
-  const webhook = await insertWebhook(t, ada);
-  const addDelivery = () => t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 3_600_000) });
-  await addDelivery();
-  const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  await t.make.delivery({ webhook, state: 'delivered' });
+  const { context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
   const path = `/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`;
-  const { page: other } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
-  const streamed = other.waitForResponse((response) => response.headers()['content-type'] === 'text/event-stream');
-  await other.goto(path);
-  await streamed;
-
-  const refused = page.waitForResponse((response) => response.status() === 503);
-  await page.goto(path);
-  await ready(page);
-  expect((await refused).request().headers().accept).toBe('text/event-stream');
-  await addDelivery();
-  const rows = page.locator('#deliveries').getByRole('link', { name: 'client.started' });
-  await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(2);
+  const tabs: Page[] = [];
+  for (let count = 0; count < 8; count += 1) {
+    const page = await context.newPage();
+    const answer = await page.goto(path);
+    expect((await answer?.finished()) ?? null).toBe(null);
+    await ready(page);
+    // Otherwise a browser without a window may treat pages behind another one as hidden.
+    expect(await page.evaluate('[document.visibilityState, performance.getEntries()[0].nextHopProtocol]')).toEqual([
+      'visible',
+      'http/1.1',
+    ]);
+    tabs.push(page);
+  }
+  await t.make.delivery({ webhook, state: 'delivered' });
+  for (const page of tabs)
+    await expect
+      .poll(() => page.locator('#deliveries').getByRole('link', { name: 'client.started' }).count(), {
+        timeout: 30_000,
+      })
+      .toBe(2);
 });
 
-it('a page of settled deliveries that missed an update is polled until it is up to date', { timeout }, async () => {
+it('a page requests nothing while it is hidden or leaves unchanged what has not changed, and catches up', {
+  timeout,
+}, async () => {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
   const ada = await t.enrol();
   const webhook = await insertWebhook(t, ada);
   await t.make.delivery({ webhook, state: 'delivered' });
   const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
   await context.clock.install();
-  await page.route('**/deliveries?version=*', (route) => route.fulfill({ status: 503 }));
-  await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);
-  await ready(page);
-  await t.make.delivery({ webhook, state: 'delivered' });
-  await answerParts(page, 503);
-  await context.clock.fastForward(31_000);
-  const part = page.locator('#deliveries');
-  await part.getByText('It tries again automatically').waitFor();
-
-  await page.unroute('**/deliveries');
-  await context.clock.fastForward(31_000);
-  await part.getByText('Not up to date').waitFor({ state: 'detached' });
-  expect(await part.getByRole('link', { name: 'client.started' }).count()).toBe(2);
-});
-
-it('polling does not shorten the wait after a refused stream', { timeout }, async () => {
-  const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
-  const ada = await t.enrol();
-  const webhook = await insertWebhook(t, ada);
-  await t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 50_000), started: true });
-  const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
-  const counts = { stream: 0, part: 0 };
-  page.on('request', (request) => {
-    if (request.headers()['hx-request'] !== undefined) counts.part += 1;
-    if (request.headers().accept === 'text/event-stream') counts.stream += 1;
+  let parts = 0;
+  page.on('response', (response) => {
+    if (response.request().headers()['hx-request'] !== undefined) parts += 1;
   });
-  await page.route('**/deliveries?version=*', (route) => route.fulfill({ status: 503 }));
   await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);
   await ready(page);
-  await expect.poll(() => counts.part, { timeout: 60_000 }).toBeGreaterThanOrEqual(8);
-  // Each wait is twice the one before; a stream for each poll would be 8 or more.
-  expect(counts.stream).toBeLessThan(6);
+  const part = page.locator('#deliveries');
+  await page.evaluate('document.querySelector("#deliveries").dataset.kept = ""');
+  await context.clock.fastForward(5_000);
+  await expect.poll(() => parts).toBeGreaterThanOrEqual(1);
+
+  const show = (state: 'hidden' | 'visible') =>
+    page.evaluate(`Object.defineProperties(document, {
+      hidden: { value: ${state === 'hidden'}, configurable: true },
+      visibilityState: { value: '${state}', configurable: true },
+    }) && document.dispatchEvent(new Event('visibilitychange'))`);
+  await show('hidden');
+  const before = parts;
+  await context.clock.fastForward(60_000);
+  await t.make.delivery({ webhook, state: 'delivered' });
+  expect(parts).toBe(before);
+  expect(await page.locator('#deliveries[data-kept]').count()).toBe(1);
+  await show('visible');
+  await expect.poll(() => part.getByRole('link', { name: 'client.started' }).count(), { timeout: 30_000 }).toBe(2);
 });
 
 it('a session warns before it ends, can be extended, and its end loses no input', {
@@ -197,27 +165,67 @@ it('a session warns before it ends, can be extended, and its end loses no input'
   expectQuiet(visit);
 });
 
-it('a submitted form and a copied secret are announced', { timeout }, async () => {
+it('a submitted form and a copied secret are announced, and a file or Back leaves a form that works', {
+  timeout,
+}, async () => {
   const t = await setupConsole();
   const ada = await t.enrol();
   const { page, context } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await context.clock.install();
   await page.goto('/account');
   await page.getByText('Create new codes…').click();
   await ready(page);
-  // 204: the page stays unchanged while the request is in progress.
-  await page.route('**/recovery-codes', (route) => route.fulfill({ status: 204 }));
-  await page.getByRole('button', { name: 'Create recovery codes' }).click();
+  // The page stays unchanged, as after every file.
+  const headers = { 'content-disposition': 'attachment; filename="codes.txt"' };
+  await page.route('**/recovery-codes', (route) => route.fulfill({ headers, body: 'codes' }));
+  const button = page.getByRole('button', { name: 'Create recovery codes' });
+  await button.click();
+  await context.clock.fastForward(500);
   await page.getByRole('button', { name: 'Submitting…' }).waitFor();
   expect(await page.locator('form[aria-busy="true"]').count()).toBe(1);
   expect(await page.locator('[data-said]').textContent()).toBe('Submitting…');
+  await context.clock.fastForward(30_000);
+  await button.waitFor();
 
   await page.unroute('**/recovery-codes');
-  await page.reload();
-  await page.getByText('Create new codes…').click();
-  await page.getByRole('button', { name: 'Create recovery codes' }).click();
+  await button.click();
   await page.getByRole('button', { name: /^Copy/ }).click();
   await expect.poll(() => page.locator('[data-said]').textContent()).toBe('Copied');
+  const codes = page.locator('.shown-once code');
+  const first = await codes.textContent();
+
+  await page.goBack();
+  await page.getByText('Create new codes…').click();
+  await ready(page);
+  await button.click();
+  await codes.waitFor();
+  expect(await codes.textContent()).not.toBe(first);
+});
+
+it('a passkey’s form that was stopped asks for the passkey again', { timeout }, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken });
+  const { page, context } = visit;
+  await addAuthenticator(visit);
+  await page.goto('/account');
+  await page.getByRole('button', { name: 'Add a passkey' }).click();
+  await page.getByLabel('Name').fill('Laptop');
+  await ready(page);
+  let isHeld = true;
+  await page.route('**/passkey**', (route) =>
+    isHeld && route.request().method() === 'POST' ? undefined : route.fallback(),
+  );
+  const button = page.getByRole('button', { name: 'Create passkey' });
+  const sent = page.waitForRequest((request) => request.method() === 'POST');
+  await button.click({ noWaitAfter: true });
+  await sent;
+  isHeld = false;
+  await (await context.newCDPSession(page)).send('Page.stopLoading');
+  await page.locator('form[aria-busy]').waitFor({ state: 'detached' });
+  await button.click();
+  await page.getByText('“Laptop” added.').or(page.getByText('already has a passkey')).waitFor();
 });
 
 it('on a phone the whole navigation is visible, and at 1,200 pixels no time wraps', { timeout }, async () => {

@@ -79,8 +79,8 @@
       if (input instanceof HTMLInputElement) input.value = JSON.stringify(answer);
       // A dialog submits its form itself.
       if (!form.dispatchEvent(new CustomEvent('passkey', { bubbles: true, cancelable: true }))) return;
+      submitted = form;
       form.submit();
-      showSending(form, form.querySelector('button[type="submit"]'));
     } catch (error) {
       const name = error instanceof Error ? error.name : '';
       showText(
@@ -88,39 +88,56 @@
           ? 'This device already has a passkey for your account.'
           : 'The passkey was cancelled or timed out. Try again, or use another method.',
       );
-      sent.delete(form);
+      sending.get(form)?.();
     }
   }
 
-  /**
-   * Forms that were submitted, so that a double click submits one. @type {WeakSet<HTMLFormElement>}
-   */
-  const sent = new WeakSet();
+  /** Ends what shows that a form is being submitted. @type {WeakMap<HTMLFormElement, () => void>} */
+  const sending = new WeakMap();
+  /** After this time a form can be submitted again, also in a browser that reports no stopped one. */
+  const longestSendingMs = 30_000;
 
   /**
-   * Shows that a form was submitted: a test event takes up to 20 seconds. @param {HTMLFormElement}
-   * form @param {Element | null} button
+   * Keeps a form from being submitted twice, and shows that it was submitted: a test event takes up
+   * to 20 seconds. @param {HTMLFormElement} form @param {Element | null} button
    */
-  function showSending(form, button) {
-    form.setAttribute('aria-busy', 'true');
-    if (!(button instanceof HTMLButtonElement)) return;
+  function startSending(form, button) {
+    const label = button instanceof HTMLButtonElement ? [...button.childNodes] : [];
     // After a delay, so that the button does not flicker when the response is fast.
-    setTimeout(() => {
-      button.textContent = 'Submitting…';
-      button.setAttribute('aria-busy', 'true');
+    const shown = setTimeout(() => {
+      if (label.length === 0) return;
+      button?.replaceChildren('Submitting…');
       say('Submitting…');
     }, 400);
+    const ended = setTimeout(() => sending.get(form)?.(), longestSendingMs);
+    form.setAttribute('aria-busy', 'true');
+    sending.set(form, () => {
+      clearTimeout(shown);
+      clearTimeout(ended);
+      sending.delete(form);
+      form.removeAttribute('aria-busy');
+      if (label.length > 0) button?.replaceChildren(...label);
+    });
   }
 
   document.addEventListener('submit', (event) => {
     const form = event.target;
-    if (!(form instanceof HTMLFormElement)) return;
-    if (sent.has(form)) return void event.preventDefault();
-    if (form.method !== 'post') return;
-    sent.add(form);
-    if (form.dataset.passkey === undefined) return showSending(form, event.submitter);
+    if (!(form instanceof HTMLFormElement) || form.method !== 'post') return;
+    if (sending.has(form)) return void event.preventDefault();
+    startSending(form, event.submitter);
+    submitted = form;
+    if (form.dataset.passkey === undefined) return;
     event.preventDefault();
     void askPasskey(form);
+  });
+
+  /** The form whose navigation begins. @type {HTMLFormElement | null} */
+  let submitted = null;
+  // A form whose navigation was stopped (Esc, Stop, a link) can be submitted again.
+  /** @type {any} */ (window).navigation?.addEventListener('navigate', (/** @type {any} */ { formData, signal }) => {
+    const form = submitted;
+    if (formData === null || form === null) return;
+    signal.addEventListener('abort', () => sending.get(form)?.());
   });
   /** @param {EventTarget | null} target */
   function closeMenusWithout(target) {
@@ -243,109 +260,43 @@
     say(words);
   }
 
-  // A live part is replaced only by itself: an error page or the sign-in page would empty it and
-  // end its requests.
+  // A live part is replaced only by itself, and only when it has changed: an error page or the
+  // sign-in page would empty it and end its requests.
   document.addEventListener('htmx:before:swap', (event) => {
     const { ctx, tasks } = /** @type {CustomEvent} */ (event).detail;
     const part = ctx.sourceElement;
     const isItself = (/** @type {any} */ { fragment }) => fragment.firstElementChild?.id === part.id;
-    if (ctx.response.status === 200 && tasks.length === 1 && tasks.every(isItself)) return;
+    const isUpdate = ctx.response.status === 200 && tasks.length === 1 && tasks.every(isItself);
+    const isSame = (/** @type {any} */ { fragment }) =>
+      part.dataset.version !== undefined && fragment.firstElementChild.dataset.version === part.dataset.version;
+    if (isUpdate && !tasks.every(isSame)) return;
     event.preventDefault();
-    standStill(part, ctx.response.status);
+    if (!isUpdate) standStill(part, ctx.response.status);
   });
   document.addEventListener('htmx:error', (event) => {
     const part = /** @type {CustomEvent} */ (event).detail.ctx?.sourceElement;
     if (part instanceof Element && states.has(part.id)) standStill(part, 0);
   });
 
-  /**
-   * Streams of updates, by the id of their live part.
-   * @type {Map<string, { close: () => void, resume: () => void }>}
-   */
-  const streams = new Map();
-  /** Ids of the live parts with an open stream, which are not polled. @type {Set<string>} */
-  const streamed = new Set();
-
-  /**
-   * Opens the stream of updates of a live part, and opens it again when it ends: after 2 s, and
-   * later each time that it did not stay open. A hidden page has none, because browsers limit the
-   * connections to one host. @param {string} id of the part
-   */
-  function followPart(id) {
-    /** @type {EventSource | null} */
-    let source = null;
-    let openedAt = 0;
-    let waitMs = 2_000;
-    let timer = 0;
-    const find = () => document.getElementById(id);
-    const refresh = () => find()?.dispatchEvent(new Event('refresh'));
-
-    function close() {
-      clearTimeout(timer);
-      timer = 0;
-      if (source !== null && streamed.has(id) && Date.now() - openedAt > 30_000) waitMs = 2_000;
-      source?.close();
-      source = null;
-      streamed.delete(id);
-    }
-    function reopen() {
-      close();
-      timer = setTimeout(follow, waitMs * (0.5 + Math.random()));
-      waitMs = Math.min(waitMs * 2, 60_000);
-    }
-    function follow() {
-      close();
-      const part = find();
-      const version = part?.dataset.version;
-      if (part === null || version === undefined || document.hidden) return;
-      const address = new URL(part.getAttribute('hx-get') ?? '', location.href);
-      address.searchParams.set('version', version);
-      source = new EventSource(address);
-      source.addEventListener('open', () => {
-        streamed.add(id);
-        openedAt = Date.now();
-      });
-      source.addEventListener('changed', ({ data }) => {
-        if (find()?.dataset.version !== data) refresh();
-      });
-      // The server ends a stream after some minutes, when it stops, and when the page may not be
-      // shown.
-      source.addEventListener('end', () => {
-        reopen();
-        refresh();
-      });
-      source.addEventListener('error', reopen);
-    }
-    /** Opens the stream unless it is open or about to open. A poll keeps the waiting time. */
-    function resume() {
-      if (source === null && timer === 0) follow();
-    }
-    streams.set(id, { close, resume });
-    document.addEventListener('visibilitychange', follow);
-    follow();
-  }
-
-  // A part is polled while it has no open stream, and while it is not up to date.
+  // A hidden page requests nothing, and catches up when it is shown.
   document.addEventListener('htmx:config:request', (event) => {
-    const { sourceElement: part, sourceEvent } = /** @type {CustomEvent} */ (event).detail.ctx;
-    if (sourceEvent?.type === 'every' && streamed.has(part.id) && !late.has(part.id)) event.preventDefault();
+    if (document.hidden) event.preventDefault();
+  });
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) return;
+    for (const id of states.keys()) document.getElementById(id)?.dispatchEvent(new Event('refresh'));
   });
 
   /** Prepares what a response added to the page. @param {HTMLElement} node */
   function showAdded(node) {
     sayChange(node);
-    if (node.dataset.version === undefined) streams.get(node.id)?.close();
-    else streams.get(node.id)?.resume();
     showTimes(node.parentNode ?? node);
     showCopyButtons(node);
   }
 
   function start() {
     fillZone();
-    for (const part of document.querySelectorAll('[hx-get][id]')) {
-      states.set(part.id, statesOf(part));
-      followPart(part.id);
-    }
+    for (const part of document.querySelectorAll('[hx-get][id]')) states.set(part.id, statesOf(part));
     showProblem();
     showTimes(document);
     showCopyButtons(document);

@@ -2,13 +2,12 @@ import { attributes, type Child, type Html, html } from '../web/html.ts';
 import { versionOf } from '../web/version.ts';
 
 /**
- * Renders a part of a page that stays up to date. `shown` is what the part shows, as the route's
- * `watch` reads it. The script opens the page's stream of updates and requests the part again after
- * a change. Without a stream, it requests the part every `everySeconds`.
+ * Renders a part of a page that stays up to date. While the page is visible, htmx requests it again
+ * every `everySeconds`, and the script replaces the part when what it shows (`shown`) has changed.
  *
- * A response without the attributes, which `shown` null renders, ends both. `id` is unique in the
- * page. The script announces changed badges to screen readers. Without a script, a reload updates
- * the part.
+ * A response without the attributes, which `shown` null renders, ends the requests. `id` is unique
+ * in the page. The script announces changed badges to screen readers. Without a script, a reload
+ * updates the part.
  */
 export function live(parts: { id: string; href: string; everySeconds: number; shown: unknown; body: Child }): Html {
   const { id, href, everySeconds, shown, body } = parts;

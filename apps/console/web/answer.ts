@@ -47,7 +47,9 @@ export interface Download {
   open: () => Promise<Readable>;
 }
 
-export type Answer = Page | Redirect | Download;
+/** The answer to a form. No file: after one, the page and its form would stay. */
+export type FormAnswer = Page | Redirect;
+export type Answer = FormAnswer | Download;
 
 export const page = (parts: Pick<Page, 'title' | 'body'> & Partial<Omit<Page, 'kind'>>): Page => ({
   kind: 'page',

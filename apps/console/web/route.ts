@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
-import type { Answer, Page } from './answer.ts';
+import type { Answer, FormAnswer, Page } from './answer.ts';
 import { type FormState, type FormValues, freshForm, valuesOf } from './form.ts';
 import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
@@ -30,11 +30,6 @@ export interface Route {
   /** Of the query (GET) or the form (POST). */
   schema: z.ZodObject;
   run: (visit: Visit, input: Record<string, unknown>) => Promise<Answer>;
-  /**
-   * Reads what the page's live part shows, for its stream of updates; the same for each viewer.
-   * Null without a live part.
-   */
-  watch: ((visit: MemberVisit, input: Record<string, unknown>) => Promise<unknown>) | null;
   /** Renders the form again with the input and its problems. Null for GET. */
   rerender: ((visit: Visit, state: FormState) => Promise<Page>) | null;
 }
@@ -48,8 +43,6 @@ interface View<V extends Visit, Q extends z.ZodObject> {
   /** The query. Every field has a `.catch()`, so a bad link shows the page without its filter. */
   query?: Q;
   show: (visit: V, query: z.output<Q>) => Awaitable<Answer>;
-  /** Reads what the page's `live` part shows, with its version. For pages of members only. */
-  watch?: (visit: V, query: z.output<Q>) => Promise<unknown>;
 }
 
 interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Route, 'stepUp' | 'once'>> {
@@ -59,7 +52,7 @@ interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Ro
   admit?: NonNullable<Route['admit']>;
   form: F;
   /** Carries the form out. A refusal of the domain (`KeyRefused`) renders the form again. */
-  act: (visit: V, form: z.output<F>) => Awaitable<Answer>;
+  act: (visit: V, form: z.output<F>) => Awaitable<FormAnswer>;
   rerender: (visit: V, state: FormState) => Awaitable<Page>;
 }
 
@@ -81,7 +74,7 @@ interface FormPage<V extends Visit, F extends z.ZodObject, Q extends z.ZodObject
 function routesOf<V extends Visit>(access: Access, prefix: string) {
   /** A page: GET, changes nothing. */
   function view<Q extends z.ZodObject = z.ZodObject>(declared: View<V, Q>): Route {
-    const { name, path, permission = null, query = z.object({}), show, watch } = declared;
+    const { name, path, permission = null, query = z.object({}), show } = declared;
     return {
       name,
       method: 'GET',
@@ -93,7 +86,6 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
       once: false,
       admit: null,
       run: async (visit, input) => show(visit as V, input as z.output<Q>),
-      watch: watch === undefined ? null : (visit, input) => watch(visit as unknown as V, input as z.output<Q>),
       rerender: null,
     };
   }
@@ -112,7 +104,6 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
       admit,
       schema: form,
       run: async (visit, input) => act(visit as V, input as z.output<F>),
-      watch: null,
       rerender: async (visit, state) => rerender(visit as V, state),
     };
   }

@@ -1,4 +1,3 @@
-import type { Permission } from '#domain/contract/scopes.ts';
 import { sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
@@ -14,11 +13,10 @@ import type { RouteContext, RouteMiddleware } from './state.ts';
 import type { Caller, MemberVisit, PersonVisit } from './visit.ts';
 
 /**
- * Returns whether an open page requests a part of itself or the stream of its updates. Such a
- * request neither extends the session nor consumes the flash message.
+ * Returns whether an open page requests a part of itself. Such a request neither extends the
+ * session nor consumes the flash message.
  */
-const isPartRequest = (ctx: RouteContext): boolean =>
-  ctx.get('HX-Request') !== '' || ctx.get('Accept') === 'text/event-stream';
+const isPartRequest = (ctx: RouteContext): boolean => ctx.get('HX-Request') !== '';
 
 /** Returns the sender of a request, as far as the request itself shows. */
 export function callerOf(ctx: RouteContext): Caller {
@@ -148,20 +146,6 @@ function memberVisitOf(visit: PersonVisit, organization: SessionMembership): Mem
     may: (permission) => permissions.includes(permission),
     at: (rest) => `/o/${organizationId}${rest}`,
   };
-}
-
-/**
- * Finds the session of an open page again, without extending it. Returns the visit with its current
- * permissions, or null when the session has ended or the page may no longer be shown.
- */
-export async function renewVisit(visit: MemberVisit, permission: Permission | null): Promise<MemberVisit | null> {
-  const { console, sessionToken } = visit;
-  const session = await findSession(console.em.fork(), sessionToken, console.now(), false);
-  const { organizationId } = visit.organization;
-  const organization = session?.memberships.find((each) => each.organizationId === organizationId);
-  if (session?.state !== 'full' || organization === undefined) return null;
-  const renewed = memberVisitOf({ ...visit, session }, organization);
-  return permission === null || renewed.may(permission) ? renewed : null;
 }
 
 /** @throws PermissionNeeded when the member's roles lack the route's permission. */

@@ -2,7 +2,6 @@ import { NotFound } from './answer.ts';
 import { valuesOf } from './form.ts';
 import { respond } from './respond.ts';
 import type { RouteMiddleware } from './state.ts';
-import { isStreamRequest, streamUpdates } from './stream-updates.ts';
 
 /**
  * Answers a GET with its page or file.
@@ -15,6 +14,5 @@ export const showPage: RouteMiddleware = async (ctx) => {
   const given = [...new URLSearchParams(ctx.querystring)].filter(([, value]) => !value.includes('\0'));
   const query = route.schema.safeParse(valuesOf(route.schema, new URLSearchParams(given)));
   if (!query.success) throw new NotFound();
-  if (route.watch !== null && isStreamRequest(ctx)) return streamUpdates(ctx, query.data);
   await respond(ctx, await route.run(visit, query.data));
 };

@@ -7,7 +7,6 @@ import type { FactorSettings, Session, SessionMembership, Visitor } from '#domai
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import type { Workflows } from '../workflows.ts';
 import type { Downloads } from './downloads.ts';
-import type { LiveUpdates } from './live-updates.ts';
 import type { Share, Shares } from './shares.ts';
 import type { SignInLimiter } from './sign-in-limiter.ts';
 
@@ -40,7 +39,6 @@ export interface ConsoleParts {
   /** Whether the forms of a path may ask for a second factor. */
   mayStepUp: (path: string) => boolean;
   /** Notifies open pages of changes. */
-  live: LiveUpdates<MemberVisit>;
 }
 
 /** The sender of a request, as far as the request itself shows. */

@@ -39,7 +39,6 @@ PROBE_WEBHOOK_ALLOW: {{ $values.probe.clusterIP | quote }}
 {{- else if eq .component "console" }}
 REGION: {{ $values.region | quote }}
 CONSOLE_URL: {{ $app.url | quote }}
-MAX_STREAMS: {{ $app.maxStreams | int | quote }}
 API_URL: {{ get $values.baseUrls $values.region | quote }}
 PORT: "8080"
 WEBHOOK_ALLOW: {{ join "," $values.worker.webhookAllow | quote }}

@@ -131,14 +131,15 @@ function formatDelay(ms: number): string {
 }
 
 /**
- * Returns the seconds after which a page of these deliveries refreshes while it has no stream of
- * updates. A page of settled deliveries refreshes too, because new deliveries arrive.
+ * Returns the seconds after which a page of these deliveries requests itself again. A page of
+ * settled deliveries does so too, because new deliveries arrive.
  */
-export function refreshSeconds(deliveries: readonly FoundDelivery[]): number {
-  const moving = deliveries.filter(({ state, isAttempting }) => state === 'waiting' || isAttempting);
-  if (moving.length === 0) return 30;
-  return moving.some(({ isAttempting, dueInMs }) => isAttempting || (dueInMs ?? 0) < 60_000) ? 2 : 10;
-}
+export const refreshSeconds = (deliveries: readonly FoundDelivery[]): number =>
+  deliveries.some(
+    ({ state, isAttempting, dueInMs }) => isAttempting || (state === 'waiting' && (dueInMs ?? 0) < 60_000),
+  )
+    ? 2
+    : 5;
 
 /**
  * Returns what pages show of deliveries, for the version of their live part. A delay changes the

@@ -40,7 +40,6 @@ export const deliveryRoutes = [
     permission: 'org.webhooks.manage',
     query: z.object({ before: z.coerce.number().int().min(1).max(999_999).nullable().catch(null) }),
     show: (visit, { before }) => deliveryPage(visit, freshForm(), before),
-    watch: async (visit, { before }) => shownOf([await getDelivery(visit, before)]),
   }),
 
   member.action({

@@ -35,7 +35,6 @@ export const listRoutes = [
     path: '/webhooks/:webhookId/deliveries',
     permission,
     query: z.object({ ...filterFields, before: z.uuid().nullable().catch(null) }),
-    watch: async (visit, { before, ...query }) => shownOf((await searchOfWebhook(visit, query, before)).deliveries),
     async show(visit, { before, ...query }) {
       const webhook = await getWebhookHead(visit);
       const found = await searchOfWebhook(visit, query, before);
@@ -74,7 +73,6 @@ export const listRoutes = [
         .nullable()
         .catch(null),
     }),
-    watch: async (visit, { before, ...query }) => shownOf((await searchAll(visit, query, before)).deliveries),
     async show(visit, { before, ...query }) {
       const webhooks = await listWebhooks(visit.console.em, visit.request);
       const found = await searchAll(visit, query, before);

@@ -28,7 +28,6 @@ export const redeliveryRoutes = [
     path: '/webhooks/:webhookId/redeliveries/:redeliveryId',
     permission: 'org.webhooks.manage',
     show: (visit) => redeliveryPage(visit, freshForm()),
-    watch: getRedelivery,
   }),
 
   member.action({

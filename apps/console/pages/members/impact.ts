@@ -8,7 +8,7 @@ import { displayName } from '../../components/display-name.ts';
 import { form, hiddenField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { describeReads } from '../../components/reads.ts';
-import { type Answer, type Page, page } from '../../web/answer.ts';
+import { type FormAnswer, type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
 import { member, type Route } from '../../web/route.ts';
@@ -90,7 +90,7 @@ export function impactFormPage(declared: {
   /** Returns the id of the member. By default the path contains it. */
   idOf?: (visit: MemberVisit) => string;
   confirm: (visit: MemberVisit, details: MemberDetails, impact: Impact) => Confirmation;
-  act: (visit: MemberVisit, personId: string) => Promise<Answer>;
+  act: (visit: MemberVisit, personId: string) => Promise<FormAnswer>;
 }): Route[] {
   const { changeOf, idOf = personIdOf, confirm, act, ...route } = declared;
   const preview = (visit: MemberVisit) => {

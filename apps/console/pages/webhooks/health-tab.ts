@@ -70,9 +70,6 @@ async function listLatest(visit: MemberVisit): Promise<ListedDelivery[]> {
   return (await searchDeliveries(visit.console.em, webhookRequest(visit), all, page)).deliveries;
 }
 
-/** Reads what the live part of the tab shows. */
-export const watchLatest = async (visit: MemberVisit): Promise<unknown> => shownOf(await listLatest(visit));
-
 async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
   const deliveries = await listLatest(visit);
   return html`<section aria-labelledby="latest"><h2 id="latest">Latest deliveries</h2>

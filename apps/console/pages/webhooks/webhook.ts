@@ -14,7 +14,7 @@ import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { signatureNotice, typeList } from './cells.ts';
 import { canChange, getWebhook, webhookPath, webhookRequest, webhookTitle } from './find-webhook.ts';
-import { healthRanges, healthTab, watchLatest } from './health-tab.ts';
+import { healthRanges, healthTab } from './health-tab.ts';
 import { secretsTable } from './secrets.ts';
 import { temporalNotice } from './temporal.ts';
 import { webhookTabs } from './webhook-tabs.ts';
@@ -31,7 +31,6 @@ export const webhookRoutes = [
       tab: z.enum(['health', 'signatures', 'settings']).catch('health'),
       health: z.enum(healthRanges).catch('24h'),
     }),
-    watch: watchLatest,
     async show(visit, { tab, health }) {
       const webhook = await getWebhook(visit);
       const bodies = {
