@@ -4,6 +4,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 import { writeLines } from '../domain/activity/lines.ts';
 import { closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
 import { setupConsole } from './setup.ts';
+import { insertWebhook } from './webhook-stories.ts';
 
 const timeout = 120_000;
 afterAll(closeBrowser);
@@ -67,4 +68,37 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     expect(await page.locator('tbody tr').count()).toBe(1);
     expectQuiet(visit);
   });
+});
+
+it('in the hour that is repeated as summer time ends, a range to a time in it has both, and each names its zone', {
+  timeout,
+}, async () => {
+  const t = await setupConsole();
+  const ada = await t.enrol();
+  const webhook = await insertWebhook(t, ada);
+  // 1:40 of summer and of winter time in Dublin, and a time after the range.
+  const times = ['2025-10-26T00:40:00Z', '2025-10-26T01:40:00Z', '2025-10-26T01:50:00Z'].map((at) => new Date(at));
+  for (const at of times) {
+    await writeLines(t.owner, [{ orgId: ada.orgId, personId: ada.personId, at }]);
+    await t.make.delivery({ webhook, state: 'delivered', createdAt: at });
+  }
+  const visit = await openVisit(t.origin, { sessionToken: ada.sessionToken, zone: 'Europe/Dublin' });
+  const { page } = visit;
+  for (const [path, from, until, shown] of [
+    ['activity', '2025-10-26T01:35', '2025-10-26T01:45', ['GMT', 'GMT+1']],
+    ['deliveries', '2025-10-26T01:35', '2025-10-26T01:45', ['GMT', 'GMT+1']],
+    ['deliveries', '2025-10-26T01:45', '2025-10-26T02:00', ['GMT', 'GMT']],
+  ] as const) {
+    await page.goto(`/o/${ada.orgId}/${path}`);
+    await ready(page);
+    await page.getByLabel('From').fill(from);
+    await page.getByLabel('To', { exact: true }).fill(until);
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('link', { name: 'Clear all' }).waitFor();
+    await ready(page);
+    const found = await page.locator('tbody time:not([data-exact])').allTextContents();
+    expect([path, found.map((text) => text.replace(/\s/g, ' ').split(' ').at(-1))]).toEqual([path, shown]);
+    for (const text of found) expect(text.replace(/\s/g, ' ')).toMatch(/^Oct 26, 2025, 1:[45]0 AM GMT/);
+  }
+  expectQuiet(visit);
 });

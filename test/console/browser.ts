@@ -52,16 +52,18 @@ export async function openVisit(
     scheme?: 'light' | 'dark';
     reducedMotion?: 'reduce' | 'no-preference';
     script?: boolean;
+    zone?: string;
   } = {},
 ): Promise<BrowserVisit> {
   const { sessionToken, screen = 'wide', scheme = 'light', reducedMotion = 'no-preference', script = true } = options;
+  const { zone = 'America/New_York' } = options;
   const context = await (await sharedBrowser()).newContext({
     viewport: screens[screen],
     colorScheme: scheme,
     reducedMotion,
     baseURL: origin,
     locale: 'en-US',
-    timezoneId: 'America/New_York',
+    timezoneId: zone,
     hasTouch: screen !== 'wide',
     isMobile: screen !== 'wide',
     deviceScaleFactor: 1,

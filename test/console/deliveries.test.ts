@@ -60,12 +60,12 @@ describe('the list of deliveries', () => {
       expect([bad, (await t.get(`/deliveries?${bad}`)).status]).toEqual([bad, 200]);
   });
 
-  it('is polled every 30 seconds, and more often while a delivery changes', async () => {
+  it('requests itself every 5 seconds, and more often while a delivery changes', async () => {
     const t = await setup();
     await insertDeliveries(t, t.webhook, { count: 3 });
-    expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 30s, refresh"');
+    expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 5s, refresh"');
     await makeDeliveries(t, t.webhook);
-    expect((await t.get('/deliveries')).text).toMatch(/hx-get="[^"]*\/deliveries" hx-trigger="every 10s, refresh"/);
+    expect((await t.get('/deliveries')).text).toMatch(/hx-get="[^"]*\/deliveries" hx-trigger="every 5s, refresh"/);
     await t.owner.pool.query(`update delivery set next_attempt_at = now() where state = 'waiting'`);
     expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 2s, refresh"');
   });

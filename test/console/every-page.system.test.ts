@@ -1,4 +1,4 @@
-/** Every page at 320 px, in forced colors, and each of its forms after a submit that was stopped. */
+/** Every page at 320 px, in forced colors, its times, and each form after a submit that was stopped. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
 import { closeBrowser, openVisit, ready } from './browser.ts';
@@ -59,7 +59,7 @@ async function stopEveryForm(page: Page, tested: Set<string>): Promise<string[]>
 }
 
 /**
- * Returns the links of navigations that differ from their neighbors by color only, as the current
+ * Returns the links of menus that differ from their neighbors by color only, as the current
  * page and tab.
  */
 const unmarked = (page: Page) =>
@@ -72,7 +72,20 @@ const unmarked = (page: Page) =>
     return others.some((other) => marks(other) === marks(current));
   }).map((link) => link.textContent.trim() + ' is marked by color only')`);
 
-it('every page fits 320 px, marks the current page without color, and posts each form once, again after Esc', {
+/** Returns the times and tooltips of charts that are not in the viewer's zone. */
+const inOtherZones = (page: Page) =>
+  page.evaluate<string[]>(`{
+    const formats = [{ dateStyle: 'medium', timeStyle: 'short' }, { dateStyle: 'medium', timeStyle: 'medium' },
+      { dateStyle: 'medium' }].map((options) => new Intl.DateTimeFormat(undefined, options));
+    const isLocal = (time) => formats.some((format) =>
+      time.textContent.startsWith(format.format(new Date(time.dateTime))));
+    const times = [...document.querySelectorAll('time[datetime]:not([data-relative])')];
+    const titles = [...document.querySelectorAll('svg title')].map(({ textContent }) => textContent);
+    [...times.filter((time) => !isLocal(time)).map(({ outerHTML }) => outerHTML),
+      ...titles.filter((text) => text.includes('UTC'))];
+  }`);
+
+it('every page fits 320 px, marks the current page without color, has local times, and posts each form once, again after Esc', {
   timeout: 300_000,
 }, async () => {
   const t = await setupConsole();
@@ -90,7 +103,7 @@ it('every page fits 320 px, marks the current page without color, and posts each
     await ready(page);
     await judged.steps?.(page, t, ada);
     await ready(page);
-    const wrong = await unmarked(page);
+    const wrong = [...(await unmarked(page)), ...(await inOtherZones(page))];
     current += await page.locator('nav a[aria-current]').count();
     const wider = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
     if (wider !== 0) wrong.push(`the page is ${wider} px wider than the screen`);

@@ -426,7 +426,7 @@ it('the list of members is complete and in order on all pages, also with equal n
     path = unescaped(/rel="next" href="([^"]*)"/.exec(text)?.[1] ?? '') || undefined;
   }
   const { rows } = await t.owner.pool.query<{ id: string }>(
-    `select person_id as id from membership where organization_id = $1 order by lower(name) collate "C", person_id`,
+    `select person_id as id from membership where organization_id = $1 order by name collate "und-x-icu", person_id`,
     [t.orgId],
   );
   expect(seen).toEqual(rows.map(({ id }) => id));

@@ -138,7 +138,7 @@ it('deliveries and calls of 24 hours are rendered with their numbers in words an
   expect(deliveries).toContain('1 delivered on first attempt, 1 delivered after retries, 1 failed.');
   expect(calls).toContain('2 successful, 1 denied, 0 rate limited.');
   for (const chart of [deliveries, calls])
-    expect(chart).toMatch(/<g class="bar"><title>[A-Z][a-z]{2} \d\d?, \d\d:00 UTC: /);
+    expect(chart).toMatch(/<g class="bar"><title><time [^>]*>\d{4}-\d\d-\d\d \d\d:00:00 UTC<\/time>: /);
   expect(plain(deliveries?.slice(deliveries.indexOf('<tbody'), deliveries.indexOf('</tbody')) ?? '')).toMatch(/1 1 1$/);
   const failures = text.slice(text.indexOf('id="failures"'), text.indexOf('id="counts"'));
   expect(failures.match(/<tr role="row">/g)).toHaveLength(2);

@@ -29,9 +29,9 @@ it('health has five ranges from one hour to 90 days, each with its bars, a sente
   const t = await setup();
   for (const daysAgo of [0.01, 0.5, 3, 20, 60]) await t.settled(daysAgo);
   for (const [range, bars, each, delivered, tooltip] of [
-    ['1h', 12, '5 minutes', 1, /<title>[A-Z][a-z]{2} \d\d?, \d\d:\d[05] UTC: 1 delivered/],
-    ['24h', 24, 'hour', 2, /<title>[A-Z][a-z]{2} \d\d?, \d\d:00 UTC: 1 delivered/],
-    ['7d', 28, '6 hours', 3, /<title>[A-Z][a-z]{2} \d\d?, (00|06|12|18):00 UTC: 1 delivered/],
+    ['1h', 12, '5 minutes', 1, /<title><time [^>]*>\d{4}-\d\d-\d\d \d\d:\d[05]:00 UTC<\/time>: 1 delivered/],
+    ['24h', 24, 'hour', 2, /<title><time [^>]*>\d{4}-\d\d-\d\d \d\d:00:00 UTC<\/time>: 1 delivered/],
+    ['7d', 28, '6 hours', 3, /<title><time [^>]*>\d{4}-\d\d-\d\d (00|06|12|18):00:00 UTC<\/time>: 1 delivered/],
     ['30d', 30, 'day', 4, /<title>[A-Z][a-z]{2} \d\d?, \d{4}: 1 delivered/],
     ['90d', 90, 'day', 5, /<title>[A-Z][a-z]{2} \d\d?, \d{4}: 1 delivered/],
   ] as const) {

@@ -21,14 +21,31 @@
     return relative.format(Math.trunc(seconds / size), unit);
   }
 
+  const zoned = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' });
+  /**
+   * Names the zone of a time that occurs twice, as summer time ends. @param {Intl.DateTimeFormat}
+   * format @param {Date} date
+   */
+  function unambiguous(format, date) {
+    const text = format.format(date);
+    const isRepeated = [-3_600_000, 3_600_000].some((ms) => format.format(new Date(date.getTime() + ms)) === text);
+    const zone = zoned.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? '';
+    return isRepeated ? `${text} ${zone}` : text;
+  }
+
+  /** @param {Date} date @param {DOMStringMap} how */
+  function describeTime(date, how) {
+    if ('relative' in how) return distance(date);
+    return 'day' in how ? day.format(date) : unambiguous('exact' in how ? exact : usual, date);
+  }
+
   /** Times in the viewer's zone; the title keeps UTC. @param {ParentNode} root */
   function showTimes(root) {
     for (const element of root.querySelectorAll('time[datetime]')) {
       const time = /** @type {HTMLTimeElement} */ (element);
       const date = new Date(time.dateTime);
       if (Number.isNaN(date.getTime())) continue;
-      const format = 'exact' in time.dataset ? exact : 'day' in time.dataset ? day : usual;
-      time.textContent = 'relative' in time.dataset ? distance(date) : format.format(date);
+      time.textContent = describeTime(date, time.dataset);
     }
   }
 

@@ -8,8 +8,8 @@ export interface ChartSeries<Key extends string> {
   tone: 'good' | 'late' | 'open' | 'failing' | 'held' | 'bad' | 'quiet';
 }
 
-/** One bar. `name` says its period in plain text, for its tooltip; `label` as the axis shows it. */
-type ChartBar<Key extends string> = Readonly<Record<Key, number>> & { name: string; label: Child };
+/** One bar. `label` says its period, on the axis, in its tooltip and in the table. */
+type ChartBar<Key extends string> = Readonly<Record<Key, number>> & { label: Child };
 
 interface Chart<Key extends string> {
   /** Unique in the page. */
@@ -125,7 +125,7 @@ function renderBar<Key extends string>(
   const counts = series
     .filter(({ key }) => bar[key] > 0)
     .map(({ key, label }) => `${bar[key].toLocaleString('en')} ${label.toLowerCase()}`);
-  return html`<g class="bar"><title>${bar.name}: ${counts.length === 0 ? 'none' : counts.join(', ')}</title>
+  return html`<g class="bar"><title>${bar.label}: ${counts.length === 0 ? 'none' : counts.join(', ')}</title>
     <rect class="ground" x="${x}" y="0" width="${size.bar}" height="${size.height}"/>${parts}</g>`;
 }
 

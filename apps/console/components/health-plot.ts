@@ -9,7 +9,7 @@ import {
 import type { Html } from '../web/html.ts';
 import { barChart, type ChartSeries } from './bar-chart.ts';
 import { healthLabels } from './status.ts';
-import { time, utcDay, utcTime } from './time.ts';
+import { time, utcDay } from './time.ts';
 
 const tones: Record<HealthKey, ChartSeries<HealthKey>['tone']> = {
   atOnce: 'good',
@@ -33,11 +33,7 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
     period: isByDay(span) ? 'Day (UTC)' : `${each === 'hour' ? 'Hour' : 'Period'} from`,
     // The legend names what occurs, so that it fits on a phone.
     series: healthSeries.filter(({ key }) => buckets.some((bucket) => bucket[key] > 0)),
-    bars: buckets.map((bucket) => ({
-      ...bucket,
-      name: periodName(bucket.from, span),
-      label: periodLabel(bucket, span),
-    })),
+    bars: buckets.map((bucket) => ({ ...bucket, label: periodLabel(bucket, span) })),
     note: isCapped
       ? `Where a bar has ${healthLooksAt} events or more, the numbers cover its newest ${healthLooksAt}.`
       : null,
@@ -45,9 +41,6 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
 }
 
 const isByDay = (span: HealthSpan): boolean => healthSpans[span].each === 'day';
-
-/** Returns the begin of a period in UTC, as SVG text shows it. */
-export const periodName = (from: string, span: HealthSpan): string => (isByDay(span) ? utcDay(from) : utcTime(from));
 
 /** A day is one of UTC, whatever the viewer's zone. */
 const periodLabel = ({ from }: HealthBucket, span: HealthSpan) => (isByDay(span) ? utcDay(from) : time(from));

@@ -23,7 +23,7 @@ const badTime = 'Enter a date and a time. This filter was not applied.';
 
 /** Returns what is wrong with the times of a filter, by field. */
 export function timeRangeProblems({ from, until, zone }: TimeRange): Record<string, string> {
-  const isBad = (text: string) => text !== '' && parseDateTime(text, zone) === null;
+  const isBad = (text: string) => text !== '' && parseDateTime(text, zone, 'from') === null;
   const times = Object.entries({ from, until });
   return Object.fromEntries(times.filter(([, text]) => isBad(text)).map(([name]) => [name, badTime]));
 }

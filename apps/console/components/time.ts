@@ -20,15 +20,10 @@ export function day(at: Date): Html {
   return rendered(at, '', html` data-day`);
 }
 
-const inUtc = { timeZone: 'UTC', month: 'short', day: 'numeric' } as const;
-const days = new Intl.DateTimeFormat('en-US', { ...inUtc, year: 'numeric' });
-const hours = new Intl.DateTimeFormat('en-US', { ...inUtc, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const days = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', month: 'short', day: 'numeric', year: 'numeric' });
 
 /** Returns a day of UTC, for example `Nov 23, 2026`, whatever the viewer's zone. */
 export const utcDay = (iso: string): string => days.format(new Date(iso));
-
-/** Returns a time in UTC, `Nov 23, 14:00 UTC`. The script does not show it in another zone. */
-export const utcTime = (iso: string): string => `${hours.format(new Date(iso))} UTC`;
 
 function rendered(at: Date | string | null, otherwise: string, how: Html): Html {
   const date = new Date(at ?? Number.NaN);

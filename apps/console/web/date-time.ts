@@ -7,17 +7,20 @@ export const timeZonePattern = /^[\w+/-]{1,64}$/;
 /**
  * Parses a date and time in a zone; null when PostgreSQL has no such time. An unknown zone counts
  * as UTC.
+ *
+ * @param edge - of a range. A time that occurs twice, as summer time ends, is the earlier one at the
+ * begin and the later one at the end, so that the range loses neither.
  */
-export function parseDateTime(text: string, zone: string): Date | null {
+export function parseDateTime(text: string, zone: string, edge: 'from' | 'until'): Date | null {
   if (!dateTimePattern.test(text)) return null;
   try {
     return withinYears(
       Temporal.PlainDateTime.from(text)
-        .toZonedDateTime(zone || 'UTC')
+        .toZonedDateTime(zone || 'UTC', { disambiguation: edge === 'from' ? 'earlier' : 'later' })
         .toInstant(),
     );
   } catch {
-    return zone === '' || zone === 'UTC' ? null : parseDateTime(text, 'UTC');
+    return zone === '' || zone === 'UTC' ? null : parseDateTime(text, 'UTC', edge);
   }
 }
 

@@ -50,7 +50,7 @@ export async function getSignIn(
         and s.expires_at > ${now().toISOString()}::timestamptz) as sessions,
       (select coalesce(json_agg(json_build_object('organizationId', o.id, 'organizationName', o.name, 'name', m.name,
             'status', m.status, 'accepted', m.accepted, 'confirmed', ${isConfirmed()})
-          order by o.name collate "C", o.id), '[]')
+          order by o.name collate "und-x-icu", o.id), '[]')
         from membership m join organization o on o.id = m.organization_id
           where m.person_id = i.person_id and m.status <> 'left') as memberships
     from sign_in i where i.email = ${canonicalEmail(email)}`;

@@ -59,7 +59,7 @@ export async function findSession(em: EntityManager, token: string, now: Date, i
           select r.key from membership_role mr join role r on r.id = mr.role_id
           where mr.organization_id = m.organization_id and mr.person_id = m.person_id order by r.key),
         'permissions', array(${permissionsHeld} order by p)
-        ) order by o.name collate "C", o.id) filter (where m.is_open), '[]') as memberships
+        ) order by o.name collate "und-x-icu", o.id) filter (where m.is_open), '[]') as memberships
       from (select m.*, ${consoleAccess()} = 'open' as is_open from membership m
         where m.person_id = f.person_id and ${consoleAccess()} is not null) m
       join organization o on o.id = m.organization_id

@@ -146,7 +146,7 @@ interface MakerRole {
 const makerRolesSql = /* sql */ `
   select r.id, r.name from membership_role mr join role r on r.id = mr.role_id
   where mr.organization_id = $1 and mr.person_id = $2
-  order by r.name, r.id`;
+  order by r.position nulls last, r.name collate "und-x-icu", r.id`;
 
 export async function listMakerRoles(pool: Pool, organizationId: string, personId: string): Promise<MakerRole[]> {
   const values = [organizationId, personId];

@@ -44,10 +44,10 @@ export interface MemberFilter {
 
 /** The order of lists, as in the index membership_by_name. */
 const order = (table: 'm' | 'c') =>
-  sql`lower(left(${sql.ref(`${table}.name`)}, 100)), ${sql.ref(`${table}.person_id`)}`;
+  sql`left(${sql.ref(`${table}.name`)}, 100) collate "und-x-icu", ${sql.ref(`${table}.person_id`)}`;
 
 /**
- * Lists one page of an organization's members, by name without regard to case, then by id.
+ * Lists one page of an organization's members, by name as people order names, then by id.
  *
  * @param after - the id of the last member of the previous page; null for the first page.
  */
@@ -134,7 +134,7 @@ const columns = (now: Date): SqlPart => sql`
   m.person_id as "personId", m.name, m.email, m.title, m.status,
   (select coalesce(json_agg(json_build_object('id', r.id, 'key', r.key, 'name', r.name, 'isSystem',
     r.organization_id is null)
-      order by r.position nulls last, r.name, r.id), '[]')
+      order by r.position nulls last, r.name collate "und-x-icu", r.id), '[]')
     from membership_role mr join role r on r.id = mr.role_id
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
   (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null

@@ -25,7 +25,7 @@ export async function listRoles(em: EntityManager, organizationId: string): Prom
     left join (select mr.role_id, count(*)::int as holders ${held(organizationId)} group by mr.role_id) h
       on h.role_id = r.id
     where r.organization_id = ${organizationId} or r.organization_id is null
-    order by r.position nulls last, r.name, r.id limit ${literal(rolesListed)}`;
+    order by r.position nulls last, r.name collate "und-x-icu", r.id limit ${literal(rolesListed)}`;
 }
 
 /**

@@ -35,8 +35,8 @@ export async function readFilter(visit: MemberVisit, query: FilterQuery): Promis
     objectId: object.toLowerCase() || null,
     address: isAddress(address) ? address : null,
     text: q === '' ? null : await matchText(visit.console.em, visit.organizationId, q, readerOf(visit)),
-    from: parseDateTime(from, zone),
-    to: parseDateTime(until, zone),
+    from: parseDateTime(from, zone, 'from'),
+    to: parseDateTime(until, zone, 'until'),
   };
 }
 

@@ -27,8 +27,8 @@ export function readFilter({ status, type, event, from, until, zone }: FilterQue
     ...(wanted === undefined ? { state: null, progress: null } : selectionOfStatus[wanted]),
     type: (type || null) as EventType | null,
     eventId: eventId || null,
-    from: parseDateTime(from, zone),
-    to: parseDateTime(until, zone),
+    from: parseDateTime(from, zone, 'from'),
+    to: parseDateTime(until, zone, 'until'),
   };
 }
 

@@ -27,7 +27,7 @@ export const redeliverForm = z
   .superRefine(({ what, from, until, zone }, context) => {
     if (what !== 'range') return;
     for (const [name, text] of Object.entries({ from, until }))
-      if (parseDateTime(text, zone) === null)
+      if (parseDateTime(text, zone, 'from') === null)
         context.addIssue({ code: 'custom', path: [name], message: 'Enter a date and a time.' });
   });
 
@@ -35,7 +35,7 @@ export type RedeliverFields = z.output<typeof redeliverForm>;
 
 /** Returns the selection of failed events or of a time range. */
 export function selectionOf({ what, hours, from, until, zone }: RedeliverFields, now: Date): Selection {
-  const [begins, ends] = [parseDateTime(from, zone), parseDateTime(until, zone)];
+  const [begins, ends] = [parseDateTime(from, zone, 'from'), parseDateTime(until, zone, 'until')];
   if (what === 'range' && begins !== null && ends !== null)
     return { from: begins.toISOString(), to: ends.toISOString() };
   // The longest choice loses a minute: at the exact limit it would be too old when it is handled.

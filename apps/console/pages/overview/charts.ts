@@ -2,7 +2,7 @@ import { type CallHour, listCallHours } from '#domain/activity/calls.ts';
 import { totalOf } from '#domain/webhooks/health.ts';
 import { listOrganizationHealth } from '#domain/webhooks/organization-health.ts';
 import { barChart, type ChartSeries } from '../../components/bar-chart.ts';
-import { healthPlot, periodName } from '../../components/health-plot.ts';
+import { healthPlot } from '../../components/health-plot.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -46,6 +46,6 @@ const callsPlot = (all: readonly CallHour[]): Html =>
     title: 'API calls per hour, by result',
     period: 'Hour from',
     series: callSeries,
-    bars: all.map((hour) => ({ ...hour, name: periodName(hour.from, '24h'), label: time(hour.from) })),
+    bars: all.map((hour) => ({ ...hour, label: time(hour.from) })),
     note: null,
   });

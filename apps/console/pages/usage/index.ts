@@ -8,7 +8,7 @@ import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { table } from '../../components/table.ts';
 import { tabs } from '../../components/tabs.ts';
-import { relativeTime, time, utcDay, utcTime } from '../../components/time.ts';
+import { relativeTime, time, utcDay } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
@@ -102,7 +102,6 @@ function callsChart({ bars }: Usage, periods: readonly string[], span: UsageSpan
     bars: periods.map((from) => ({
       answered: found.get(from)?.answered ?? 0,
       refused: found.get(from)?.refused ?? 0,
-      name: isHour ? utcTime(from) : utcDay(from),
       label: isHour ? time(from) : utcDay(from),
     })),
   });

@@ -1,8 +1,9 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * Organizations, their people and roles. Text by which lists are ordered is `collate "C"`, so the
- * order is by code point in any database locale.
+ * Organizations, their people and roles. Ids and keys by which rows are ordered are `collate "C"`, by
+ * code point in any database locale. Lists by name are ordered as people do, by `und-x-icu`, also in
+ * any locale.
  */
 export class Organizations extends Migration {
   override up(): void {
@@ -42,7 +43,7 @@ export class Organizations extends Migration {
       );
       -- The first 100 characters: an index row ends at 2,704 bytes, and an imported name may have
       -- 10,000 characters.
-      create index membership_by_name on membership (organization_id, lower(left(name, 100)), person_id);
+      create index membership_by_name on membership (organization_id, left(name, 100) collate "und-x-icu", person_id);
 
       -- System roles have no organization; every organization has them. Custom roles may not use
       -- the key of a system role.

@@ -16,7 +16,7 @@ const keyChoicesSql = /* sql */ `
     union
     select k.id, k.label, k.hint from api_key k where k.organization_id = $1 and k.id = $2
   ) c
-  order by lower(c.label), c.id`;
+  order by c.label collate "und-x-icu", c.id`;
 
 export async function listKeyChoices(pool: Pool, organizationId: string, chosen: string | null): Promise<KeyChoice[]> {
   const values = [organizationId, chosen];
@@ -32,12 +32,12 @@ export interface PersonChoice {
 /** `$1` organization, `$2` the chosen person, or null. Former members are included. */
 const peopleChoicesSql = /* sql */ `
   select c."personId", c.name from (
-    (select m.person_id as "personId", m.name from membership m where m.organization_id = $1 order by m.name,
-      m.person_id limit 500)
+    (select m.person_id as "personId", m.name from membership m where m.organization_id = $1
+      order by left(m.name, 100) collate "und-x-icu", m.person_id limit 500)
     union
     select m.person_id, m.name from membership m where m.organization_id = $1 and m.person_id = $2
   ) c
-  order by c.name, c."personId"`;
+  order by c.name collate "und-x-icu", c."personId"`;
 
 export async function listPeopleChoices(
   pool: Pool,

@@ -11,7 +11,7 @@ export interface OrganizationRow {
 /** Every organization of the region, by name. No values. */
 export const listOrganizationsSql = /* sql */ `
   select o.id, o.name, o.slug, o.kind, o.status, api.utc(o.created_at) as "createdAt"
-  from organization o order by o.name collate "C", o.id`;
+  from organization o order by o.name collate "und-x-icu", o.id`;
 
 /** An organization with the current counts of its objects. */
 export interface OrganizationDetails extends OrganizationRow {

@@ -1,0 +1,70 @@
+/** Lists by name are in the order of people, not of code points, in any locale of the database. */
+// cspell:ignore Øystein Łódź
+import { expect, it } from 'vitest';
+import { listKeyChoices, listPeopleChoices } from '#domain/db/statements/activity-choices.ts';
+import { listOrganizationsSql } from '#domain/db/statements/organizations.ts';
+import { listMakerRoles } from '#domain/keys/usage.ts';
+import { listMembers } from '#domain/organization/list-members.ts';
+import { listRoles } from '#domain/organization/list-roles.ts';
+import { setupConsole } from './setup.ts';
+
+const names = [
+  'Zoe',
+  'Øystein',
+  'Íris',
+  'iris',
+  'Iris',
+  'åse',
+  'Ångström',
+  'Bob',
+  'Émile',
+  'Łódź',
+  'zoë',
+  'Élan',
+  'o’Neil',
+];
+const ordered = names.toSorted(new Intl.Collator('en').compare);
+const among = (found: readonly string[]) => found.filter((name) => names.includes(name));
+
+it('members, roles, organizations and choices are in the order of Intl.Collator, over all pages', async () => {
+  const t = await setupConsole();
+  const orgId = await t.make.organization({ name: 'Harbor' });
+  const ada = await t.enrol({ orgId, roleKey: 'owner', name: 'Ada Rivers' });
+  const holder = await t.make.member({ orgId, name: 'Someone' });
+  for (const name of names) {
+    await t.make.member({ orgId, name });
+    const roleId = await t.make.role({ orgId, permissions: ['org.read'], name });
+    await t.owner.pool.query('insert into membership_role (organization_id, person_id, role_id) values ($1, $2, $3)', [
+      orgId,
+      holder.userId,
+      roleId,
+    ]);
+    await t.make.apiKey({ maker: { orgId, userId: ada.personId, roleId: null }, label: name });
+    await t.make.member({ orgId: await t.make.organization({ name }), userId: ada.personId, roleKey: 'owner' });
+  }
+  const { em } = t.owner.orm;
+  const { pool } = t.owner;
+
+  const pages: string[] = [];
+  const filter = { status: 'all', text: '', roleId: null } as const;
+  for (let after: string | null = null, hasMore = true; hasMore; ) {
+    const { rows, next } = await listMembers(em.fork(), orgId, filter, after, 2, new Date());
+    pages.push(...rows.map(({ name }) => name));
+    after = next;
+    hasMore = next !== null;
+  }
+  expect(among(pages)).toEqual(ordered);
+  const holderRow = (await listMembers(em.fork(), orgId, { ...filter, text: 'Someone' }, null, 2, new Date())).rows[0];
+  expect(among(holderRow?.roles.map(({ name }) => name) ?? [])).toEqual(ordered);
+  expect(among((await listRoles(em.fork(), orgId)).map(({ name }) => name))).toEqual(ordered);
+  expect(among((await listMakerRoles(pool, orgId, holder.userId)).map(({ name }) => name))).toEqual(ordered);
+  expect(among((await listPeopleChoices(pool, orgId, null)).map(({ name }) => name))).toEqual(ordered);
+  expect(among((await listKeyChoices(pool, orgId, null)).map(({ label }) => label))).toEqual(ordered);
+  const { rows } = await pool.query<{ name: string }>(listOrganizationsSql);
+  expect(among(rows.map(({ name }) => name))).toEqual(ordered);
+
+  const home = await t.http(ada).get('/');
+  const links = [...home.text.matchAll(/<a href="\/o\/[^"]*"[^>]*>(?:<svg[\s\S]*?<\/svg>)?([^<]*)<\/a>/g)];
+  // The navigation and the page have them.
+  expect(among(links.map(([, name = '']) => name))).toEqual([...ordered, ...ordered]);
+});
