@@ -85,7 +85,7 @@ const inOtherZones = (page: Page) =>
       ...titles.filter((text) => text.includes('UTC'))];
   }`);
 
-it('every page fits 320 px, marks the current page without color, has local times, and posts each form once, again after Esc', {
+it('every page fits 320 px, marks the current page without color, has local times, replaces lost secrets, and posts each form once, again after Esc', {
   timeout: 300_000,
 }, async () => {
   const t = await setupConsole();
@@ -94,6 +94,7 @@ it('every page fits 320 px, marks the current page without color, has local time
   const found: Record<string, string[]> = {};
   const tested = new Set<string>();
   let current = 0;
+  let reloaded = 0;
   for (const judged of pages) {
     const { page, context } = judged.signedOut ? await openVisit(t.origin, { screen: 'narrow' }) : hers;
     await page.emulateMedia({ forcedColors: 'active' });
@@ -108,10 +109,17 @@ it('every page fits 320 px, marks the current page without color, has local time
     const wider = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
     if (wider !== 0) wrong.push(`the page is ${wider} px wider than the screen`);
     wrong.push(...(await stopEveryForm(page, tested)));
+    if ((await page.locator('.shown-once').count()) > 0) {
+      reloaded += 1;
+      await page.reload();
+      const links = page.locator('main').getByText('can’t be shown again').locator('xpath=following::a[1]');
+      if ((await links.count()) === 0) wrong.push('a reload does not say how to replace the secret');
+    }
     if (wrong.length > 0) found[judged.picture] = wrong;
     if (page !== hers.page) await context.close();
   }
   expect(found).toEqual({});
+  expect(reloaded).toBe(5);
   expect(tested.size).toBeGreaterThan(pages.length / 2);
   expect(current).toBeGreaterThan(pages.length / 2);
 });

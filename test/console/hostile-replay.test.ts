@@ -127,6 +127,7 @@ describe('an otherwise valid form', () => {
       const again = await visitor.post(path, body);
       expect(again.status).toBe(409);
       expect(again.text).toContain('Already submitted');
+      if (route.again !== null) expect(again.text).toContain('can’t be shown again');
       const { _form: _, ...rest } = body as Record<string, string | string[]>;
       expect((await visitor.post(path, rest)).status).toBe(409);
       expect(await fingerprintTables(t.owner.pool)).toEqual(after);

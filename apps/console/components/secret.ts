@@ -1,5 +1,6 @@
-import { attributes, type Html, html } from '../web/html.ts';
+import { attributes, type Child, type Html, html } from '../web/html.ts';
 import { highlightJson } from './json.ts';
+import { linkButton } from './link.ts';
 
 /** Renders a value with a copy button. `label` names it for screen readers. */
 export function copyable(label: string, value: string, options: { multiline?: boolean } = {}): Html {
@@ -31,6 +32,10 @@ export function shownOnce(parts: { label: string; value: string; advice: string;
     ${copyable(`${parts.label}, to copy`, parts.value, { multiline: true })}
   </section>`;
 }
+
+/** States that a secret is not shown again, and links to what replaces it. */
+export const shownBefore = (label: string, advice: Child, href: string, link: Child): Html =>
+  html`<p>${label} can’t be shown again. ${advice}</p><p class="actions">${linkButton(href, link)}</p>`;
 
 /** Renders new recovery codes, which are shown once. */
 export function recoveryCodes(codes: readonly string[]): Html {

@@ -3,7 +3,7 @@ import { formIdField, formTokenField } from '../components/form.ts';
 import { FormRefused, page } from './answer.ts';
 import { isFormToken, isSameOrigin } from './csrf.ts';
 import { type FormState, freshForm, problemsOf, valuesOf } from './form.ts';
-import { html } from './html.ts';
+import { html, nothing } from './html.ts';
 import { fieldOfRefusal, refusalOf } from './refusals.ts';
 import { respond } from './respond.ts';
 import { callerOf } from './session.ts';
@@ -92,6 +92,7 @@ const recordFormUseSql = /* sql */ `
 export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
   const { console, form } = ctx.state;
   const visit = ctx.state.visit as PersonVisit;
+  const { again } = ctx.state.route;
   const formId = form.fields.get(formIdField) ?? '';
   if (uuidForm.test(formId)) {
     const values = [visit.session.id, formId];
@@ -106,7 +107,7 @@ export const requireFirstUse: RouteMiddleware = async (ctx, next) => {
       title: 'Already submitted',
       status: 409,
       body: html`<p>This form was submitted before. <a href="${up}">See the result</a>. If your change is missing,
-        submit a new form.</p>`,
+        submit a new form.</p>${again === null ? nothing : await again(visit)}`,
     }),
   );
 };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { Answer, FormAnswer, Page } from './answer.ts';
 import { type FormState, type FormValues, freshForm, valuesOf } from './form.ts';
+import type { Html } from './html.ts';
 import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
 /**
@@ -25,6 +26,11 @@ export interface Route {
   stepUp: boolean;
   /** Whether one rendering of the form can be submitted only once, as it creates something. */
   once: boolean;
+  /**
+   * Says what to do when the form is submitted again, as a reload of the page with its secret does.
+   * Null: it shows no secret.
+   */
+  again: ((visit: Visit) => Awaitable<Html>) | null;
   /** Refuses a form before its session is looked up, without I/O. Null: it refuses nothing. */
   admit: ((console: ConsoleParts, caller: Caller, sent: URLSearchParams) => void) | null;
   /** Of the query (GET) or the form (POST). */
@@ -50,6 +56,8 @@ interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Ro
   path: string;
   permission?: Permission;
   admit?: NonNullable<Route['admit']>;
+  /** For a form that shows a secret once: what to do instead of submitting it again. */
+  again?: (visit: V) => Awaitable<Html>;
   form: F;
   /** Carries the form out. A refusal of the domain (`KeyRefused`) renders the form again. */
   act: (visit: V, form: z.output<F>) => Awaitable<FormAnswer>;
@@ -85,6 +93,7 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
       stepUp: false,
       once: false,
       admit: null,
+      again: null,
       run: async (visit, input) => show(visit as V, input as z.output<Q>),
       rerender: null,
     };
@@ -92,7 +101,18 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
 
   /** A form: POST. */
   function action<F extends z.ZodObject>(declared: Action<V, F>): Route {
-    const { name, path, permission = null, stepUp = false, once = false, admit = null, form, act, rerender } = declared;
+    const {
+      name,
+      path,
+      permission = null,
+      stepUp = false,
+      once = false,
+      admit = null,
+      form,
+      act,
+      rerender,
+      again,
+    } = declared;
     return {
       name,
       method: 'POST',
@@ -102,6 +122,7 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
       stepUp,
       once,
       admit,
+      again: again === undefined ? null : (visit) => again(visit as V),
       schema: form,
       run: async (visit, input) => act(visit as V, input as z.output<F>),
       rerender: async (visit, state) => rerender(visit as V, state),

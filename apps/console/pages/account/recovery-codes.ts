@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { renewRecoveryCodes } from '#domain/identity/factors.ts';
 import { linkButton } from '../../components/link.ts';
-import { recoveryCodes } from '../../components/secret.ts';
+import { recoveryCodes, shownBefore } from '../../components/secret.ts';
 import { page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
@@ -23,6 +23,7 @@ export const recoveryRoutes = [
         body: html`${recoveryCodes(codes)}<p class="actions">${linkButton('/account', 'I’ve saved them')}</p>`,
       });
     },
+    again: () => shownBefore('The codes', 'If you didn’t store them, create new ones.', '/account', 'Your account'),
     rerender: accountPage,
   }),
 ];

@@ -6,11 +6,13 @@ import { listLiveKeys } from '#domain/keys/usage.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { describeScope } from '../../components/reads.ts';
+import { shownBefore } from '../../components/secret.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { choices, type FormState, line } from '../../web/form.ts';
-import { html } from '../../web/html.ts';
+import { type Html, html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { keyName, keyTitle } from './cells.ts';
 import { checkExpiry, expiryField, expiryFields, initialExpiry, readExpiry } from './expiry.ts';
 import { newKey } from './first-call.ts';
 import { fullPage } from './full.ts';
@@ -44,8 +46,23 @@ export const createRoutes = member.formPage({
         <p class="actions">${linkButton(visit.at(`/keys/${created.id}`), 'I’ve saved it')}</p>`,
     });
   },
+  again: newestKey,
   render: newKeyPage,
 });
+
+/** Offers to rotate the newest key of the person who created one. */
+async function newestKey(visit: MemberVisit): Promise<Html> {
+  const { pool, now } = visit.console;
+  const live = await listLiveKeys(pool, visit.organizationId, now());
+  const newest = live.find(({ makerId }) => makerId === visit.by.personId);
+  if (newest === undefined) return html``;
+  return shownBefore(
+    'A new API key',
+    html`If you didn’t store ${keyName(newest)}, rotate it.`,
+    visit.at(`/keys/${newest.id}/rotate`),
+    `Rotate API key ${keyTitle(newest)}`,
+  );
+}
 
 async function newKeyPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const { pool, now } = visit.console;

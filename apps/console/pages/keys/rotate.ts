@@ -7,6 +7,7 @@ import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { overlapField } from '../../components/overlap.ts';
+import { shownBefore } from '../../components/secret.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
@@ -46,8 +47,20 @@ export const rotateRoutes = member.formPage({
         <p class="actions">${linkButton(visit.at(`/keys/${rotated.id}`), 'I’ve saved it')}</p>`,
     });
   },
+  again: newKeyAgain,
   render: rotatePage,
 });
+
+/** Offers to rotate the key that replaced the one in the path. */
+async function newKeyAgain(visit: MemberVisit): Promise<Html> {
+  const old = await getKey(visit);
+  return shownBefore(
+    'The new API key',
+    'If you didn’t store it, rotate the new key.',
+    visit.at(`/keys/${old.successorId ?? old.id}/rotate`),
+    'Rotate API key',
+  );
+}
 
 /** States when the old key stops, which can be sooner than requested. */
 function overlapNotice({ predecessorEndsAt }: RotatedKey, hours: number, now: Date): Html {

@@ -6,6 +6,7 @@ import { listRoles } from '#domain/organization/list-roles.ts';
 import { displayName } from '../../components/display-name.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
+import { shownBefore } from '../../components/secret.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm, line } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
@@ -42,6 +43,13 @@ export const inviteRoutes = member.formPage({
       return { ...(await invitePage(visit, freshForm({ email, name, title, roles }), error)), status: 422 };
     }
   },
+  again: (visit) =>
+    shownBefore(
+      'The invitation link',
+      'If you didn’t send it, create a new one on the member’s page.',
+      visit.at('/members?status=invited'),
+      'View invited members',
+    ),
   render: (visit, state) => invitePage(visit, state),
 });
 

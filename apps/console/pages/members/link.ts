@@ -4,7 +4,7 @@ import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { getMemberDetails } from '#domain/organization/list-members.ts';
 import { displayName } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
-import { shownOnce } from '../../components/secret.ts';
+import { shownBefore, shownOnce } from '../../components/secret.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { html, nothing } from '../../web/html.ts';
@@ -27,6 +27,13 @@ export const linkRoutes = [
       const personId = personIdOf(visit);
       return linkPage(visit, await createLink(em, { ...visit.request, personId }, now), linkText);
     },
+    again: (visit) =>
+      shownBefore(
+        'The link',
+        'If you didn’t send it, create a new one on the member’s page.',
+        memberPath(visit, personIdOf(visit)),
+        'View member',
+      ),
     rerender: memberPage,
   }),
 ];

@@ -5,17 +5,18 @@ import { pageCounts, type WebhookSummary } from '#domain/webhooks/summary.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
-import { shownOnce } from '../../components/secret.ts';
+import { shownBefore, shownOnce } from '../../components/secret.ts';
 import { webhookStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
-import { html } from '../../web/html.ts';
+import { type Html, html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { describeDay, webhookName } from './cells.ts';
 import { renderWebhookFields, webhookForm, withUrlProblem } from './fields.ts';
+import { webhookTitle } from './find-webhook.ts';
 import { nameWarning } from './name-warning.ts';
 import { howToVerify } from './verify-snippets.ts';
 
@@ -51,8 +52,21 @@ export const createRoutes = member.formPage({
           <a href="${visit.at(`/webhooks/${created.id}`)}">View webhook</a></p>`,
     });
   },
+  again: newestWebhook,
   render: newWebhookPage,
 });
+
+/** Offers to rotate the secret of the newest webhook. */
+async function newestWebhook(visit: MemberVisit): Promise<Html> {
+  const newest = (await listWebhooks(visit.console.em, visit.request)).at(-1);
+  if (newest === undefined) return html``;
+  return shownBefore(
+    'A signing secret',
+    html`If you didn’t store that of <bdi>${webhookTitle(newest)}</bdi>, rotate it.`,
+    visit.at(`/webhooks/${newest.id}/rotate`),
+    'Rotate signing secret',
+  );
+}
 
 async function newWebhookPage(visit: MemberVisit, given: FormState): Promise<Page> {
   const state = withUrlProblem(visit, given);

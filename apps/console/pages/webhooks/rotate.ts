@@ -6,7 +6,7 @@ import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { overlapField } from '../../components/overlap.ts';
-import { shownOnce } from '../../components/secret.ts';
+import { shownBefore, shownOnce } from '../../components/secret.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
@@ -51,6 +51,13 @@ export const rotateRoutes = member.formPage({
           <a href="${webhookPath(visit, '/verify')}">Check signature verification</a></p>`,
     });
   },
+  again: (visit) =>
+    shownBefore(
+      'The new signing secret',
+      'If you didn’t store it, rotate again.',
+      webhookPath(visit, '/rotate'),
+      'Rotate signing secret',
+    ),
   render: rotatePage,
 });
 
