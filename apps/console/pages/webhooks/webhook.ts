@@ -79,7 +79,9 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
     return statusNotice(
       'bad',
       html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).
-        ${await causeOf(visit)} Events are sent one at a time until the receiver accepts one. If it accepts none for
+        ${await causeOf(visit)} ${
+          canChange(webhook) ? html`<a href="${webhookPath(visit, '/edit')}">Edit webhook</a>.` : nothing
+        } Events are sent one at a time until the receiver accepts one. If it accepts none for
         days, the webhook is suspended.`,
     );
   if (ramp === null) return nothing;
