@@ -14,6 +14,8 @@ export interface TcpProxy {
   dropReplies(): void;
   /** Closes every connection and refuses new ones. */
   refuse(): Promise<void>;
+  /** Leads new connections to another port, as a changed address does. Open ones stay. */
+  redirect(port: number): void;
   /** Lets all traffic pass again. */
   resume(): Promise<void>;
 }
@@ -22,6 +24,7 @@ export interface TcpProxy {
 export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let paused = false;
+  let targetPort = target.port;
   let isDroppingReplies = false;
 
   function track(socket: Socket): Socket {
@@ -31,7 +34,7 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
     return socket;
   }
   const server = createServer((client) => {
-    const upstream = track(connect(target.port, target.host));
+    const upstream = track(connect(targetPort, target.host));
     track(client);
     client.on('data', (bytes: Buffer) => void upstream.write(bytes));
     upstream.on('data', (bytes: Buffer) => {
@@ -65,6 +68,9 @@ export async function startTcpProxy(target: { host: string; port: number }): Pro
       isDroppingReplies = true;
     },
     refuse: close,
+    redirect(to) {
+      targetPort = to;
+    },
     async resume() {
       paused = false;
       isDroppingReplies = false;
