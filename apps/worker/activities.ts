@@ -11,9 +11,9 @@ import {
 import { createRedeliveryActivities } from '#workflows/redeliver/activities.ts';
 import { createTestActivities } from '#workflows/send-test/activities.ts';
 import { allowOf } from './attempt/allow.ts';
-import type { KeptConnections } from './attempt/kept-connections.ts';
 import { postOnce } from './attempt/post.ts';
 import { createResolve } from './attempt/resolve.ts';
+import { TlsSessions } from './attempt/tls-sessions.ts';
 import type { WorkerConfig } from './config.ts';
 import type { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';
@@ -27,13 +27,13 @@ export function createActivities(options: {
   metrics: Metrics;
   traces: ReturnType<typeof createDeliveryTraces>;
   log: Logger;
-  connections: KeptConnections;
   trial: Pick<Trial, 'countDelivery' | 'fail'>;
   /** Called when an attempt has released its concurrency slot. */
   onAttemptEnded: () => void;
 }) {
-  const { config, pool, metrics, traces, log, connections, trial, onAttemptEnded } = options;
+  const { config, pool, metrics, traces, log, trial, onAttemptEnded } = options;
   const resolve = createResolve();
+  const sessions = new TlsSessions();
   const sign = signWith(() => config.webhookSecretKeys);
   const speed = createReceiverSpeed({ pool, onError: errorLogger(log, 'a receiver’s speed could not be recorded') });
   const dependencies: ActivityDependencies = {
@@ -44,7 +44,7 @@ export function createActivities(options: {
           ...request,
           allow: allowOf(config, webhookId),
           resolve,
-          connections: connections.of(webhookId),
+          tls: { sessions, webhookId },
           onInternalError: (error) => {
             log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error);
             trial.fail('A request could not be prepared.');
@@ -110,6 +110,8 @@ export function signWith(keys: () => SealingKeys): ActivityDependencies['sign'] 
       secrets: sealed.map((secret) => unsealSecret(secret, { organizationId, webhookId }, keys())),
     }),
     'Content-Type': 'application/json',
+    // Some firewalls refuse a request without it.
+    Accept: '*/*',
     'User-Agent': 'org-api-webhooks/1.0',
   });
 }

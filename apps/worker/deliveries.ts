@@ -4,7 +4,6 @@ import type { Tracing } from '#runtime/tracing.ts';
 import { isAway } from '#workflows/connection.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { createActivities } from './activities.ts';
-import { createKeptConnections } from './attempt/kept-connections.ts';
 import type { WorkerConfig } from './config.ts';
 import { createDeliveryTraces } from './delivery-traces.ts';
 import { countFailedTasks } from './failed-tasks.ts';
@@ -117,13 +116,12 @@ async function openDeliveries(
   { trial, onProblem, signal }: OpeningOptions,
 ): Promise<{ stop(): Promise<void> }> {
   const traces = createDeliveryTraces(tracing);
-  const connections = createKeptConnections();
   // Activities run as soon as Temporal is open, which the relay needs.
   let relay: ReturnType<typeof createRelay> | null = null;
   const wakeRelay = () => relay?.wake();
   const temporal = await openTemporal({
     ...config.temporal,
-    activities: createActivities({ config, pool, metrics, traces, log, connections, trial, onAttemptEnded: wakeRelay }),
+    activities: createActivities({ config, pool, metrics, traces, log, trial, onAttemptEnded: wakeRelay }),
     delaysMs: config.delaysMs,
     strandedAfterMs: config.reconcileAfterMs,
     promptSlots: config.promptSlots,
@@ -195,7 +193,6 @@ async function openDeliveries(
   return {
     async stop(): Promise<void> {
       for (const part of [repairs, redeliveries, relay, temporalMetrics, temporal]) await part.stop();
-      connections.close();
     },
   };
 }

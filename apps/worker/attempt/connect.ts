@@ -31,23 +31,28 @@ export function openConnection(options: {
 /**
  * Opens TLS over a connection: 1.2 or newer, with a certificate for the host of the URL. `ca` (PEM)
  * replaces Node's authorities. `rejectUnauthorized` is set because a variable could turn it off.
+ * `session` is resumed if the receiver accepts it; `onSession` gets the ones that it offers.
  */
 export function secureConnection(options: {
   socket: Socket;
   hostname: string;
   ca?: string | undefined;
+  session: Buffer | null;
+  onSession: (session: Buffer, isResumed: boolean) => void;
   signal: AbortSignal;
 }): Promise<OpenedSocket> {
-  const { hostname, ca } = options;
+  const { hostname, ca, session, onSession } = options;
   const socket = connectTls({
     socket: options.socket,
     host: hostname,
     ...(isIP(hostname) === 0 ? { servername: hostname } : {}),
     ...(ca === undefined ? {} : { ca }),
+    ...(session === null ? {} : { session }),
     minVersion: 'TLSv1.2',
     rejectUnauthorized: true,
     ALPNProtocols: ['http/1.1'],
   });
+  socket.on('session', (offered) => onSession(offered, socket.isSessionReused()));
   return reach(socket, 'secureConnect', options.signal);
 }
 

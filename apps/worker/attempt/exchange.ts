@@ -1,5 +1,5 @@
 import { type IncomingMessage, request } from 'node:http';
-import type { Connection } from './kept-connections.ts';
+import type { Socket } from 'node:net';
 import { createStatusLineReader } from './status-line.ts';
 
 /** `status` is null without a status line; `error` is null after a close or an abort. */
@@ -9,14 +9,15 @@ export interface Exchange {
   retryAfter: string | null;
   answer: Buffer;
   error: Error | null;
-  /** Whether the connection is still open, for another post. */
-  isOpen: boolean;
 }
 
+/** The status line is the outcome. What follows is for the log, and must not hold a slot. */
+const restMs = 1_000;
+
 /**
- * Posts a body over an open connection and reads the answer until it ends, `keepBytes` of it are
- * kept, or `signal` aborts. The connection then stays open only if `isKept`, the answer is complete
- * and the receiver keeps it open too.
+ * Posts a body over a new connection and reads the answer until it ends, `keepBytes` of it are
+ * kept, a second has passed since the status line, or `signal` aborts. The connection is then
+ * closed.
  *
  * - It uses node:http and not undici: undici 8.12 destroys the connection when a receiver sends
  *   `100 Continue` (which RFC 9110 permits), and reports no status before the last header.
@@ -24,8 +25,7 @@ export interface Exchange {
  *   large one.
  */
 export function exchange(options: {
-  connection: Connection;
-  isKept: boolean;
+  socket: Socket;
   url: URL;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
@@ -33,15 +33,19 @@ export function exchange(options: {
   signal: AbortSignal;
   onFirstByte: () => void;
 }): Promise<Exchange> {
-  const { connection, isKept, url, headers, body, keepBytes, signal, onFirstByte } = options;
-  const { socket } = connection;
+  const { socket, url, headers, body, keepBytes, signal, onFirstByte } = options;
   return new Promise((resolve) => {
     const statusLine = createStatusLineReader();
     const kept: Buffer[] = [];
     let room = keepBytes;
     let response: IncomingMessage | null = null;
     let error: Error | null = null;
+    let rest: NodeJS.Timeout | undefined;
     const end = () => void socket.destroy();
+    const readStatus = (bytes: Buffer) => {
+      statusLine.read(bytes);
+      if (statusLine.status !== null) rest ??= setTimeout(end, restMs);
+    };
     const fail = (cause: Error) => {
       error ??= cause;
       end();
@@ -49,31 +53,25 @@ export function exchange(options: {
 
     const finish = () => {
       signal.removeEventListener('abort', end);
-      connection.off('free', finishIfOpen);
-      socket.off('close', finish).off('error', fail).off('data', statusLine.read).off('data', onFirstByte);
+      clearTimeout(rest);
       const status = statusLine.status ?? response?.statusCode ?? null;
       const retryAfter = response?.headers['retry-after'] ?? null;
-      resolve({ status, retryAfter, answer: Buffer.concat(kept), error, isOpen: !socket.destroyed });
-    };
-    const finishIfOpen = () => {
-      if (!socket.destroyed) finish();
+      resolve({ status, retryAfter, answer: Buffer.concat(kept), error });
     };
     if (socket.closed) return finish(); // 'close' is not emitted again
     socket.once('close', finish);
     socket.on('error', fail);
-    // After the agent's own listener, which has decided whether the connection stays open.
-    connection.once('free', finishIfOpen);
     signal.addEventListener('abort', end, { once: true });
 
     const post = request({
-      agent: connection,
+      createConnection: () => socket,
       method: 'POST',
       path: `${url.pathname}${url.search}`,
       headers: {
         ...headers,
         host: url.host,
         'content-length': String(body.length),
-        connection: isKept ? 'keep-alive' : 'close',
+        connection: 'close',
       },
       insecureHTTPParser: false,
     });
@@ -83,15 +81,12 @@ export function exchange(options: {
     // it reads the bytes before a parser error destroys the socket.
     post.on('socket', () => {
       socket.once('data', onFirstByte);
-      socket.prependListener('data', statusLine.read);
+      socket.prependListener('data', readStatus);
     });
     post.on('response', (message) => {
       response = message;
       message.on('error', fail);
-      // An answer that came before the whole request was written leaves the connection unusable.
-      message.on('end', () => {
-        if (!post.shouldKeepAlive || !post.writableFinished) end();
-      });
+      message.on('end', end);
       message.on('data', (chunk: Buffer) => {
         kept.push(chunk.length > room ? Buffer.from(chunk.subarray(0, room)) : chunk);
         room -= Math.min(chunk.length, room);

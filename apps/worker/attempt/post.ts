@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { setImmediate as waitForNextTurn } from 'node:timers/promises';
+import type { Socket } from 'node:net';
 import { type AllowList, judgeAddress } from '#domain/webhooks/address/addresses.ts';
 import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
@@ -7,11 +7,11 @@ import { postDeadlineMs } from '#workflows/deliver-event/types.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { causeOfError, confirmInternalError } from './fault.ts';
-import { Connection, type WebhookConnections } from './kept-connections.ts';
 import { type Cause, causeOfStatus, factsOf, type Outcome } from './outcome.ts';
 import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { type HasRoute, hasRoute } from './route.ts';
+import type { TlsSessions } from './tls-sessions.ts';
 
 /** One attempt. */
 export interface Post {
@@ -25,8 +25,8 @@ export interface Post {
   keepBytes?: number;
   allow: AllowList;
   resolve: Resolve;
-  /** Open connections of the webhook; without them, the connection closes after the post. */
-  connections?: WebhookConnections;
+  /** TLS sessions, and the webhook whose ones may be resumed; without them, each handshake is full. */
+  tls?: { sessions: TlsSessions; webhookId: string };
   /** Asked after an error that a missing route causes. By default the kernel's routing table. */
   hasRoute?: HasRoute;
   /** Unix time in ms, for dates in `Retry-After`. */
@@ -84,16 +84,14 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
     return target.cause;
   }
 
-  const kept = await takeKept(target, post);
-  if (kept !== null) progress.peerAddress = kept.address;
-  const opened: Opened = kept === null ? await open(target, post, progress, signal) : { ok: true, connection: kept };
+  const opened = await open(target, post, progress, signal);
   if (!opened.ok) return opened.cause;
-  const answer = await send(opened.connection, target, post, progress, signal);
+  const answer = await send(opened.socket, target, post, progress, signal);
   if (answer.status !== null) return causeOfStatus(answer.status);
   return signal.aborted && answer.error === null ? 'answer_timeout' : causeOfError(answer.error, 'answer');
 }
 
-type Opened = { ok: true; connection: Connection } | { ok: false; cause: Cause };
+type Opened = { ok: true; socket: Socket } | { ok: false; cause: Cause };
 
 /** Opens a connection to a judged address of the host. */
 async function open(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Opened> {
@@ -105,38 +103,29 @@ async function open(target: Target, post: Post, progress: Progress, signal: Abor
   const opened = await openConnection({ ...target, addresses: found.addresses, signal });
   if (!opened.ok) return opened;
   timingsMs.connect = since(connectAt);
-  const address = opened.socket.remoteAddress ?? null;
-  progress.peerAddress = address;
+  progress.peerAddress = opened.socket.remoteAddress ?? null;
+  if (target.url.protocol !== 'https:') return opened;
 
   const tlsAt = performance.now();
-  const isTls = target.url.protocol === 'https:';
-  const secured = isTls ? await secureConnection({ ...target, socket: opened.socket, ca: post.ca, signal }) : opened;
-  if (!secured.ok) return secured;
-  if (isTls) timingsMs.tls = since(tlsAt);
-  return { ok: true, connection: new Connection(secured.socket, address ?? '', post.connections?.idleMs) };
+  const { origin } = target.url;
+  const { sessions, webhookId = '' } = post.tls ?? {};
+  const secured = await secureConnection({
+    ...target,
+    socket: opened.socket,
+    ca: post.ca,
+    session: sessions?.find(webhookId, origin) ?? null,
+    onSession: (session, isResumed) => sessions?.keep(webhookId, origin, session, isResumed),
+    signal,
+  });
+  if (secured.ok) timingsMs.tls = since(tlsAt);
+  return secured;
 }
 
-/**
- * Returns an open connection of the webhook whose address may still be contacted, or null. The
- * event loop first reads what has arrived: the receiver may have closed it.
- */
-async function takeKept({ url }: Target, { connections, allow }: Post): Promise<Connection | null> {
-  if (!connections?.has(url.origin)) return null;
-  await waitForNextTurn(); // may continue in this turn, after its poll for I/O
-  await waitForNextTurn();
-  const kept = connections.take(url.origin);
-  if (kept === null) return null;
-  const judged = judgeAddress(kept.address, allow);
-  if (judged.ok && (judged.allowed || url.protocol === 'https:')) return kept;
-  kept.close();
-  return null;
-}
-
-/** Posts over an open connection, and keeps it for the webhook's next post if it stays open. */
+/** Posts over a connection, which carries nothing else. */
 async function send(
-  connection: Connection,
+  socket: Socket,
   { url }: Target,
-  { headers, body, keepBytes = 16_384, connections }: Post,
+  { headers, body, keepBytes = 16_384 }: Post,
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Exchange> {
@@ -145,10 +134,8 @@ async function send(
     progress.timingsMs.firstByte = since(sentAt);
   };
   progress.isSending = true;
-  const isKept = connections !== undefined;
-  const answer = await exchange({ connection, isKept, url, headers, body, keepBytes, signal, onFirstByte });
+  const answer = await exchange({ socket, url, headers, body, keepBytes, signal, onFirstByte });
   progress.exchange = answer;
-  if (answer.isOpen) connections?.keep(url.origin, connection);
   return answer;
 }
 

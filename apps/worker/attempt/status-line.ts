@@ -5,7 +5,8 @@ const lineMaxCharacters = 16_384;
  * Reads the status line from an answer's bytes as they arrive, and skips interim answers (1xx).
  *
  * The status line alone decides the outcome, but HTTP clients report it after the last header. A
- * receiver that answers `200 OK` and then breaks its headers has accepted the event.
+ * receiver that answers `200 OK` and then breaks its headers has accepted the event. As browsers do,
+ * it takes a bare LF for the end of the line, and several spaces for one.
  */
 export function createStatusLineReader() {
   let status: number | null = null;
@@ -18,7 +19,7 @@ export function createStatusLineReader() {
       inInterim = line !== '\r' && line !== '';
       return;
     }
-    const code = /^HTTP\/1\.[01] (\d{3})(?: .*)?\r$/.exec(line)?.[1];
+    const code = /^HTTP\/1\.[01] +(\d{3})(?: .*)?\r?$/.exec(line)?.[1];
     const value = code === undefined ? null : Number(code);
     inInterim = value !== null && value >= 100 && value < 200 && value !== 101; // 101 ends HTTP on the connection
     if (inInterim) return;

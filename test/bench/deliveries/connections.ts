@@ -1,6 +1,6 @@
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { createKeptConnections, type KeptConnections } from '../../../apps/worker/attempt/kept-connections.ts';
 import { postOnce } from '../../../apps/worker/attempt/post.ts';
+import { TlsSessions } from '../../../apps/worker/attempt/tls-sessions.ts';
 import { makeCertificate } from '../../worker/attempt/certificates.ts';
 import { median } from '../reads/compare.ts';
 import { cpuMicrosOf } from '../reads/processes.ts';
@@ -13,7 +13,7 @@ import { describeRatios, type Result } from './results.ts';
 const underWay = 10;
 const warmUpPosts = 100;
 
-const sides = ['HTTP, new', 'HTTP, kept', 'HTTPS, new', 'HTTPS, kept'] as const;
+const sides = ['HTTP', 'HTTPS, full', 'HTTPS, resumed'] as const;
 type Side = (typeof sides)[number];
 
 interface Turn {
@@ -25,7 +25,8 @@ interface Turn {
 }
 
 /**
- * Compares posts of one webhook over new and over kept connections, by HTTP and by HTTPS, in turns.
+ * Compares posts of one webhook by HTTP, by HTTPS with full handshakes, and with resumed sessions,
+ * in turns.
  * The sender is this process, with the worker's code for an attempt.
  */
 export async function compareConnections(
@@ -35,11 +36,16 @@ export async function compareConnections(
   const authority = makeCertificate({ subject: 'Bench Authority', isAuthority: true });
   const { cert, key } = makeCertificate({ subject: 'receiver', names: ['127.0.0.1'], issuer: authority });
   const [plain, secure] = await Promise.all([startReceiver(), startReceiver({ cert, key })]);
-  const kept = createKeptConnections();
+  const sessions = new TlsSessions();
   const receiverOf = (side: Side) => (side.startsWith('HTTPS') ? secure : plain);
   const measure = (side: Side, posts: number) =>
-    measureTurn({ receiver: receiverOf(side), kept: side.endsWith('kept') ? kept : null, ca: authority.cert, posts });
-  const turns: Record<Side, Turn[]> = { 'HTTP, new': [], 'HTTP, kept': [], 'HTTPS, new': [], 'HTTPS, kept': [] };
+    measureTurn({
+      receiver: receiverOf(side),
+      sessions: side === 'HTTPS, resumed' ? sessions : null,
+      ca: authority.cert,
+      posts,
+    });
+  const turns: Record<Side, Turn[]> = { HTTP: [], 'HTTPS, full': [], 'HTTPS, resumed': [] };
   try {
     for (const side of sides) await measure(side, warmUpPosts);
     for (let round = 0; round < rounds; round += 1)
@@ -48,18 +54,16 @@ export async function compareConnections(
         turns[side].push(await measure(side, connectionPosts));
       }
   } finally {
-    kept.close();
     await Promise.all([plain.stop(), secure.stop()]);
   }
-  const ratios = (scheme: 'HTTP' | 'HTTPS') =>
-    turns[`${scheme}, new`].map((turn, round) => {
-      const other = turns[`${scheme}, kept`][round] as Turn;
-      return (turn.senderMicros + turn.receiverMicros) / (other.senderMicros + other.receiverMicros);
-    });
+  const ratios = turns['HTTPS, resumed'].map((turn, round) => {
+    const full = turns['HTTPS, full'][round] as Turn;
+    return (turn.senderMicros + turn.receiverMicros) / (full.senderMicros + full.receiverMicros);
+  });
   report('connections: done');
   return {
-    title: 'processor time of a post, new / kept connection',
-    headline: `HTTP ${describeRatios(ratios('HTTP'))}; HTTPS ${describeRatios(ratios('HTTPS'))}`,
+    title: 'processor time of a post by HTTPS, resumed session / full handshake',
+    headline: describeRatios(ratios),
     details: [
       `${connectionPosts} posts a turn, ${underWay} under way at once; processor time in µs a post`,
       `${''.padEnd(12)}     posts/s   p50 ms   sender   receiver`,
@@ -70,11 +74,11 @@ export async function compareConnections(
 
 async function measureTurn(options: {
   receiver: Receiver;
-  kept: KeptConnections | null;
+  sessions: TlsSessions | null;
   ca: string;
   posts: number;
 }): Promise<Turn> {
-  const { receiver, kept, ca, posts } = options;
+  const { receiver, sessions, ca, posts } = options;
   const allow = addressBlocks.parse('127.0.0.0/8');
   const body = Buffer.from(JSON.stringify({ id: '0', data: 'x'.repeat(200) }));
   const resolve = async () => ({ ok: false as const, cause: 'dns_unavailable' as const });
@@ -91,7 +95,7 @@ async function measureTurn(options: {
         allow,
         resolve,
         ca,
-        ...(kept === null ? {} : { connections: kept.of('webhook') }),
+        ...(sessions === null ? {} : { tls: { sessions, webhookId: 'webhook' } }),
       });
       if (outcome.kind !== 'delivered') throw new Error(`a post of the benchmark failed: ${outcome.cause}`);
       tookMs.push(performance.now() - beganAt);

@@ -47,7 +47,7 @@ export type BareMessage =
 
 const taskQueue = 'bare';
 const settings = JSON.parse(process.argv[2] ?? '{}') as BareSettings;
-const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY });
 const answered = new Map<string, () => void>();
 const begun = new Set<string>();
 let retried = 0;

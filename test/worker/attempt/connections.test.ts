@@ -1,0 +1,109 @@
+/** Each post has a connection of its own; TLS sessions are resumed. */
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { describe, expect, it } from 'vitest';
+import { TlsSessions } from '../../../apps/worker/attempt/tls-sessions.ts';
+import { makeCertificate } from './certificates.ts';
+import { post, startRawServer, startSocketServer } from './raw-server.ts';
+
+const authority = makeCertificate({ subject: 'Test Authority', isAuthority: true });
+const certificate = makeCertificate({ subject: 'receiver', names: ['hooks.example.com'], issuer: authority });
+const accepted = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
+const rejected = 'HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n';
+const resolve = async () => ({ ok: true as const, addresses: ['127.0.0.1'] });
+
+describe('a post', () => {
+  it('never takes a late second answer to the post before for its own', async () => {
+    let posts = 0;
+    const server = await startRawServer((socket) => {
+      posts += 1;
+      if (posts % 2 === 0) return void socket.write(rejected);
+      socket.write(accepted);
+      setTimeout(() => socket.write(accepted), 40);
+    });
+    const url = `http://127.0.0.1:${server.port}/`;
+    for (let nth = 0; nth < 3; nth += 1) {
+      expect(await post(url)).toMatchObject({ status: 200 });
+      await new Promise((elapsed) => setTimeout(elapsed, 60)); // the second answer is on its way
+      expect(await post(url)).toMatchObject({ status: 500 });
+    }
+    expect(server.connections).toBe(6);
+  });
+
+  it('is made once at a receiver that resets a connection at its second request', async () => {
+    const server = await startSocketServer((socket: Socket) => {
+      let requests = 0;
+      socket.on('data', () => {
+        requests += 1;
+        if (requests > 1) socket.resetAndDestroy();
+        else socket.write(accepted);
+      });
+    });
+    for (let nth = 1; nth <= 10; nth += 1) {
+      expect(await post(`http://127.0.0.1:${server.port}/`)).toMatchObject({ kind: 'delivered' });
+      expect(server.connections).toBe(nth);
+    }
+  });
+
+  it('reaches the healthy address at once after a failover of the receiver’s name', async () => {
+    const [old, next] = await Promise.all([
+      startRawServer((socket) => void socket.write(accepted)),
+      startRawServer((socket) => void socket.write(accepted)),
+    ]);
+    expect(await post(`http://127.0.0.1:${old.port}/`)).toMatchObject({ kind: 'delivered' });
+    expect(await post(`http://127.0.0.1:${next.port}/`)).toMatchObject({ kind: 'delivered' });
+    expect([old.connections, next.connections]).toEqual([1, 1]);
+  });
+
+  it('ends a second after the status line when the body never ends', async () => {
+    const server = await startRawServer((socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\nbeginning'));
+    const outcome = await post(`http://127.0.0.1:${server.port}/`, { deadlineMs: 60_000 });
+    expect(outcome).toMatchObject({ kind: 'delivered', status: 200 });
+    expect(outcome.answer.toString()).toBe('beginning');
+  });
+
+  it.each([
+    ['a bare LF', 'HTTP/1.1 200 OK\ncontent-length: 0\n\n'],
+    ['two spaces', 'HTTP/1.1  200 OK\r\ncontent-length: 0\r\n\r\n'],
+    ['no reason', 'HTTP/1.1 204\r\n\r\n'],
+  ])('is delivered by a status line with %s, as browsers read it', async (_what, sent) => {
+    const server = await startRawServer((socket) => void socket.end(sent));
+    expect(await post(`http://127.0.0.1:${server.port}/`)).toMatchObject({ kind: 'delivered' });
+  });
+});
+
+describe('a TLS session', () => {
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('is resumed by the next post of its webhook over %s', async (version) => {
+    const t = await startTlsReceiver(version);
+    const sessions = new TlsSessions();
+    const send = (webhookId: string, host = 'hooks.example.com') =>
+      post(`https://${host}:${t.port}/`, { resolve, ca: authority.cert, tls: { sessions, webhookId } });
+    for (let nth = 0; nth < 3; nth += 1) expect(await send('a')).toMatchObject({ kind: 'delivered' });
+    expect(t.resumed).toEqual([false, true, true]);
+
+    expect(await send('b')).toMatchObject({ kind: 'delivered' });
+    expect(t.resumed.at(-1)).toBe(false);
+    expect(await send('a', 'other.example.com')).toMatchObject({ kind: 'failed', cause: 'tls_wrong_host' });
+  });
+
+  it('is kept for a bounded number of webhooks, the newest', () => {
+    const sessions = new TlsSessions();
+    for (let nth = 0; nth <= 1_000; nth += 1) sessions.keep(String(nth), 'https://a', Buffer.from(String(nth)), false);
+    expect(sessions.find('0', 'https://a')).toBeNull();
+    expect(sessions.find('1', 'https://a')?.toString()).toBe('1');
+    expect(sessions.find('1000', 'https://b')).toBeNull();
+  });
+});
+
+async function startTlsReceiver(version: 'TLSv1.2' | 'TLSv1.3') {
+  const resumed: boolean[] = [];
+  const { cert, key } = certificate;
+  const server = await startRawServer(
+    (socket) => {
+      resumed.push((socket as TLSSocket).isSessionReused());
+      socket.end(accepted);
+    },
+    { cert, key, minVersion: version, maxVersion: version },
+  );
+  return { port: server.port, resumed };
+}
