@@ -70,7 +70,8 @@ it('a failing webhook’s page names the cause of its last failure, and its char
   await t.owner.pool.query('update webhook set failing_since = now() where id = $1', [webhook.id]);
   const path = `/o/${t.ada.orgId}/webhooks/${webhook.id}`;
   const { text } = await t.visitor.get(path);
-  expect(plain(text)).toContain(`Last failure: 503 ${explanation} View delivery. Edit webhook.`);
+  expect(plain(text)).toContain(`Last failure: 503 ${explanation} View delivery`);
+  expect(text).toContain(`<a href="${path}/edit">Edit webhook</a>`);
   expect(text).toContain(`href="${path}/deliveries/${eventId}"`);
   expect(text).toContain('1 retrying.');
   expect(text).toContain('class="chart-failing"');
