@@ -8,6 +8,7 @@ import {
   httpUrl,
   keyPeppers,
   keyTagSecrets,
+  otlpEndpoint,
   redisUrl,
   region,
   wholeNumber,
@@ -38,9 +39,7 @@ export const Settings = z.object({
       'MiB for answers that are built and sent: at most 40 % for one key and 60 % for one organization. A read ' +
         'waits up to 5 s for memory and then gets 503.',
     ),
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
-    .optional()
-    .describe('OTLP/HTTP endpoint for traces. The trace of a delivery has the id of its event, without dashes.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint,
 });
 
 export type ApiConfig = ReturnType<typeof readConfig>;

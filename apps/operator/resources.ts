@@ -31,7 +31,7 @@ export interface RegionSpec {
   };
   /** The region's Temporal. */
   temporal: {
-    /** `host:port` of the frontend. */
+    /** `host:port` of the frontend; an IPv6 address is in brackets. */
     address: string;
     /** Namespace of this region. It cannot change, because open deliveries live in it. */
     namespace: string;

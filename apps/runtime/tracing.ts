@@ -9,6 +9,7 @@ import {
   TraceFlags,
   trace,
 } from '@opentelemetry/api';
+import { type OtlpEndpoint, otlpUrlOf } from './settings/otlp.ts';
 
 /** An ended span. Times are Unix time in ms; ids are hexadecimal, 32 digits and 16. */
 interface RecordedSpan {
@@ -42,7 +43,7 @@ export interface Tracing {
  * are sent in batches; `stop` sends the rest within 2 s.
  */
 export async function openTracing(options: {
-  otlpEndpoint: string | null;
+  otlpEndpoint: OtlpEndpoint | null;
   app: string;
   region: string;
 }): Promise<Tracing> {
@@ -60,7 +61,7 @@ export async function openTracing(options: {
     import('@opentelemetry/context-async-hooks'),
   ]);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-  const exporter = new OTLPTraceExporter({ url: `${options.otlpEndpoint}/v1/traces`, timeoutMillis: 2_000 });
+  const exporter = new OTLPTraceExporter({ url: otlpUrlOf(options.otlpEndpoint, 'traces'), timeoutMillis: 2_000 });
   const ids = createIds();
   const provider = new TracerProvider({
     idGenerator: ids,

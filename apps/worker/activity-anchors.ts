@@ -1,4 +1,5 @@
 import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
+import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { type ActivityExporter, openActivityExporter } from './activity-exporter.ts';
 
 /** Short, because the other steps of maintenance wait meanwhile. */
@@ -8,7 +9,7 @@ const exportTimeoutMs = 2_000;
  * Returns a sender of anchors: each is one OTLP log record, `activity.anchor`, of the stream of the
  * activity log. An anchor arrives at least once.
  */
-export function createAnchorSender(options: { otlpEndpoint: string; region: string }) {
+export function createAnchorSender(options: { otlpEndpoint: OtlpEndpoint; region: string }) {
   let exporter: ActivityExporter | null = null;
   return {
     /** @throws Error when the endpoint did not accept the anchors. */

@@ -1,5 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import { type OtlpEndpoint, otlpUrlOf } from '#runtime/settings/otlp.ts';
 
 interface ActivityRecord {
   name: string;
@@ -15,7 +16,7 @@ export interface ActivityExporter {
 
 /** Opens an exporter of log records to `/v1/logs` of an OTLP/HTTP endpoint. Loads the SDK. */
 export async function openActivityExporter(options: {
-  otlpEndpoint: string;
+  otlpEndpoint: OtlpEndpoint;
   region: string;
   timeoutMs: number;
 }): Promise<ActivityExporter> {
@@ -25,7 +26,7 @@ export async function openActivityExporter(options: {
     import('@opentelemetry/resources'),
   ]);
   const exporter = new OTLPLogExporter({
-    url: `${options.otlpEndpoint}/v1/logs`,
+    url: otlpUrlOf(options.otlpEndpoint, 'logs'),
     timeoutMillis: options.timeoutMs,
   });
   // The SDK's processors drop a batch that was not accepted. This one only collects the records.

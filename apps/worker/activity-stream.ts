@@ -6,6 +6,7 @@ import {
   type StreamedLine,
 } from '#domain/db/statements/activity-stream.ts';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { type ActivityExporter, openActivityExporter } from './activity-exporter.ts';
 
 const linesPerExport = 500;
@@ -20,7 +21,7 @@ const leaseSeconds = 30;
  */
 export function createActivityStream(options: {
   pool: Pool;
-  otlpEndpoint: string;
+  otlpEndpoint: OtlpEndpoint;
   region: string;
   everyMs?: number;
   onError: (cause: unknown) => void;

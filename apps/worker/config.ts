@@ -8,8 +8,8 @@ import {
   addressBlocks,
   databaseUrl,
   days,
-  httpUrl,
   logLevel,
+  otlpEndpoint,
   port,
   refuse,
   region,
@@ -133,9 +133,7 @@ export const Settings = z.object({
         '(`/v1/logs`), from the first start on: ids, actions, codes and addresses, no names. ' +
         'Each line arrives at least once.',
     ),
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
-    .optional()
-    .describe('OTLP/HTTP endpoint for traces. The trace of a delivery has the id of its event, without dashes.'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint,
 });
 
 function tryParse(text: string): number[] {

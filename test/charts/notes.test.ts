@@ -32,6 +32,7 @@ describe('NOTES.txt', () => {
     expect(notes({ probe: { webhookId: '' } })).toContain(
       'orgctl probe create --region us --url http://10.96.0.81:8090/ --secret-name us-org-api-probe',
     );
+    expect(notes({ probe: { webhookId: '', clusterIP: 'fd00::81' } })).toContain('--url http://[fd00::81]:8090/ ');
     expect(notes()).toContain('helm test us -n org-api-us');
     expect(notes()).not.toContain('orgctl');
     expect(notes({ probe: { enabled: false } })).toContain('set probe.enabled');

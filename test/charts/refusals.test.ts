@@ -38,6 +38,8 @@ const misuses: [string, object, RegExp][] = [
     { temporal: { address: '', namespace: '' } },
     /temporal\.address is empty[\s\S]*temporal\.namespace is empty/,
   ],
+  ['an IPv6 address without brackets', { temporal: { address: '::1:7233' } }, /\/temporal\/address/],
+  ['an OTLP endpoint of the same kind', { otlp: { endpoint: 'http://::1:4318' } }, /\/otlp\/endpoint/],
   [
     'an API key for a Temporal in plain text',
     { secrets: { temporalApiKey: { key: 'TEMPORAL_API_KEY' } } },
@@ -191,6 +193,8 @@ describe('the chart refuses', () => {
     expect(refusalOf({ worker: { deliverySchedule: '5s, 30s,1h', reconcileAfter: '1500ms' } })).toBe('');
     const blocks = ['10.0.0.0/8', '192.0.2.7', '::1', 'fd00::/64', '::ffff:10.0.0.1', '2001:db8:1:2:3:4:5:6/128'];
     expect(refusalOf({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
+    for (const address of ['[::1]:7233', '[2001:db8::1]:7233', '10.0.0.1:7233'])
+      expect(refusalOf({ temporal: { address }, otlp: { endpoint: `https://${address}/otlp` } }), address).toBe('');
     const direct = { trustedProxies: [], httpRoute: { enabled: false }, ingress: { enabled: false } };
     expect(refusalOf({ api: direct, console: direct, networkPolicy: { http: { from: [] } } })).toBe('');
     expect(refusalOf({ console: { enabled: false, trustedProxies: [] } })).toBe('');

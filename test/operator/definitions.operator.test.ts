@@ -33,7 +33,8 @@ describe('a Region', () => {
     const namespace = await createNamespace(server);
     const secrets = { operatorDatabaseUrl: { key: 'OPERATOR_DATABASE_URL' }, temporalCa: { key: 'ca.crt' } };
     const region = { create: true, spec: { allowedOrganizations: ['*'] } };
-    const values = { operator: { region }, secrets, temporal: { tls: { enabled: true } } };
+    const temporal = { address: '[2001:db8::1]:7233', tls: { enabled: true } };
+    const values = { operator: { region }, secrets, temporal };
 
     expect(await refusalOf(pick(render({ namespace, values }), 'Region'))).toBeNull();
   });
@@ -64,6 +65,11 @@ describe('a Region', () => {
   it.each([
     ['a region that is not served', { region: 'eu' }, 'spec.region'],
     ['a digest that is none', { release: { version: '1', digest: 'latest' } }, 'spec.release.digest'],
+    [
+      'an IPv6 address without brackets',
+      { temporal: { address: '::1:7233', namespace: 'us' } },
+      'spec.temporal.address',
+    ],
     ['an address without a port', { temporal: { address: 'temporal', namespace: 'us' } }, 'spec.temporal.address'],
     [
       'a Temporal API key without TLS',

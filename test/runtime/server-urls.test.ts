@@ -9,6 +9,7 @@ import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { openDatabase, ormOptions } from '#domain/db/connect.ts';
 import { connectionOptions } from '#domain/db/server.ts';
 import { ValueRefused } from '#runtime/settings/connection-url.ts';
+import { otlpUrlOf, parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
 import { parsePostgresUrl, postgresUrlOf } from '#runtime/settings/postgresql.ts';
 import { parseRedisUrl, redisOptions, redisUrlOf } from '#runtime/settings/redis.ts';
@@ -165,6 +166,37 @@ it('a URL of Redis leads ioredis to the server that was judged, also by IPv6 and
   }
   for (const url of ['redis://h?tls=true', 'redis://h?connectTimeout=1', 'redis://h/x', 'redis://u@h', 'unix://h/x'])
     expect(() => parseRedisUrl(url), url).toThrow(ValueRefused);
+});
+
+it('an OTLP endpoint has one reading, also by IPv6, and what cannot be read is refused', () => {
+  const endpoints = {
+    'http://collector.observability.svc:4318': 'http://collector.observability.svc:4318/v1/traces',
+    'https://[2001:db8::1]/otlp/a%20b//': 'https://[2001:db8::1]:443/otlp/a%20b/v1/traces',
+    'http://[::1]:4318/': 'http://[::1]:4318/v1/traces',
+    'http://10.0.0.1': 'http://10.0.0.1:80/v1/traces',
+  };
+  for (const [text, url] of Object.entries(endpoints)) {
+    const endpoint = parseOtlpEndpoint(text);
+    expect(otlpUrlOf(endpoint, 'traces'), text).toBe(url);
+    expect(parseOtlpEndpoint(`${new URL(url).href}`.replace('/v1/traces', ''))).toEqual(endpoint);
+  }
+  for (const text of [
+    'http://',
+    'http://%2Frun%2Fotlp',
+    'http://a,b:4318',
+    'http://::1:4318',
+    'http://[::1%25eth0]:4318',
+    'http://[a]:4318',
+    'http://a:0',
+    'http://a:65536',
+    'http://a:4318?x=1',
+    'http://a:4318#x',
+    'http://user:pa%zz@a:4318',
+    'http://user:word@a:4318',
+    'grpc://a:4317',
+    'http://a b',
+  ])
+    expect(() => parseOtlpEndpoint(text), text).toThrow(ValueRefused);
 });
 
 it('an address of Temporal may be IPv6, and is judged as it is reached', () => {

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
+import { parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { readAnchors } from '../../apps/orgctl/anchors.ts';
@@ -82,7 +83,7 @@ it('streams each line that follows the first start, in order and by ids alone, a
   const start = async () => {
     const stream = createActivityStream({
       pool,
-      otlpEndpoint: collector.url,
+      otlpEndpoint: parseOtlpEndpoint(collector.url),
       region: 'us',
       everyMs: 20,
       onError: (cause) => errors.push(cause),
@@ -127,7 +128,7 @@ it('streams each line that follows the first start, in order and by ids alone, a
 
 it('sends anchors out of the region in a form that orgctl reads, and says when they were not accepted', async () => {
   const collector = await startCollector();
-  const sender = createAnchorSender({ otlpEndpoint: collector.url, region: 'us' });
+  const sender = createAnchorSender({ otlpEndpoint: parseOtlpEndpoint(collector.url), region: 'us' });
   onTestFinished(() => sender.stop());
   const anchors = [1, 2].map((n) => ({
     organizationId: randomUUID(),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { regionCodes } from '#domain/contract/regions.ts';
 import type { Pepper } from '#domain/keys/fingerprint.ts';
 import { ValueRefused } from './connection-url.ts';
+import { parseOtlpEndpoint } from './otlp.ts';
 import { parsePostgresUrl } from './postgresql.ts';
 import { parseRedisUrl } from './redis.ts';
 import { parseTemporalAddress } from './temporal-address.ts';
@@ -45,6 +46,12 @@ export const temporalAddress = z
   .string()
   .transform(parsedBy(parseTemporalAddress))
   .describe('`host:port` of Temporal; an IPv6 address is in brackets.');
+
+export const otlpEndpoint = z
+  .string()
+  .transform(parsedBy(parseOtlpEndpoint))
+  .optional()
+  .describe('OTLP/HTTP endpoint for traces. The trace of a delivery has the id of its event, without dashes.');
 
 export const httpUrl = z
   .string()
