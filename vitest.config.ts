@@ -42,6 +42,8 @@ export default defineConfig({
           ...shared,
           name: 'quick',
           include: ['test/**/!(*.system|*.browser|*.long|*.operator).test.ts'],
+          // Others start receivers and browsers whose addresses the test does not know.
+          provide: { areAppsGuarded: true },
         },
       },
       {

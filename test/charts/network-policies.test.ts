@@ -1,6 +1,8 @@
 import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { judgeAddress } from '#domain/webhooks/address/addresses.ts';
+import { connections } from '#test/connections.ts';
+import { renderOperator } from './promtool.ts';
 import { type Manifest, ofKind, pick, podsOf, regions, render } from './render.ts';
 
 const policy = (component: string, values: object = {}) =>
@@ -23,6 +25,34 @@ describe.each(regions)('NetworkPolicies of %s', (region) => {
       expect(own[0].policyTypes).toEqual(['Ingress', 'Egress']);
     }
   });
+});
+
+/** The servers of SECURITY.md, by what only their rule of egress has. */
+function serverOf({ ports }: Manifest): string {
+  const [{ port, endPort }] = ports;
+  if (endPort !== undefined) return 'receivers';
+  const servers: Record<string, string> = {
+    53: 'DNS',
+    5432: 'PostgreSQL',
+    6379: 'Redis',
+    7233: 'Temporal',
+    4318: 'OTLP',
+    6443: 'API server',
+    hooks: 'probe',
+    http: 'API',
+  };
+  return servers[port] ?? `port ${port}`;
+}
+
+it('the policies of both charts let each process reach exactly what SECURITY.md lists for it', () => {
+  const processOf = ({ metadata }: Manifest) => metadata.labels['app.kubernetes.io/component'];
+  const policies = ofKind([...render(), ...renderOperator()], 'NetworkPolicy');
+  const allowed = policies.map((one) => [processOf(one), one.spec.egress.map(serverOf).toSorted()]);
+  const isElsewhere = (name: string) => ['identity', 'orgctl', 'import'].includes(name); // no pods of the charts
+  const listed = [...connections].filter(([name]) => !isElsewhere(name));
+  expect(Object.fromEntries(allowed)).toEqual(
+    Object.fromEntries(listed.map(([name, servers]) => [name, servers.toSorted()])),
+  );
 });
 
 describe('NetworkPolicies', () => {

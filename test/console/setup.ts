@@ -1,7 +1,7 @@
 import dns from 'node:dns/promises';
 import { generateSync } from 'otplib';
 import type { DestinationStream } from 'pino';
-import { inject, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
@@ -11,7 +11,7 @@ import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
-import { allowSockets, guardSockets } from '#test/socket-guard.ts';
+import { allowSettings, allowSockets, guardSockets } from '#test/socket-guard.ts';
 import { startConsole } from '../../apps/console/app.ts';
 import { readConfig } from '../../apps/console/config.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
@@ -57,10 +57,7 @@ export async function setupConsole(
   onFinished(() => dns.setServers(nameServers));
   const port = await getFreePort();
   const origin = `http://localhost:${port}`;
-  allowSockets(inject('databaseAdminUrl'), origin);
-  if (settings.TEMPORAL_ADDRESS !== undefined) allowSockets(`http://${settings.TEMPORAL_ADDRESS}`);
-  // The page of a new webhook asks the name servers for its host, and connects to none of them.
-  guardSockets(onFinished, { hasQueries: true });
+  allowSockets('test', origin);
   const logLines: string[] = [];
   // Not before the present, because the database's clock writes the activity log.
   const clock = { aheadMs: 0 };
@@ -80,12 +77,15 @@ export async function setupConsole(
   };
   // A setting may be replaced by the file that it comes from.
   for (const name of Object.keys(settings)) delete fixed[name.replace(/_FILE$/, '')];
-  const config = readConfig({ ...fixed, ...settings });
+  const environment = { ...fixed, ...settings };
+  const config = readConfig(environment);
+  allowSettings(environment);
+  guardSockets(onFinished, 'console');
   const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;
   const log = createLog({ level: 'info', name: 'console', region: 'us', destination });
   const console = await startConsole(config, log, now);
   onFinished(() => console.stop());
-  allowSockets(console.metricsUrl);
+  allowSockets('test', console.metricsUrl);
   const people = await openDatabase({
     server: parsePostgresUrl(database.urls.console),
     applicationName: 'test',

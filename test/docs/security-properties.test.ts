@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 it('SECURITY.md names an existing test for each property', () => {
   const document = readFileSync(path.join(import.meta.dirname, '../../SECURITY.md'), 'utf8');
-  const [properties = ''] = document.split('## What a line of the activity log proves');
+  const [properties = ''] = document.split('## What each process may connect to');
   const rows = properties.split('\n').filter((line) => line.startsWith('| ') && !/^\| (Property|---)/.test(line));
   expect(rows.length).toBeGreaterThan(20);
   for (const row of rows) {

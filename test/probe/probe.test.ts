@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { startTestApi } from '#test/setup.ts';
+import { allowSockets } from '#test/socket-guard.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { setupOrgctl } from '../orgctl/orgctl.ts';
@@ -87,6 +88,7 @@ describe('the operator’s probe', () => {
 async function setupProbe() {
   const installation = await setupOrgctl();
   const port = await getFreePort();
+  allowSockets('probe', `http://127.0.0.1:${port}`);
   const orgctl = (...args: string[]) => installation.orgctl(...args, '--json');
   const createProbe = (...more: string[]) => orgctl('probe', 'create', '--url', `http://127.0.0.1:${port}/`, ...more);
   return { ...installation, orgctl, createProbe, port };

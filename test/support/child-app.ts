@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { childEnvironment } from './child-environment.ts';
+import { allowSockets } from './socket-guard.ts';
 
 /** How a process ended: one of the two is null. */
 export interface Ending {
@@ -59,5 +60,7 @@ export async function startApp(name: string, environment: Record<string, string>
   });
   const urls = await Promise.race([listening, child.ended]);
   if (!('url' in urls)) throw new Error(`${name} ended before it listened: ${child.lines.join('\n')}`);
+  // A worker has only the second.
+  allowSockets('test', ...[urls.url, urls.metricsUrl].filter((url) => url !== undefined));
   return { ...child, ...urls };
 }

@@ -7,6 +7,7 @@ import { revokeKey } from '#domain/keys/revoke.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { firstEventIdAt } from '#domain/webhooks/event-id.ts';
 import { testAllowList, testKeySecrets, testSealingKeys } from './secrets.ts';
+import { allowSockets } from './socket-guard.ts';
 
 /** A member from a factory; `roleId` is their separate role when they were given permissions. */
 export interface MadeMember {
@@ -223,6 +224,7 @@ export function createFactories(database: Database) {
       const { eventTypes = allEventTypes } = fields;
       const input = { organizationId: orgId, by: 'operator', url, eventTypes, description } as const;
       const settings = { allow: testAllowList, sealingKeys: testSealingKeys };
+      allowSockets('receivers', url);
       return { orgId, ...(await createWebhook(database.orm.em, input, settings)) };
     },
 

@@ -41,6 +41,6 @@ export async function startReceiver() {
     return new Promise((closed) => server.close(() => closed()));
   });
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  allowSockets(receiver.url);
+  allowSockets('receivers', receiver.url);
   return receiver;
 }

@@ -9,7 +9,7 @@ import { readConfig } from '../../apps/api/config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createFactories, type Factories } from './make.ts';
 import { testKeySettings } from './secrets.ts';
-import { allowSockets } from './socket-guard.ts';
+import { allowSettings, allowSockets, guardSockets } from './socket-guard.ts';
 
 /** A test's installation: database, API and factories, which are deleted when the test ends. */
 export interface TestInstallation {
@@ -104,7 +104,10 @@ export async function startTestApi(
   logLines: string[] = [],
   onFinished: OnFinished = onTestFinished,
 ): Promise<TestApi> {
-  const config = readConfig(apiEnvironment(database, settings));
+  const environment = apiEnvironment(database, settings);
+  const config = readConfig(environment);
+  allowSettings(environment);
+  if (inject('areAppsGuarded') === true) guardSockets(onFinished, 'api');
   const destination = { write: (line: string) => void logLines.push(line) };
   const log = createLog({
     level: 'info',
@@ -112,9 +115,8 @@ export async function startTestApi(
     region: config.region,
     destination: destination as DestinationStream,
   });
-  allowSockets(inject('redisUrl'));
   const running = await startApi(config, log);
-  allowSockets(running.url, running.metricsUrl);
+  allowSockets('test', running.url, running.metricsUrl);
   onFinished(() => running.stop());
   return {
     ...running,

@@ -1,4 +1,6 @@
 import { createHook } from 'node:async_hooks';
+import { inject } from 'vitest';
+import { connectionsOf } from './connections.ts';
 
 // cspell:ignore TCPCONNECTWRAP PIPECONNECTWRAP UDPWRAP GETADDRINFOREQWRAP GETNAMEINFOREQWRAP QUERYWRAP
 
@@ -43,25 +45,51 @@ function targetOf({ kind, resource: { address, port, hostname } }: Opening): str
   return `${kinds[kind]} ${address === undefined ? (hostname ?? '') : `${address}:${port}`}`;
 }
 
-/** The databases and servers of the tests that this process runs; their ports are not reused. */
-const known = new Set<string>();
-
-/** Lets guards accept connections to these URLs: the database, and what a test itself visits. */
-export function allowSockets(...urls: readonly string[]): void {
-  for (const target of urls.flatMap(targetsOf)) known.add(target);
-}
+/** Where servers of the tests listen, by the name that SECURITY.md has for them. */
+const known = new Map<string, Set<string>>();
 
 /**
- * Fails the test, or the tests of a file, when this process connects to another place than was
- * allowed before they have finished. `hasQueries`: it may ask the configured name servers.
+ * Says where a server listens, so that the guard of a process accepts connections to it if SECURITY.md
+ * lists it for the process. `test`: what the test itself visits. Ports are not reused.
  */
-export function guardSockets(onFinished: (end: () => void) => void, { hasQueries = false } = {}): void {
+export function allowSockets(server: string, ...urls: readonly string[]): void {
+  const targets = known.get(server) ?? new Set();
+  known.set(server, targets);
+  for (const target of urls.flatMap(targetsOf)) targets.add(target);
+}
+
+/** Says where the servers of an app's settings listen, and the database of the tests. */
+export function allowSettings(environment: Readonly<Record<string, string>>): void {
+  allowSockets('PostgreSQL', inject('databaseAdminUrl'));
+  for (const [name, value] of Object.entries(environment)) {
+    if (name.endsWith('DATABASE_URL')) allowSockets('PostgreSQL', value);
+    if (name === 'REDIS_URL' && value !== '') allowSockets('Redis', value);
+    if (name === 'TEMPORAL_ADDRESS') allowSockets('Temporal', `http://${value}`);
+    if (name === 'OTEL_EXPORTER_OTLP_ENDPOINT') allowSockets('OTLP', value);
+  }
+}
+
+/** Guards at work, each with the processes that ran beside it in this process of Vitest. */
+const active = new Set<Set<string>>();
+
+/**
+ * Fails the test, or the tests of a file, when this process connects to another place before they
+ * have finished than SECURITY.md lists for `app`, or for an app that ran beside it.
+ */
+export function guardSockets(onFinished: (end: () => void) => void, app: string): void {
+  connectionsOf(app); // throws for an unknown app before the test
+  const apps = new Set([app, ...[...active].flatMap((others) => [...others])]);
+  for (const others of active) others.add(app);
+  active.add(apps);
   const watch = watchSockets();
   onFinished(() => {
     watch.end();
-    const isServer = (opening: string) => opening.includes('at startDnsServer '); // the test's own
-    const isQuery = (opening: string) => hasQueries && opening.startsWith('dns ');
-    const refused = watch.list(known).refused.filter((opening) => !isServer(opening) && !isQuery(opening));
+    active.delete(apps);
+    const servers = ['test', ...[...apps].flatMap((one) => connectionsOf(one))];
+    const allowed = new Set(servers.flatMap((server) => [...(known.get(server) ?? [])]));
+    const isServer = (opening: string) => /at start(DnsServer|Proxy) /.test(opening); // the test's own
+    const isQuery = (opening: string) => servers.includes('DNS') && opening.startsWith('dns ');
+    const refused = watch.list(allowed).refused.filter((opening) => !isServer(opening) && !isQuery(opening));
     if (refused.length > 0) throw new Error(`connections that were not allowed:\n${refused.join('\n')}`);
   });
 }

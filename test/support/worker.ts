@@ -7,7 +7,7 @@ import { startWorker } from '../../apps/worker/app.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import type { TestDatabase } from './database.ts';
 import { testWebhookSecretKeys } from './secrets.ts';
-import { allowSockets } from './socket-guard.ts';
+import { allowSettings, allowSockets, guardSockets } from './socket-guard.ts';
 
 // Each process has one runtime of the SDK; its log is not part of a test's output.
 installTemporalLog(createLog({ level: 'silent', name: 'test', region: 'us' }));
@@ -41,13 +41,16 @@ export function testNamespace(): string {
 /** Starts a worker on a test's database, in this process; it stops when the test ends. */
 export async function startTestWorker(database: TestDatabase, settings: Record<string, string> = {}) {
   const logLines: string[] = [];
-  const config = readConfig(workerEnvironment(database, settings));
+  const environment = workerEnvironment(database, settings);
+  const config = readConfig(environment);
+  allowSettings(environment);
+  if (inject('areAppsGuarded') === true) guardSockets(onTestFinished, 'worker');
   const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;
   const worker = await startWorker(
     config,
     createLog({ level: 'info', name: 'worker', region: config.region, destination }),
   );
-  allowSockets(worker.metricsUrl);
+  allowSockets('test', worker.metricsUrl);
   onTestFinished(() => worker.stop());
   return { ...worker, logLines };
 }

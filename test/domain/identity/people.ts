@@ -55,8 +55,8 @@ export interface Enrolled {
  * another connection than to the database fails.
  */
 export async function setupPeople() {
-  allowSockets(inject('databaseAdminUrl'));
-  guardSockets(onTestFinished);
+  allowSockets('PostgreSQL', inject('databaseAdminUrl'));
+  guardSockets(onTestFinished, 'identity');
   const { database, owner, make } = await setupDatabase();
   const options = { server: parsePostgresUrl(database.urls.console), applicationName: 'test', poolMax: 8 };
   const console = await openDatabase({ ...options, connectTimeoutMs: 20_000, statementTimeoutMs: 60_000 });

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { addPasskey, listFactors, startPasskey } from '#domain/identity/factors.ts';
-import { watchSockets } from '#test/socket-guard.ts';
+import { allowSockets, guardSockets, watchSockets } from '#test/socket-guard.ts';
 import { type Attestation, array, bytes, createAuthenticator, number, signatureOf } from './authenticator.ts';
 import { certifiedBy } from './certified-passkey.ts';
 import { goodPassword, settings, setupPeople, visitor } from './people.ts';
@@ -108,6 +108,23 @@ it('a new passkey whose attestation or transports are of any other kind is refus
       'transports' in change ? 'added' : 'clientDataJSON' in change ? 'setup_expired' : 'wrong_passkey',
     );
   }
+});
+
+it('the guard of a process refuses what SECURITY.md does not list for it, and accepts what it lists', async () => {
+  const { url } = await startCounter();
+  allowSockets('receivers', url);
+  const visit = async (app: string) => {
+    const ends: (() => void)[] = [];
+    guardSockets((end) => void ends.push(end), app);
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    socket.destroy();
+    for (const end of ends) end();
+  };
+  await visit('worker');
+  for (const app of ['api', 'console', 'identity'])
+    await expect(visit(app)).rejects.toThrow(`tcp ${new URL(url).host}`);
+  expect(() => guardSockets(() => {}, 'receiver')).toThrow('SECURITY.md does not list what receiver may connect to');
 });
 
 it('the guard of these tests sees connections, lookups and UDP of every library', async () => {
