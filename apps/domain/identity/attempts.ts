@@ -76,30 +76,33 @@ function countsOf({ subject, address }: Attempt): { limit: Limit; key: string }[
 
 /** The counts of one process's pool; the table is the migration's. */
 function createLimiters(pool: Pool) {
-  const common = { storeClient: pool, storeType: 'pool', tableName: 'attempt', tableCreated: true, keyPrefix: '' };
-  // The worker purges the table.
-  const purge = { clearExpiredByTimeout: false };
+  const common = {
+    storeClient: pool,
+    storeType: 'pool',
+    tableName: 'attempt',
+    tableCreated: true,
+    keyPrefix: '',
+    clearExpiredByTimeout: false, // the worker purges it
+  };
   // The attempt that reaches a limit is the first of those that wait, so a count has one less.
   const count = (limit: number, hours: number) =>
-    new RateLimiterPostgres({ ...common, ...purge, points: limit - 1, duration: hours * 3600 });
+    new RateLimiterPostgres({ ...common, points: limit - 1, duration: hours * 3600 });
   return {
     network: count(failuresPerNetwork, networkWindowMinutes / 60),
     pair: count(failuresPerPersonAndNetwork, personWindowHours),
     subject: count(failuresPerPerson, personWindowHours),
-    waits: new Waits({ ...common, ...purge, points: 1, duration: attemptWaitMinutes * 60, inMemoryBlockOnConsumed: 2 }),
+    waits: new Waits({ ...common, points: 1, duration: attemptWaitMinutes * 60, inMemoryBlockOnConsumed: 2 }),
   };
 }
 
 /** One attempt in 15 minutes. Remembers refusals in memory, of which there is a hard bound. */
 class Waits extends RateLimiterPostgres {
   #remembered = 0;
-  /** Of the library, whose types lack it: reads its memory only. */
+  /**
+   * Returns how long (ms) a key is refused, as far as this process knows. The library's types lack
+   * it.
+   */
   declare readonly getInMemoryBlockMsBeforeExpire: (key: string) => number;
-
-  /** Returns how long (ms) an attempt is refused, as far as this process knows. */
-  remainingMs(key: string): number {
-    return this.getInMemoryBlockMsBeforeExpire(key);
-  }
 
   /**
    * Counts an attempt above a limit. Returns how long (ms) it is refused; 0 admits it. A wait ends
@@ -150,7 +153,7 @@ export const rememberedRefusals = (em: EntityManager): number => limitersOf(em).
  */
 export function assertAdmitted(em: EntityManager, attempt: Attempt, now: Date): void {
   const { waits } = limitersOf(em);
-  const refusedMs = Math.max(...countsOf(attempt).map(({ key }) => waits.remainingMs(waitOf(key))));
+  const refusedMs = Math.max(...countsOf(attempt).map(({ key }) => waits.getInMemoryBlockMsBeforeExpire(waitOf(key))));
   if (refusedMs > 0) throw new TooManyAttempts(new Date(now.getTime() + refusedMs), now);
 }
 
