@@ -1,7 +1,9 @@
 /** Each post has a connection of its own; TLS sessions are resumed. */
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { addressBlocks } from '#runtime/settings/types.ts';
 import { TlsSessions } from '../../../apps/worker/attempt/tls-sessions.ts';
 import { makeCertificate } from './certificates.ts';
 import { post, startRawServer, startSocketServer } from './raw-server.ts';
@@ -46,13 +48,21 @@ describe('a post', () => {
   });
 
   it('reaches the healthy address at once after a failover of the receiver’s name', async () => {
-    const [old, next] = await Promise.all([
-      startRawServer((socket) => void socket.write(accepted)),
-      startRawServer((socket) => void socket.write(accepted)),
-    ]);
-    expect(await post(`http://127.0.0.1:${old.port}/`)).toMatchObject({ kind: 'delivered' });
-    expect(await post(`http://127.0.0.1:${next.port}/`)).toMatchObject({ kind: 'delivered' });
-    expect([old.connections, next.connections]).toEqual([1, 1]);
+    let isDead = false;
+    const old = await startRawServer((socket) => void (isDead || socket.write(accepted)));
+    const next = createServer((socket) => socket.once('data', () => socket.end(accepted)));
+    next.listen(old.port, '127.0.0.2');
+    await once(next, 'listening');
+    onTestFinished(() => void next.close());
+    const send = (address: string) =>
+      post(`http://hooks.example.com:${old.port}/`, {
+        deadlineMs: 5_000,
+        allow: addressBlocks.parse('127.0.0.0/8'),
+        resolve: async () => ({ ok: true, addresses: [address] }),
+      });
+    expect(await send('127.0.0.1')).toMatchObject({ kind: 'delivered' });
+    isDead = true; // its connections stay open
+    expect(await send('127.0.0.2')).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.2' });
   });
 
   it('ends a second after the status line when the body never ends', async () => {
