@@ -31,7 +31,8 @@ export function openConnection(options: {
 /**
  * Opens TLS over a connection: 1.2 or newer, with a certificate for the host of the URL. `ca` (PEM)
  * replaces Node's authorities. `rejectUnauthorized` is set because a variable could turn it off.
- * `session` is resumed if the receiver accepts it; `onSession` gets the ones that it offers.
+ * `session` is resumed if the receiver accepts it; `onSession` gets the ones that it
+ * offers, once its certificate is checked.
  */
 export function secureConnection(options: {
   socket: Socket;
@@ -52,7 +53,15 @@ export function secureConnection(options: {
     rejectUnauthorized: true,
     ALPNProtocols: ['http/1.1'],
   });
-  socket.on('session', (offered) => onSession(offered, socket.isSessionReused()));
+  // Node does not check the host of a resumed session again, so none is kept before it was checked.
+  let early: Buffer | null = null;
+  socket.on('session', (offered) => {
+    if (socket.authorized) onSession(offered, socket.isSessionReused());
+    else early = offered;
+  });
+  socket.once('secureConnect', () => {
+    if (early !== null) onSession(early, socket.isSessionReused());
+  });
   return reach(socket, 'secureConnect', options.signal);
 }
 

@@ -86,14 +86,25 @@ describe('a TLS session', () => {
   it.each(['TLSv1.2', 'TLSv1.3'] as const)('is resumed by the next post of its webhook over %s', async (version) => {
     const t = await startTlsReceiver(version);
     const sessions = new TlsSessions();
-    const send = (webhookId: string, host = 'hooks.example.com') =>
-      post(`https://${host}:${t.port}/`, { resolve, ca: authority.cert, tls: { sessions, webhookId } });
+    const send = (webhookId: string) =>
+      post(`https://hooks.example.com:${t.port}/`, { resolve, ca: authority.cert, tls: { sessions, webhookId } });
     for (let nth = 0; nth < 3; nth += 1) expect(await send('a')).toMatchObject({ kind: 'delivered' });
     expect(t.resumed).toEqual([false, true, true]);
 
     expect(await send('b')).toMatchObject({ kind: 'delivered' });
     expect(t.resumed.at(-1)).toBe(false);
-    expect(await send('a', 'other.example.com')).toMatchObject({ kind: 'failed', cause: 'tls_wrong_host' });
+  });
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)('of a refused certificate is never resumed over %s', async (version) => {
+    const t = await startTlsReceiver(version);
+    const tls = { sessions: new TlsSessions(), webhookId: 'a' };
+    for (let nth = 0; nth < 3; nth += 1) {
+      const wrongHost = post(`https://other.example.com:${t.port}/`, { resolve, ca: authority.cert, tls });
+      expect(await wrongHost).toMatchObject({ kind: 'failed', cause: 'tls_wrong_host' });
+      const unknown = post(`https://hooks.example.com:${t.port}/`, { resolve, tls });
+      expect(await unknown).toMatchObject({ kind: 'failed', cause: 'tls_unknown_authority' });
+    }
+    expect(t.resumed).toEqual([]);
   });
 
   it('is kept for a bounded number of webhooks, the newest', () => {
