@@ -12,6 +12,7 @@ const longest = [
   'dev/npm-start.system',
   'receivers/go.system',
   'charts/pod-security.system',
+  'console/page-budgets.system',
   'console/webhooks.browser',
   'orgctl/redelivery.system',
   'orgctl/orgctl.system',
