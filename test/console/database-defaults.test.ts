@@ -53,9 +53,12 @@ interface Page {
   words: string[];
 }
 
-/** Splits a page, without tokens and without durations that grow between two visits. */
+/** Splits a page, without what may differ between two visits: tokens, durations, minutes of times. */
 const wordsOf = (text: string): string[] =>
-  text.replace(/(value|content|nonce|data-copy|data-now)="[^"]*"|\b\d+ (second|minute)s?\b/g, '').split(/[\s"<>&;,]+/);
+  text
+    .replace(/(value|content|nonce|data-copy|data-now)="[^"]*"/g, '')
+    .replace(/\b\d+ (seconds?|minutes?|h|min|s)\b|(?<=\d\d):\d\d(:\d\d(\.\d+)?)?/g, '')
+    .split(/[\s"<>&;,]+/);
 
 /** What two visits of a page have different, ids and times of the moment, keeps its form. */
 const shapeOf = (word: string): string => word.replace(/[0-9a-f]/g, '0');
