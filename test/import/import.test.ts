@@ -318,6 +318,29 @@ describe('an import', () => {
     ]);
   });
 
+  it('records each rename of a member with the old and the new name, and no other change', async () => {
+    const document = smallDocument();
+    await importDocument(url, document);
+    const [member] = document.organizations[0].members;
+    const from = member.name;
+    member.name = 'Renamed Person';
+    await importDocument(url, document);
+    member.title = 'Partner';
+    await importDocument(url, document);
+    expect(
+      await query(
+        url,
+        `select person_id, detail, names ->> 'member' as named from activity where action = 'member.change'`,
+      ),
+    ).toEqual([
+      {
+        person_id: null,
+        detail: { memberId: member.userId, changed: ['name'], renamed: { from, to: 'Renamed Person' } },
+        named: 'Renamed Person',
+      },
+    ]);
+  });
+
   it('writes a backfill as org_api_backfill, which triggers distinguish from the platform', async () => {
     await query(
       url,

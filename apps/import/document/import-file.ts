@@ -107,11 +107,11 @@ async function importInTransaction(
   if (problems.total > 0) throw refused(fileName, problems);
 
   await client.query(changeTableSql);
-  if (options.backfill) {
-    await client.query(`grant select on ${stagedRelations.join(', ')} to org_api_backfill`);
-    await client.query('grant select, insert on import_change to org_api_backfill');
-    await client.query('set local role org_api_backfill');
-  }
+  // The rows are the platform's, also when the owner imports: triggers know writers by their role.
+  const role = options.backfill ? 'org_api_backfill' : 'org_api_platform';
+  await client.query(`grant select on ${stagedRelations.join(', ')} to ${role}`);
+  await client.query(`grant select, insert on import_change to ${role}`);
+  await client.query(`set local role ${role}`);
   await mergeStaged(client, progress.stage);
   await recordActivity(client, { action: options.backfill ? 'import.backfill' : 'import', fileName });
   const result: ImportResult = {

@@ -209,6 +209,18 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
      where share_cents = 2`,
   ],
   [
+    'a refund whose deletion leaves shares beyond 2^53 - 1',
+    'referral_invoice_sum_exact',
+    `${insertInvoice(-1)}; ${insertInvoice(Number.MAX_SAFE_INTEGER)}; ${insertInvoice(1)};
+     delete from referral_invoice where share_cents = -1`,
+  ],
+  [
+    'a refund whose move to another month leaves shares beyond 2^53 - 1',
+    'referral_invoice_sum_exact',
+    `${insertInvoice(-1)}; ${insertInvoice(Number.MAX_SAFE_INTEGER)}; ${insertInvoice(1)};
+     update referral_invoice set month = '2026-02' where share_cents = -1`,
+  ],
+  [
     'a referral in an unknown state',
     'referral_state_known',
     `with c as (insert into referral_code (organization_id, code, link) values ('$org', 'A', 'x') returning id)

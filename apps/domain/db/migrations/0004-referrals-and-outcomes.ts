@@ -37,18 +37,20 @@ export class ReferralsAndOutcomes extends Migration {
       create index referral_invoice_by_month on referral_invoice (organization_id, month, currency);
 
       -- An answer shows the sum of a month and currency, which every reader of JSON must be able to
-      -- read: at most 2^53 - 1. The lock makes two writers of one organization see each other.
+      -- read: at most 2^53 - 1. The lock makes two writers of one organization see each other. What a
+      -- statement takes out of a month counts too: a refund that goes can leave too much.
       create function referral_shares_stay_exact() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         org uuid;
       begin
-        for org in select distinct n.organization_id from new_invoice n order by 1 loop
+        for org in select distinct c.organization_id from changed_invoice c order by 1 loop
           perform from organization o where o.id = org for no key update;
           if exists (
             select from referral_invoice i
             where i.organization_id = org
-              and (i.month, i.currency) in (select n.month, n.currency from new_invoice n where n.organization_id = org)
+              and (i.month, i.currency) in
+                (select c.month, c.currency from changed_invoice c where c.organization_id = org)
             group by i.month, i.currency having abs(sum(i.share_cents)) > 9007199254740991
           ) then
             raise exception 'the shares of a month and currency sum to more than 2^53 - 1'
@@ -58,9 +60,13 @@ export class ReferralsAndOutcomes extends Migration {
         return null;
       end $$;
       create trigger referral_invoice_added after insert on referral_invoice
-        referencing new table as new_invoice for each statement execute function referral_shares_stay_exact();
+        referencing new table as changed_invoice for each statement execute function referral_shares_stay_exact();
       create trigger referral_invoice_changed after update on referral_invoice
-        referencing new table as new_invoice for each statement execute function referral_shares_stay_exact();
+        referencing new table as changed_invoice for each statement execute function referral_shares_stay_exact();
+      create trigger referral_invoice_left after update on referral_invoice
+        referencing old table as changed_invoice for each statement execute function referral_shares_stay_exact();
+      create trigger referral_invoice_deleted after delete on referral_invoice
+        referencing old table as changed_invoice for each statement execute function referral_shares_stay_exact();
 
       -- Counts of one family on one UTC day, written by the platform. No read returns a row:
       -- api.outcomes returns sums over five families or more.

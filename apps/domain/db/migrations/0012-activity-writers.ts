@@ -180,6 +180,22 @@ export class ActivityWriters extends Migration {
       grant execute on function record_import_activity to org_api_platform;
     `);
 
+    // The console records its renames, in the name of who made them. Those of the platform, by an
+    // import or a statement of its own, have no other place.
+    this.addSql(/* sql */ `
+      create function record_rename() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into activity (organization_id, action, detail)
+        values (new.organization_id, 'member.change', jsonb_build_object('memberId', new.person_id,
+          'changed', array['name'], 'renamed', jsonb_build_object('from', old.name, 'to', new.name)));
+        return null;
+      end $$;
+      create trigger record_rename after update of name on membership for each row
+        when (old.name is distinct from new.name and not pg_has_role(current_user, 'org_api_console', 'member'))
+        execute function record_rename();
+    `);
+
     // Whether the worker or the console ends a redelivery, its row says so.
     this.addSql(/* sql */ `
       create function record_redelivery_end() returns trigger
