@@ -62,8 +62,9 @@ export function allowSockets(server: string, ...urls: readonly string[]): void {
 export function allowSettings(environment: Readonly<Record<string, string>>): void {
   allowSockets('PostgreSQL', inject('databaseAdminUrl'));
   for (const [name, value] of Object.entries(environment)) {
+    if (value === '') continue; // it comes from a file
     if (name.endsWith('DATABASE_URL')) allowSockets('PostgreSQL', value);
-    if (name === 'REDIS_URL' && value !== '') allowSockets('Redis', value);
+    if (name === 'REDIS_URL') allowSockets('Redis', value);
     if (name === 'TEMPORAL_ADDRESS') allowSockets('Temporal', `http://${value}`);
     if (name === 'OTEL_EXPORTER_OTLP_ENDPOINT') allowSockets('OTLP', value);
   }
