@@ -185,7 +185,8 @@ export function makeFolder(folder: string): void {
 /** Returns the last error after a byte of a log, else its last line, else nothing. */
 export function readLastComplaint(logFile: string, fromByte: number): string {
   const lines = readFileSync(logFile).subarray(fromByte).toString('utf8').trim().split('\n');
-  const complaint = lines.findLast((line) => /\b(FATAL|PANIC|ERROR)\b|fatal|error/i.test(line)) ?? lines.at(-1) ?? '';
+  const complaint =
+    lines.findLast((line) => /\b(FATAL|PANIC|ERROR)\b|fatal|error|did not start/i.test(line)) ?? lines.at(-1) ?? '';
   return complaint.trim();
 }
 
