@@ -95,14 +95,13 @@ describe('npm start', () => {
     const isRefused = (message: string | null = null) => /Another npm start \(process \d+\)/.test(message ?? '');
     const [first = null, second = null, ofOther = null] = outcomes;
     expect([first, second].filter(isRefused)).toHaveLength(1);
-    // Of those with a state of their own, the later one may find the port taken.
+    // Those with a state of their own may each find a port of the other taken.
     const rest: [StackPlace, string | null][] = [
       [place, isRefused(first) ? second : first],
       [other, ofOther],
     ];
     for (const [, message] of rest) if (message !== null) expect(message).toMatch(/port \d+.*ORG_API_PORT/);
     const serving = rest.filter(([, message]) => message === null);
-    expect(serving.length).toBeGreaterThan(0);
     for (const [each] of serving) {
       const [us] = each.stack().regions as [ReturnType<StackPlace['stack']>['regions'][number]];
       for (const { id, sampleKey } of us.organizations.slice(0, 1))
