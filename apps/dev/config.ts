@@ -2,8 +2,8 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
+import { hostAndPort } from '#runtime/settings/connection-url.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
-import { hostAndPort } from '#runtime/settings/temporal-address.ts';
 import { databaseUrl, port, redisUrl, temporalAddress } from '#runtime/settings/types.ts';
 
 export const Settings = z.object({

@@ -8,12 +8,12 @@ import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { openDatabase, ormOptions } from '#domain/db/connect.ts';
 import { connectionOptions } from '#domain/db/server.ts';
-import { ValueRefused } from '#runtime/settings/connection-url.ts';
+import { hostAndPort, ValueRefused } from '#runtime/settings/connection-url.ts';
 import { otlpUrlOf, parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { findPlaintext } from '#runtime/settings/plaintext.ts';
 import { parsePostgresUrl, postgresUrlOf } from '#runtime/settings/postgresql.ts';
 import { parseRedisUrl, redisOptions, redisUrlOf } from '#runtime/settings/redis.ts';
-import { hostAndPort, parseTemporalAddress } from '#runtime/settings/temporal-address.ts';
+import { parseTemporalAddress } from '#runtime/settings/temporal-address.ts';
 
 const applicationName = 'test';
 const hosts = ['localhost', '127.0.0.1', '[::1]', '%2Frun%2Fpg', 'db.example.com', '10.0.0.1', '[2001:db8::1]', ''];

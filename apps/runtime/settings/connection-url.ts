@@ -61,6 +61,10 @@ export function readHost(text: string): string {
   );
 }
 
+/** Returns a host and a port as URLs and clients write them. */
+export const hostAndPort = ({ host, port }: { host: string; port: number }): string =>
+  `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+
 /** @throws ValueRefused */
 export function readPort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;

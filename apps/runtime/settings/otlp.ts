@@ -1,5 +1,4 @@
-import { isIPv6 } from 'node:net';
-import { parseConnectionUrl, refuseParameters, ValueRefused } from './connection-url.ts';
+import { hostAndPort, parseConnectionUrl, refuseParameters, ValueRefused } from './connection-url.ts';
 
 /** Where an OTLP/HTTP collector listens: one reading of a URL. */
 export interface OtlpEndpoint {
@@ -37,7 +36,7 @@ export function parseOtlpEndpoint(text: string): OtlpEndpoint {
 
 /** Returns the URL that a signal's records are sent to. */
 export function otlpUrlOf({ host, port, path, tls }: OtlpEndpoint, signal: 'traces' | 'logs'): string {
-  const origin = `${tls === null ? 'http' : 'https'}://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  const origin = `${tls === null ? 'http' : 'https'}://${hostAndPort({ host, port })}`;
   const base = path.split('/').map(encodeURIComponent).join('/');
   return `${origin}${base === '' ? '' : `/${base}`}/v1/${signal}`;
 }

@@ -1,6 +1,5 @@
-import { isIPv6 } from 'node:net';
 import type { RedisOptions } from 'ioredis';
-import { parseConnectionUrl, readHost, refuseParameters, ValueRefused } from './connection-url.ts';
+import { hostAndPort, parseConnectionUrl, readHost, refuseParameters, ValueRefused } from './connection-url.ts';
 
 /** How a Redis server and a database of it are reached: one reading of a URL. */
 export interface RedisServer {
@@ -55,7 +54,7 @@ function readNumber(text: string): number {
 export function redisUrlOf({ host, port, user, password, database, tls }: RedisServer): string {
   const login = password === null ? '' : `${encodeURIComponent(user ?? '')}:${encodeURIComponent(password)}@`;
   if (host.startsWith('/')) return `unix://${login}${host.split('/').map(encodeURIComponent).join('/')}?db=${database}`;
-  const url = `${tls === null ? 'redis' : 'rediss'}://${login}${isIPv6(host) ? `[${host}]` : host}:${port}`;
+  const url = `${tls === null ? 'redis' : 'rediss'}://${login}${hostAndPort({ host, port })}`;
   return database === 0 ? url : `${url}/${database}`;
 }
 

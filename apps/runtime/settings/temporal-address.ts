@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import { readHost, readPort, ValueRefused } from './connection-url.ts';
 
 /** Where a Temporal server listens. */
@@ -20,6 +19,3 @@ export function parseTemporalAddress(text: string): TemporalAddress {
     throw new ValueRefused('must be host:port, with an IPv6 address in brackets');
   return Object.freeze({ protocol: 'temporal', host: readHost(host), port: readPort(port) });
 }
-
-/** Returns the address as Temporal's clients read it. */
-export const hostAndPort = ({ host, port }: TemporalAddress): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`;

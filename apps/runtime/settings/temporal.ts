@@ -1,7 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import { hostAndPort } from './connection-url.ts';
 import { SettingsRefused } from './read.ts';
-import { hostAndPort, type TemporalAddress } from './temporal-address.ts';
+import type { TemporalAddress } from './temporal-address.ts';
 
 /** How a Temporal server is reached. */
 export interface TemporalServer {
