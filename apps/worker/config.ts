@@ -30,11 +30,10 @@ const oneWait = (standard: string) =>
   z
     .string()
     .default(standard)
-    .transform((text, context) => {
-      const [waitMs] = /,/.test(text) ? [] : tryParse(text);
-      if (waitMs !== undefined && waitMs >= 1_000) return waitMs;
-      return refuse(context, 'must be one wait of at least a second, for example 60s or 2m');
-    });
+    .transform(
+      (text, context) =>
+        tryParseOne(text) ?? refuse(context, 'must be one wait of at least a second, for example 60s or 2m'),
+    );
 
 /**
  * The worker's settings. The 10 s of an attempt are part of the contract with receivers, so they
@@ -93,9 +92,7 @@ export const Settings = z.object({
     .default('60s')
     .transform((text, context) => {
       if (text === '0s') return 0;
-      const [waitMs] = /,/.test(text) ? [] : tryParse(text);
-      if (waitMs !== undefined && waitMs >= 1_000) return waitMs;
-      return refuse(context, 'must be 0s or a time of at least a second, for example 60s or 2m');
+      return tryParseOne(text) ?? refuse(context, 'must be 0s or a time of at least a second, for example 60s or 2m');
     })
     .describe(
       'How long a new worker delivers without an internal error before it is ready, unless 20 deliveries came first ' +
@@ -136,11 +133,13 @@ export const Settings = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: otlpEndpoint,
 });
 
-function tryParse(text: string): number[] {
+/** Returns a wait of at least a second in ms; null for any other text. */
+function tryParseOne(text: string): number | null {
   try {
-    return parseSchedule(text);
+    const [waitMs = 0, ...others] = parseSchedule(text);
+    return waitMs >= 1_000 && others.length === 0 ? waitMs : null;
   } catch {
-    return [];
+    return null;
   }
 }
 

@@ -38,7 +38,7 @@ it('a worker is ready after enough deliveries without an internal error, and not
   await vi.waitFor(() => expect(trial.state).toBe('passed'));
 });
 
-it('a worker without work is ready when the time is over', async () => {
+it('a worker without work is ready after its trial', async () => {
   const { trial } = startTrial({ durationMs: 20 });
   await vi.waitFor(() => expect(trial.state).toBe('passed'));
 });

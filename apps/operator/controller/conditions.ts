@@ -37,7 +37,7 @@ export function completeStatus(
 }
 
 /** As the API server keeps times: whole seconds. */
-export const showTime = (time: Date): string => time.toISOString().replace(/\.\d{3}Z$/, 'Z');
+const showTime = (time: Date): string => time.toISOString().replace(/\.\d{3}Z$/, 'Z');
 
 /** Writes a word as specs and statuses do: `running` is `Running`. */
 export const capitalize = <W extends string>(word: W): Capitalize<W> =>

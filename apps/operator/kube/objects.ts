@@ -57,12 +57,6 @@ export function customObjects(api: CustomObjectsApi, { group, version, plural }:
       const body = { metadata: { resourceVersion, finalizers } };
       await api.patchNamespacedCustomObject({ ...addressOf(resource), body }, mergeOptions);
     },
-
-    /** Deletes an object, if it is the one that was read. */
-    async delete(resource: CustomResource): Promise<void> {
-      const body = { preconditions: { uid: resource.metadata.uid } };
-      await api.deleteNamespacedCustomObject({ ...addressOf(resource), body });
-    },
   };
 }
 
