@@ -1,7 +1,7 @@
 /** Pages that one session keeps open many times at once, and how long another organization waits. */
 import { expect, it, onTestFinished } from 'vitest';
 import { startApp } from '#test/child-app.ts';
-import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
+import { consoleEnvironment } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
@@ -39,18 +39,7 @@ async function setup() {
   await addManyRows(t.owner, other);
   await t.owner.pool.query('analyze');
   const { origin, database } = t;
-  const app = await startApp('console', {
-    REGION: 'us',
-    CONSOLE_URL: origin,
-    API_URL: 'http://127.0.0.1:8080',
-    CONSOLE_DATABASE_URL: database.urls.console,
-    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
-    ...testKeySettings,
-    HOST: '127.0.0.1',
-    PORT: '0',
-    METRICS_PORT: '0',
-    DRAIN_DELAY_MS: '0',
-  });
+  const app = await startApp('console', consoleEnvironment(database, origin));
   allowSockets(app.url);
   const cookieOf = ({ owner }: Scene) => ({ cookie: `${cookieName('session', origin)}=${owner.sessionToken}` });
   const connectionOf = (scene: Scene) => {

@@ -9,8 +9,7 @@ import { enrolmentLink, findLinkToken } from '#domain/identity/enrolment-link.ts
 import type { FactorSettings } from '#domain/identity/types.ts';
 import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
-import { type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
+import { consoleEnvironment, type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
 import { allowSettings, allowSockets, guardSockets } from '#test/socket-guard.ts';
 import { startConsole } from '../../apps/console/app.ts';
 import { readConfig } from '../../apps/console/config.ts';
@@ -62,19 +61,7 @@ export async function setupConsole(
   // Not before the present, because the database's clock writes the activity log.
   const clock = { aheadMs: 0 };
   const now = () => new Date(Date.now() + clock.aheadMs);
-  const fixed: Record<string, string> = {
-    REGION: 'us',
-    CONSOLE_URL: origin,
-    API_URL: 'http://127.0.0.1:8080',
-    CONSOLE_DATABASE_URL: database.urls.console,
-    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
-    WEBHOOK_ALLOW: '127.0.0.0/8',
-    ...testKeySettings,
-    HOST: '127.0.0.1',
-    PORT: String(port),
-    METRICS_PORT: '0',
-    DRAIN_DELAY_MS: '0',
-  };
+  const fixed = consoleEnvironment(database, origin, { WEBHOOK_ALLOW: '127.0.0.0/8', PORT: String(port) });
   // A setting may be replaced by the file that it comes from.
   for (const name of Object.keys(settings)) delete fixed[name.replace(/_FILE$/, '')];
   const environment = { ...fixed, ...settings };

@@ -8,7 +8,7 @@ import { startApp } from '#test/child-app.ts';
 import { createFactories } from '#test/make.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
-import { apiEnvironment } from '#test/setup.ts';
+import { apiEnvironment, consoleEnvironment } from '#test/setup.ts';
 import { startPair } from '#test/standby.ts';
 import { testNamespace, workerEnvironment } from '#test/worker.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
@@ -68,17 +68,7 @@ async function setup() {
   const origin = 'http://localhost:3000';
   const [api, console, worker] = await Promise.all([
     startApp('api', apiEnvironment(database)),
-    startApp('console', {
-      REGION: 'us',
-      CONSOLE_URL: origin,
-      API_URL: 'http://127.0.0.1:8080',
-      CONSOLE_DATABASE_URL: database.urls.console,
-      WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
-      ...testKeySettings,
-      HOST: '127.0.0.1',
-      PORT: '0',
-      METRICS_PORT: '0',
-    }),
+    startApp('console', consoleEnvironment(database, origin)),
     startChildWorker(workerEnvironment(database)),
   ]);
   const connections = createConnections({

@@ -1,10 +1,10 @@
 /** A region with its servers and operators as processes, for tests. */
 import { CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
 import { inject } from 'vitest';
+import { type SpawnedApp, spawnApp } from '#test/child-app.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
 import { kinds, type Region } from '../../apps/operator/resources.ts';
-import { spawnWorker } from '../worker/child-worker.ts';
 import { type ApiServer, createNamespace, regionIn } from './api-server.ts';
 import { installOperator } from './installed.ts';
 
@@ -27,7 +27,7 @@ export async function arrangeRegion(server: ApiServer, values: object = {}) {
   });
   const installed = await installOperator(server, namespace, values);
   const custom = server.kubeConfig.makeApiClient(CustomObjectsApi);
-  const operators = new Map<string, ReturnType<typeof spawnWorker>>();
+  const operators = new Map<string, SpawnedApp>();
   const { group, version, plural } = kinds.Region;
   const t = {
     namespace,
@@ -43,7 +43,7 @@ export async function arrangeRegion(server: ApiServer, values: object = {}) {
         HOST: '127.0.0.1',
         METRICS_PORT: '0',
       };
-      const operator = spawnWorker(environment, undefined, 'operator');
+      const operator = spawnApp('operator', environment);
       operators.set(identity, operator);
       return operator;
     },

@@ -27,13 +27,15 @@ export interface ChildApp extends SpawnedApp {
   metricsUrl: string;
 }
 
-const apps = fileURLToPath(new URL('../../apps', import.meta.url));
+const thisCheckout = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Runs `apps/<name>/main.ts` with these settings and no others. It is killed when the test ends.
+ * Runs `apps/<name>/main.ts` of a folder (the repository's) with these settings and no others. It is
+ * killed when the test ends.
  */
-export function spawnApp(name: string, environment: Record<string, string>): SpawnedApp {
-  const child = spawn(process.execPath, [path.join(apps, name, 'main.ts')], {
+export function spawnApp(name: string, environment: Record<string, string>, root = thisCheckout): SpawnedApp {
+  const child = spawn(process.execPath, [path.join(root, 'apps', name, 'main.ts')], {
+    cwd: root,
     env: { ...childEnvironment, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -49,8 +51,12 @@ export function spawnApp(name: string, environment: Record<string, string>): Spa
 }
 
 /** Starts an app; resolves when it listens. */
-export async function startApp(name: string, environment: Record<string, string>): Promise<ChildApp> {
-  const child = spawnApp(name, environment);
+export async function startApp(
+  name: string,
+  environment: Record<string, string>,
+  root = thisCheckout,
+): Promise<ChildApp> {
+  const child = spawnApp(name, environment, root);
   const listening = new Promise<{ url: string; metricsUrl: string }>((resolve) => {
     createInterface({ input: child.process.stdout as NodeJS.ReadableStream }).on('line', (line) => {
       if (!line.includes('"metricsUrl"')) return;

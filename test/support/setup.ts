@@ -8,7 +8,7 @@ import { startApi } from '../../apps/api/app.ts';
 import { readConfig } from '../../apps/api/config.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createFactories, type Factories } from './make.ts';
-import { testKeySettings } from './secrets.ts';
+import { testKeySettings, testWebhookSecretKeys } from './secrets.ts';
 import { allowSettings, allowSockets, guardSockets } from './socket-guard.ts';
 
 /** A test's installation: database, API and factories, which are deleted when the test ends. */
@@ -88,6 +88,30 @@ export function apiEnvironment(database: TestDatabase, settings: Record<string, 
     REGION: 'us',
     API_DATABASE_URL: database.urls.api,
     REDIS_URL: inject('redisUrl'),
+    HOST: '127.0.0.1',
+    PORT: '0',
+    METRICS_PORT: '0',
+    DRAIN_DELAY_MS: '0',
+    ...testKeySettings,
+    ...settings,
+  };
+}
+
+/**
+ * Returns what a console of `database` at `origin` reads from its environment, also as a separate
+ * process.
+ */
+export function consoleEnvironment(
+  database: TestDatabase,
+  origin: string,
+  settings: Record<string, string> = {},
+): Record<string, string> {
+  return {
+    REGION: 'us',
+    CONSOLE_URL: origin,
+    API_URL: 'http://127.0.0.1:8080',
+    CONSOLE_DATABASE_URL: database.urls.console,
+    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
     HOST: '127.0.0.1',
     PORT: '0',
     METRICS_PORT: '0',
