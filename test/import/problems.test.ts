@@ -22,6 +22,7 @@ type Case = [what: string, change: (o: Loose, document: Loose) => void, path: st
 
 const o = '$.organizations[0]';
 const free = uuid('9', 9);
+const refund = { id: uuid('9', 1), month: '2026-08', currency: 'usd', shareCents: -1 };
 
 const oneObject: Case[] = [
   ['no region', (_, d) => delete d.region, '$.region', 'is missing'],
@@ -395,6 +396,12 @@ const againstDatabase: Case[] = [
     /sum to more than 9007199254740991/,
   ],
   [
+    'a refund that the file moves out of a month, which then sums to too much',
+    (x) => Object.assign(x, { referralInvoices: [{ ...refund, month: '2026-07' }] }),
+    `${o}.referralInvoices`,
+    /sum to more than 9007199254740991/,
+  ],
+  [
     'a role key that the file takes away',
     (x) => {
       x.roles[0].key = 'desk';
@@ -443,6 +450,11 @@ describe('a document with a problem', () => {
     [empty, filled] = await Promise.all([createTestDatabase(), createTestDatabase()]);
     const document = smallDocument();
     document.organizations.push(otherOrganization());
+    const [large, small] = [
+      { ...refund, id: uuid('9', 2), shareCents: Number.MAX_SAFE_INTEGER },
+      { ...refund, id: uuid('9', 3), shareCents: 1 },
+    ];
+    document.organizations[0].referralInvoices.push(refund, large, small);
     await importDocument(filled.ownerUrl, document);
   });
   afterAll(async () => {

@@ -101,18 +101,24 @@ const seatRules = [
        or exists (select from staged_seat s where s.organization = o.position and s.held_after and not s.stored))`,
 ];
 
-/** Sums that an answer shows, with the rows of the database that the file leaves as they are. */
+/**
+ * Sums that an answer shows, with the rows of the database that the file leaves as they are. Every
+ * month of the organization is summed, because one that loses a refund has a larger sum.
+ */
 const sums = [
-  `select format('$.organizations[%s].referralInvoices', s.organization),
+  `select format('$.organizations[%s].referralInvoices', i.organization),
     'the shares of a month and currency sum to more than ${Number.MAX_SAFE_INTEGER}'
-   from staged_referral_invoice s
-   where s.month is not null and s.currency is not null and s.share_cents is not null
-   group by s.organization, s.organization_id, s.month, s.currency
-   having abs(sum(s.share_cents) + coalesce((
-     select sum(t.share_cents) from referral_invoice t
-     where t.organization_id = s.organization_id and t.month = s.month and t.currency = s.currency
-       and not exists (select from staged_referral_invoice x
-         where x.organization_id = t.organization_id and x.id = t.id)), 0)) > ${Number.MAX_SAFE_INTEGER}`,
+   from (
+     select s.organization, s.month, s.currency, s.share_cents from staged_referral_invoice s
+     where s.month is not null and s.currency is not null and s.share_cents is not null
+     union all
+     select o.organization, t.month, t.currency, t.share_cents
+     from (select distinct s.organization, s.organization_id from staged_referral_invoice s) o
+     join referral_invoice t on t.organization_id = o.organization_id
+     where not exists (select from staged_referral_invoice x
+       where x.organization_id = t.organization_id and x.id = t.id)
+   ) i
+   group by i.organization, i.month, i.currency having abs(sum(i.share_cents)) > ${Number.MAX_SAFE_INTEGER}`,
 ];
 
 /** An end with a reason is in the past: not later than the end of the file's day, or than now. */
