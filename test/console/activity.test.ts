@@ -179,6 +179,12 @@ describe('a row of the activity log', () => {
     expect([file.text.includes(t.seatLine), file.text.includes(t.webhookLine)]).toEqual([true, false]);
     const { rows } = await t.owner.pool.query(`select detail from activity where action = 'activity.download'`);
     expect(rows).toEqual([{ detail: { hasText: true } }]);
+    await t.http(t.ada).get(logOf(t.ada, '/csv?object=Nguyen'));
+    await t.http(t.ada).get(logOf(t.ada, `/csv?object=${t.grant.id}`));
+    const { rows: later } = await t.owner.pool.query(
+      `select detail from activity where action = 'activity.download' order by id desc limit 2`,
+    );
+    expect(later).toEqual([{ detail: { objectId: t.grant.id } }, { detail: { hasObject: true } }]);
   });
 
   it('is on a page that states how long rows are kept', async () => {

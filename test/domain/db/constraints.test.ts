@@ -290,6 +290,12 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
       ],
       ['an id that is no uuid', 'detail_ids', `action, detail) values ('$org', 'x', '{"webhookId": "x"}')`],
       ['an id that is a number', 'detail_ids', `action, detail) values ('$org', 'x', '{"grantId": 1}')`],
+      [
+        'an id of any other name that is none',
+        'detail_ids',
+        `action, detail) values ('$org', 'x', '{"aFactorId": "Sara"}')`,
+      ],
+      ['a member’s id that is no text', 'detail_ids', `action, detail) values ('$org', 'x', '{"memberId": ["x"]}')`],
     ] as const
   ).map(([name, constraint, rest]): [string, string, string] => [
     `an activity line with ${name}`,

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { z } from 'zod';
 import { recordActivity } from '#domain/activity/record.ts';
 import {
   type ActivityEntry,
@@ -44,16 +45,18 @@ export async function* eachActivityEntry(
 }
 
 /**
- * Records that a person downloads the log, with the filter. A searched text may be a family's name,
- * so it is recorded only that there was one. Called before the first entry is sent.
+ * Records that a person downloads the log, with the filter. A searched text, or an object that is no
+ * id, may be a family's name, so it is recorded only that there was one. Called before the first
+ * entry is sent.
  */
 export async function recordDownload(
   em: EntityManager,
   input: { organizationId: string; personId: string; address: string | null; filter: ActivityFilter },
 ): Promise<void> {
   const { organizationId, filter, ...by } = input;
-  const { text, ...others } = filter;
-  const given = Object.entries({ ...others, hasText: text && true }).filter(([, value]) => value !== null);
+  const { text, objectId, ...others } = filter;
+  const object = z.uuid().safeParse(objectId).success ? { objectId } : { hasObject: objectId && true };
+  const given = Object.entries({ ...others, ...object, hasText: text && true }).filter(([, value]) => value !== null);
   const detail = Object.fromEntries(given);
   await em
     .fork()

@@ -20,11 +20,11 @@ export class Activity extends Migration {
         count integer not null default 1 constraint activity_count_positive check (count > 0),
         detail jsonb constraint activity_detail_size check (length(detail::text) <= 16384)
           constraint activity_detail_object check (jsonb_typeof(detail) = 'object')
-          -- Pages look up the objects of a line by these ids. One that is no id would fail them.
-          constraint activity_detail_ids check (not detail @? '$.keyvalue() ? (@.key like_regex
-            "^(event|grant|key|predecessor|redelivery|role|seat|secret|session|webhook)Id$"
-            && @.value.type() != "null" && (@.value.type() != "string"
-              || !(@.value like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" flag "i")))'),
+          -- Pages look up the objects of a line by these ids, and the log's stream sends them: one
+          -- that is no id would fail a page or carry a name. Those of people are the platform's texts.
+          constraint activity_detail_ids check (not detail @? '$.keyvalue() ? (@.key like_regex "Id$"
+            && @.value.type() != "null" && (@.value.type() != "string" || !(@.key like_regex "^(member|person)Id$"
+              || @.value like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" flag "i")))'),
         -- The order in which lines are written: a counted line gets another one with each change.
         -- Lines are linked into the chain, and streamed, when every transaction that may have a
         -- smaller one has ended, so that a late commit is not missed.

@@ -92,8 +92,8 @@ export class ActivityWriters extends Migration {
 
       -- The console writes in the name of a member who is signed in now. Sessions may be idle for 30
       -- minutes (identity/limits.ts), and a request may last some more. A failure to sign in, which
-      -- needs no session, names the person whose sign-in it was. Members who remove or
-      -- suspend themselves have no access any more when their row is written.
+      -- needs no session, names the person whose sign-in it was. Members who remove or suspend
+      -- themselves have no access any more when their row is written: their session has ended.
       create function record_console_activity(organization uuid, person text, key uuid, done text, client inet,
         about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
@@ -101,17 +101,20 @@ export class ActivityWriters extends Migration {
         membership_status text;
         is_confirmed boolean;
         has_session boolean;
+        has_full_session boolean;
         is_signed_in boolean;
       begin
         select m.status, exists (select from sign_in_confirmation c
           where c.person_id = m.person_id and c.organization_id = m.organization_id)
           into membership_status, is_confirmed
           from membership m where m.organization_id = organization and m.person_id = person;
-        select count(*) > 0, coalesce(bool_or(s.state = 'full' and s.expires_at > now()), false)
-          into has_session, is_signed_in
+        select count(*) > 0, bool_or(s.state = 'full'), bool_or(s.state = 'full' and s.expires_at > now())
+          into has_session, has_full_session, is_signed_in
           from console_session s where s.person_id = person and s.last_seen_at > now() - interval '35 minutes';
         if (case
-          when done in ('member.remove', 'member.suspend') and about ->> 'memberId' = person then has_session
+          when done in ('member.remove', 'member.suspend') and about ->> 'memberId' = person
+            then has_full_session
+              and membership_status = case done when 'member.remove' then 'left' else 'suspended' end
           when done in (${listed(memberActions)})
             then membership_status = 'active' and is_confirmed and is_signed_in
           when done in (${listed(signInActions)}) then is_confirmed and is_signed_in
