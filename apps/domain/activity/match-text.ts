@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { query } from '../db/statement.ts';
-import type { TextMatch } from './plan-search.ts';
+import { containing, type TextMatch } from './plan-search.ts';
 import type { Reader } from './search.ts';
 import { knownActions } from './sentences.ts';
 
@@ -9,8 +9,8 @@ const idsPerKind = 100;
 
 /**
  * Returns what a searched text may name: members, API keys, webhooks, roles and, for readers who
- * may see clients, families whose names contain it, and actions whose titles do. The log contains
- * only ids, so current names are searched.
+ * may see clients, families whose names contain it now, and actions whose titles do. The names of the
+ * time are on the rows themselves, where the search compares them.
  */
 export async function matchText(
   em: EntityManager,
@@ -19,7 +19,7 @@ export async function matchText(
   { maySeeClients }: Reader,
 ): Promise<TextMatch> {
   const exact = text.trim();
-  const part = `%${exact.replace(/[\\%_]/g, '\\$&')}%`;
+  const part = containing(exact);
   const rows = await query<{ id: string }>(em.fork())`
     (select m.person_id as id from membership m
       where m.organization_id = ${organizationId} and (m.name ilike ${part} or m.email ilike ${part})

@@ -22,7 +22,7 @@ export interface ActivityFilter {
 export interface TextMatch {
   ids: string[];
   actions: string[];
-  /** The text itself, which may be a code, an id or an address. */
+  /** The text itself, which may be a code, an id, an address or part of a name of the time. */
   exact: string;
 }
 
@@ -140,7 +140,11 @@ const isAbout = (ids: string[]): Condition => sql`(
 
 const matches = ({ ids, actions, exact }: TextMatch): Condition => sql`(
   a.action = any (${arrayOf(actions)}::text[]) or a.action = ${exact} or a.code = ${exact} or a.id::text = ${exact}
-  or host(a.address) = ${exact} or ${isAbout([...ids, exact])})`;
+  or host(a.address) = ${exact} or ${isAbout([...ids, exact])}
+  or exists (select from jsonb_each_text(a.names) n where n.value ilike ${containing(exact)}))`;
+
+/** Returns a pattern of `ilike` for texts that contain this one. */
+export const containing = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`;
 
 /**
  * Returns the conditions to search by, the most selective first. Actions and refusals are few, and

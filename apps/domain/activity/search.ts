@@ -189,7 +189,7 @@ async function searchOnce(em: EntityManager, search: Search, wanted: number): Pr
     select ${isoMicroseconds} as at, a.id
     from (
       select a.at, a.id, a.key_id, a.person_id, a.action, a.status
-        ${needsLine ? sql`, a.code, a.address, a.detail` : sql``} from activity a
+        ${needsLine ? sql`, a.code, a.address, a.detail, a.names` : sql``} from activity a
       where ${leading} ${order(direction)} limit ${literal(atMost)}
     ) a
     where ${allOf(rest)} ${order(direction)} limit ${literal(wanted)}`;

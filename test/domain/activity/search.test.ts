@@ -1,6 +1,7 @@
 /** Every filter finds its rows, in order, page by page in both directions. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { matchText } from '#domain/activity/match-text.ts';
 import {
   type ActivityEntry,
   type ActivityFilter,
@@ -9,6 +10,7 @@ import {
   findActivityEntry,
   linesSearched,
   listActivity,
+  seesNoClients,
 } from '#domain/activity/search.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { eachActivityEntry } from '../../../apps/console/pages/activity/download.ts';
@@ -108,6 +110,25 @@ it('a row has all that is stored of it, with current names', async () => {
     memberName: 'Bo Lindqvist',
     at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
   });
+});
+
+it('a text finds the rows of a person by the name of their time and by the current one', async () => {
+  const { owner, make } = await setupDatabase();
+  const ada = await make.member({ name: 'Ada Rivers' });
+  await owner.pool.query('delete from activity');
+  await owner.pool.query(`insert into activity (organization_id, person_id, action) values ($1, $2, 'role.create')`, [
+    ada.orgId,
+    ada.userId,
+  ]);
+  await owner.pool.query(`update membership set name = 'Ada Brook' where person_id = $1`, [ada.userId]);
+  const found = async (text: string) => {
+    const match = await matchText(owner.orm.em, ada.orgId, text, seesNoClients);
+    const { entries } = await listActivity(owner.orm.em, ada.orgId, { ...everything, text: match }, null, 50);
+    return entries.map(({ action, personName }) => `${action} ${personName}`);
+  };
+  expect(await found('rivers')).toContain('role.create Ada Rivers');
+  expect(await found('Brook')).toContain('role.create Ada Rivers');
+  expect(await found('r%vers')).toEqual([]);
 });
 
 it('another organization’s rows appear on no page and in no file, and are not found by id', async () => {
