@@ -17,35 +17,14 @@ export class Webhooks extends Migration {
             check (event_types <@ array['client.started', 'client.ended', 'seat.given', 'seat.ended']),
         state text not null default 'active'
           constraint webhook_state_known check (state in ('active', 'parked', 'deleted')),
-        parked_reason text constraint webhook_parked_reason_known check (parked_reason in ('failing', 'paused')),
-        -- Since when every attempt has failed; null after a 2xx. The five columns below are used
-        -- only while it is set.
-        failing_since timestamptz,
-        last_failed_at timestamptz,
-        -- How long it has failed, without the time in which an attempt was due and none was
-        -- recorded (an outage of the service, internal errors). Suspension uses it.
-        failing_seconds double precision not null default 0
-          constraint webhook_failing_seconds_not_negative check (failing_seconds >= 0),
-        -- Until when the schedule explains that nothing is recorded: the next due time of its open
-        -- deliveries, and a margin.
-        next_failure_by timestamptz,
-        first_failed_event uuid,
-        has_failed_twice boolean not null default false,
-        -- Since when its receiver has taken seconds to answer; null while it is fast. A worker
-        -- writes it when that changes.
-        slow_since timestamptz,
-        -- One more than the number of times it was resumed. A started delivery of an earlier epoch
-        -- is started again: its workflow was refused while the webhook was parked. So parking and
-        -- resuming change this row alone.
-        epoch integer not null default 1 constraint webhook_epoch_positive check (epoch > 0),
-        -- After it is resumed or deleted, its open deliveries are updated: at least until this
-        -- time, which covers those stored at the same moment, and until none is left. Null: all
-        -- are.
-        follow_until timestamptz,
-        -- While it resumes: how many deliveries may be in progress; null when all ten slots are
-        -- open again.
-        ramp smallint constraint webhook_ramp_positive check (ramp between 1 and 9),
-        next_sequence bigint not null default 1,
+        -- \`failing\`: suspended, because its receiver accepted nothing; \`gone\`: suspended, because it
+        -- answered 410; \`paused\`: by a person.
+        parked_reason text constraint webhook_parked_reason_known check (parked_reason in ('failing', 'gone', 'paused')),
+        -- Since when it has this state.
+        state_at timestamptz not null default clock_timestamp(),
+        -- The receiving host of the URL, without its port.
+        host text not null generated always as
+          (coalesce(substring(lower(url), '^[a-z]+://(?:[^/?#@]*@)?(\\[[^]]*\\]|[^/:?#]+)'), '')) stored,
         -- One of the organization's 20 slots.
         slot smallint constraint webhook_slot_of_20 check (slot between 1 and 20),
         -- Result of the last signature check; null until its owner requests one, and again once the
@@ -69,9 +48,39 @@ export class Webhooks extends Migration {
       -- A restarted operator finds the webhook that it created; two concurrent ones create one.
       create unique index webhook_managed_unique on webhook (managed_uid)
         where managed_uid is not null and state <> 'deleted';
-      create index webhook_followed on webhook (organization_id, id) where follow_until is not null;
       create index webhook_parked on webhook (parked_reason) where state = 'parked';
-      create index webhook_failing on webhook (failing_since) where failing_since is not null and state = 'active';
+      -- Those that were paused, suspended or deleted lately: their open deliveries are moved.
+      create index webhook_inactive on webhook (state_at) where state <> 'active';
+
+      -- What delivery statements know of a webhook's receiver. They only read \`webhook\`, so a
+      -- transaction that holds a row there stops no delivery.
+      create table receiver (
+        organization_id uuid not null,
+        webhook_id uuid not null,
+        -- How many deliveries may be attempted at once. A failure or a slow response halves it, a
+        -- fast 2xx doubles it.
+        slots smallint not null default 10 constraint receiver_slots_of_10 check (slots between 1 and 10),
+        -- Since when every attempt has failed; null after a 2xx.
+        failing_since timestamptz,
+        -- Deliveries whose last attempt failed, since the last 2xx.
+        exhausted_in_row smallint not null default 0
+          constraint receiver_exhausted_in_row_not_negative check (exhausted_in_row >= 0),
+        -- Nothing is sent until then: the receiver said so with \`Retry-After\`.
+        held_until timestamptz,
+        -- When it answered 410: nothing is sent until the webhook is resumed.
+        gone_at timestamptz,
+        next_sequence bigint not null default 1 constraint receiver_next_sequence_positive check (next_sequence > 0),
+        primary key (organization_id, webhook_id),
+        constraint receiver_webhook foreign key (organization_id, webhook_id) references webhook
+      ) with (fillfactor = 50);
+      create index receiver_failing on receiver (failing_since)
+        where failing_since is not null or gone_at is not null;
+
+      -- One row per organization with webhooks. Whoever assigns concurrency slots of an organization
+      -- locks it, so that no two count the same slots. No advisory lock: each login could hold one.
+      create table slot_lock (
+        organization_id uuid primary key constraint slot_lock_organization references organization
+      );
 
       create table webhook_secret (
         organization_id uuid not null,
@@ -88,6 +97,32 @@ export class Webhooks extends Migration {
       create unique index webhook_secret_one_newest on webhook_secret (organization_id, webhook_id)
         where valid_until is null;
       create index webhook_secret_expired on webhook_secret (valid_until) where valid_until is not null;
+    `);
+
+    // A webhook that becomes active again, or has another URL, is tried with one delivery first, and
+    // former failures do not count.
+    this.addSql(/* sql */ `
+      create function add_receiver() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        insert into receiver (organization_id, webhook_id) values (new.organization_id, new.id);
+        insert into slot_lock (organization_id) values (new.organization_id) on conflict do nothing;
+        return null;
+      end $$;
+      create trigger webhook_has_receiver after insert on webhook for each row execute function add_receiver();
+
+      create function reset_receiver() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        if new.state <> old.state then new.state_at := clock_timestamp(); end if;
+        if new.url <> old.url or new.state = 'active' and old.state <> 'active' then
+          update receiver r set slots = 1, failing_since = null, exhausted_in_row = 0, held_until = null, gone_at = null
+          where r.organization_id = new.organization_id and r.webhook_id = new.id;
+        end if;
+        return new;
+      end $$;
+      create trigger webhook_resets_receiver before update on webhook for each row
+        when (new.state <> old.state or new.url <> old.url) execute function reset_receiver();
     `);
 
     // Functions delete what has expired, because the worker's login may delete no other row.

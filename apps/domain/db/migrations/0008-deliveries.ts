@@ -25,25 +25,21 @@ export class Deliveries extends Migration {
         organization_id uuid not null,
         webhook_id uuid not null,
         event_id uuid not null,
-        state text not null
-          constraint delivery_state_known check (state in ('waiting', 'delivered', 'exhausted', 'cancelled')),
-        -- Which round is current: redelivery, resume and repair each begin a new one, and an
-        -- attempt of an older one is not admitted.
-        round integer not null default 1 constraint delivery_round_positive check (round > 0),
+        -- \`queued\`: waits here for a concurrency slot, from \`due_at\` on. \`running\`: a workflow
+        -- attempts it, or sleeps until \`due_at\`.
+        state text not null default 'queued' constraint delivery_state_known
+          check (state in ('queued', 'running', 'delivered', 'exhausted', 'cancelled')),
+        -- The number of the current run, counted by each claim. A workflow of an older one gets no
+        -- attempt.
+        run integer not null default 0 constraint delivery_run_not_negative check (run >= 0),
+        -- Its place in the schedule: failed and lost attempts since the event or the last redelivery.
+        failures smallint not null default 0 constraint delivery_failures_not_negative check (failures >= 0),
+        -- The number of its last attempt that has ended.
         attempts integer not null default 0 constraint delivery_attempts_not_negative check (attempts >= 0),
-        -- The sequence number in the webhook, without gaps; assigned when the relay first claims
-        -- it.
+        -- The sequence number in the webhook, without gaps; assigned by the first claim.
         sequence bigint,
-        next_attempt_at timestamptz,
-        -- Held by a relay that is starting its workflow, until then at most.
-        leased_until timestamptz,
-        -- Whether the workflow of this round has been started.
-        started boolean not null default false,
-        -- The webhook's epoch when a relay claimed this round.
-        epoch integer not null default 1,
-        -- Whether it holds one of the webhook's slots without an attempt in progress: claimed, and
-        -- not yet admitted.
-        claimed boolean not null default false,
+        -- When the next attempt is due.
+        due_at timestamptz,
         created_at timestamptz not null,
         settled_at timestamptz,
         -- Counted in the ledger's sums by day.
@@ -51,24 +47,22 @@ export class Deliveries extends Migration {
         primary key (organization_id, webhook_id, event_id),
         constraint delivery_event foreign key (organization_id, event_id) references event,
         constraint delivery_webhook foreign key (organization_id, webhook_id) references webhook,
-        constraint delivery_waiting_has_next_attempt check ((state = 'waiting') = (next_attempt_at is not null)),
+        constraint delivery_open_is_due check ((state in ('queued', 'running')) = (due_at is not null)),
         constraint delivery_settled_has_time
           check ((state in ('delivered', 'exhausted', 'cancelled')) = (settled_at is not null)),
-        constraint delivery_claimed_is_waiting check (not claimed or state = 'waiting'),
         constraint delivery_rolled_up_is_settled check (not rolled_up or settled_at is not null)
       );
-      create index delivery_unstarted on delivery (organization_id, webhook_id, created_at, event_id)
-        where state = 'waiting' and not started;
-      create index delivery_claimed on delivery (organization_id, webhook_id) where claimed;
-      -- Retries that are due and wait for a concurrency slot: while there are any, no new delivery
-      -- of the webhook starts.
-      create index delivery_retry on delivery (organization_id, webhook_id, epoch, next_attempt_at)
-        where state = 'waiting' and started;
+      -- The order in which a webhook's deliveries are claimed.
+      create index delivery_queued on delivery (organization_id, webhook_id, created_at, event_id)
+        where state = 'queued';
+      -- Runs that are late, oldest first; and those of one webhook.
+      create index delivery_running on delivery (due_at) where state = 'running';
+      create index delivery_running_of_webhook on delivery (organization_id, webhook_id) where state = 'running';
       -- The second condition is always true. It keeps statements that do not name it (isOpenSql)
       -- from this index: after many deliveries were settled, the claim and the poll read all
       -- queued deliveries with it, because its empty pages were fewer than those of
-      -- delivery_unstarted.
-      create index delivery_open on delivery (webhook_id, event_id) where state = 'waiting' and round > 0;
+      -- delivery_queued.
+      create index delivery_open on delivery (webhook_id, event_id) where state in ('queued', 'running') and run >= 0;
       -- Failed deliveries are rare, and people search for them first.
       create index delivery_given_up on delivery (organization_id, webhook_id, state, event_id)
         where state in ('exhausted', 'cancelled');
@@ -84,8 +78,10 @@ export class Deliveries extends Migration {
         organization_id uuid not null,
         webhook_id uuid not null,
         event_id uuid not null,
+        -- Created by the process that asks for the attempt, so a repeated request finds it.
+        id uuid not null,
         number integer not null constraint delivery_attempt_number_positive check (number > 0),
-        round integer not null,
+        run integer not null,
         -- Whether the schedule had no further attempt after this one: with a failure, the proof
         -- that a delivery is exhausted.
         is_last boolean not null,
@@ -103,13 +99,10 @@ export class Deliveries extends Migration {
         -- minutes.
         headers json,
         answer bytea constraint delivery_attempt_answer_size check (length(answer) <= 16384),
-        primary key (organization_id, webhook_id, event_id, number),
+        primary key (organization_id, webhook_id, event_id, id),
         constraint delivery_attempt_delivery foreign key (organization_id, webhook_id, event_id) references delivery,
         constraint delivery_attempt_finished_has_cause check ((finished_at is null) = (cause is null))
       );
-      -- One attempt of a delivery at a time, whichever process admits it.
-      create unique index delivery_attempt_one_open on delivery_attempt (organization_id, webhook_id, event_id)
-        where finished_at is null;
       -- The condition is always true, and keeps every statement that does not name it from this
       -- index: without statistics the planner took it for the attempts of one delivery, instead of
       -- the primary key, and read all attempts of the webhook for each (11 s for a ledger of
@@ -117,37 +110,33 @@ export class Deliveries extends Migration {
       create index delivery_attempt_lately on delivery_attempt (organization_id, webhook_id, started_at)
         where number > 0;
 
-      -- The attempts in progress: each holds a concurrency slot, from its admission to the
-      -- statement that records how it ended. The keys prove each bound whichever process admits,
-      -- and counting them reads these few rows, however many attempts are kept. No foreign key: it
-      -- would lock the webhook's row for each attempt.
-      create table concurrency_slot (
+      -- The deliveries that are attempted, or claimed and about to be: each has one row, from its
+      -- claim or admission to the statement that records how it ended. The key proves that a delivery has one
+      -- attempt at a time, and the bounds are counted here, in few rows, however many attempts are kept. No foreign
+      -- key: it would lock the webhook's row for each attempt.
+      create table slot (
         organization_id uuid not null,
         webhook_id uuid not null,
-        slot smallint not null constraint concurrency_slot_of_10 check (slot between 1 and 10),
-        -- One of its organization's slots, numbered separately for prompt and slow webhooks, and
-        -- one at its receiving host.
-        is_slow boolean not null,
-        organization_slot smallint not null
-          constraint concurrency_slot_organization_slot_positive check (organization_slot > 0),
-        host text not null,
-        host_slot smallint not null constraint concurrency_slot_host_slot_positive check (host_slot > 0),
         event_id uuid not null,
-        number integer not null,
-        started_at timestamptz not null,
-        -- Created by the process that requested the admission, which finds it by this id when the
-        -- reply was lost.
-        admission_id uuid not null,
-        primary key (organization_id, webhook_id, slot),
-        constraint concurrency_slot_one_of_organization unique (organization_id, is_slow, organization_slot),
-        constraint concurrency_slot_one_of_host unique (organization_id, host, host_slot)
+        -- The run that it belongs to.
+        run integer not null,
+        host text not null,
+        -- Whether it counts for the narrow webhooks of its organization.
+        narrow boolean not null,
+        -- Both null until the attempt is admitted.
+        attempt_id uuid,
+        admitted_at timestamptz,
+        -- Afterwards it is free: its process has died.
+        until timestamptz not null,
+        primary key (organization_id, webhook_id, event_id),
+        constraint slot_admitted_has_both check ((attempt_id is null) = (admitted_at is null))
       -- Rows live for seconds and the table is nearly empty, so a share of it says nothing about
       -- dead rows.
-      ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+      ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
     `);
 
-    // A row is the request and its progress; a workflow, `redelivery/<id>`, only carries it out. So
-    // neither a lost Temporal store nor an outage of Temporal loses a request.
+    // A row is the request and its progress. Any worker does the next page, so a request needs
+    // neither Temporal nor a process that stays alive.
     this.addSql(/* sql */ `
       create table redelivery (
         organization_id uuid not null,
@@ -171,38 +160,29 @@ export class Deliveries extends Migration {
         requested_at timestamptz not null default now(),
         cancel_requested_at timestamptz,
         finished_at timestamptz,
-        -- Pages done, and the event after which the next one continues; null before the first.
-        pages integer not null default 0 constraint redelivery_pages_not_negative check (pages >= 0),
+        -- When the next page is due, and the event after which it begins; null before the first.
+        due_at timestamptz not null default now(),
         reached uuid,
         seen_all boolean not null default false,
-        -- Events of the last page whose running workflows are still to be notified to retry now.
-        unnotified uuid[] not null default '{}',
-        -- Deliveries scanned; put into a new round or due now for the relay; open with a workflow
-        -- that is notified.
+        -- Deliveries scanned; those that the selection includes; put into the queue.
         seen integer not null default 0,
         matched integer not null default 0,
         queued integer not null default 0,
-        retries_requested integer not null default 0,
-        -- Until then a workflow holds it; afterwards its workflow is started again.
-        leased_until timestamptz,
         primary key (organization_id, id),
         constraint redelivery_webhook foreign key (organization_id, webhook_id) references webhook,
         constraint redelivery_one_selection
           check ((range_from is null) = (range_to is null) and (range_from is null) <> (failed_since is null)),
         constraint redelivery_only_failed_of_range check (not only_failed or range_from is not null),
         constraint redelivery_range_not_empty check (range_from < range_to),
-        constraint redelivery_counts_add_up check (queued >= 0 and retries_requested >= 0
-          and queued + retries_requested <= matched and matched <= seen),
+        constraint redelivery_counts_add_up check (queued >= 0 and queued <= matched and matched <= seen),
         constraint redelivery_finished_has_time
           check ((state in ('done', 'cancelled', 'ended')) = (finished_at is not null)),
         constraint redelivery_ended_has_reason check ((state = 'ended') = (end_reason is not null)),
         constraint redelivery_cancelled_was_asked check (state <> 'cancelled' or cancel_requested_at is not null),
-        constraint redelivery_done_saw_all check (state <> 'done' or seen_all),
-        constraint redelivery_finished_notified_all check (finished_at is null or unnotified = '{}'),
-        constraint redelivery_finished_has_no_lease check (finished_at is null or leased_until is null)
+        constraint redelivery_done_saw_all check (state <> 'done' or seen_all)
       );
-      -- One at a time for a webhook: two together would exceed the rate of each. The relay also
-      -- scans this index.
+      -- One at a time for a webhook: two together would exceed the rate of each. Workers also scan
+      -- this index.
       create unique index redelivery_one_open on redelivery (organization_id, webhook_id)
         where state in ('requested', 'running');
       create index redelivery_by_webhook on redelivery (organization_id, webhook_id, id);
@@ -218,19 +198,6 @@ export class Deliveries extends Migration {
         changed_at timestamptz not null default now()
       );
       insert into delivery_admission default values;
-    `);
-
-    // When the running deliveries were last listed in Temporal, and how far the list was read. One
-    // worker lists per interval, and the next one continues from there.
-    this.addSql(/* sql */ `
-      create table workflow_sweep (
-        -- One row.
-        id boolean primary key default true constraint workflow_sweep_one_row check (id),
-        due_at timestamptz not null default '-infinity',
-        -- It continues with the workflows that began before this; null: with the newest.
-        place timestamptz
-      );
-      insert into workflow_sweep default values;
     `);
 
     // The event and its deliveries are rows of the writer's own transaction: no writer can omit
@@ -259,8 +226,8 @@ export class Deliveries extends Migration {
           insert into event (organization_id, id, type, created_at, body, delivery_count)
           select org, event_id, event_type, moment, body, count(*) from subscribed
         )
-        insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
-        select org, s.id, event_id, 'waiting', moment, exactly from subscribed s;
+        insert into delivery (organization_id, webhook_id, event_id, due_at, created_at)
+        select org, s.id, event_id, moment, exactly from subscribed s;
       end $$;
 
       create function client_grant_event() returns trigger

@@ -246,31 +246,28 @@ export class Rights extends Migration {
 
       -- The console changes webhooks and their secrets, and shows, repeats and cancels their
       -- deliveries.
-      grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
-        epoch, follow_until,
-        signature_result, signature_checked_at) on webhook to org_api_console;
+      grant select, insert, update (url, description, event_types, state, parked_reason, slot, signature_result,
+        signature_checked_at) on webhook to org_api_console;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_console;
-      grant select on event, delivery, delivery_attempt, ledger_day, ledger_count to org_api_console;
-      grant update (state, round, next_attempt_at, leased_until, started, claimed, settled_at) on delivery
-        to org_api_console;
-      grant select, insert, update (state, end_reason, cancel_requested_at, finished_at, leased_until) on redelivery
+      grant select on event, delivery, delivery_attempt, receiver, slot, ledger_day, ledger_count to org_api_console;
+      grant update (state, failures, due_at, settled_at) on delivery to org_api_console;
+      grant select, insert, update (state, end_reason, cancel_requested_at, finished_at) on redelivery
         to org_api_console;
 
       -- The Kubernetes operator changes the webhooks of its objects and shows the ledger. It reads no
       -- body of an event and no line of the log.
       grant select (id) on organization to org_api_operator;
-      grant select, insert, update (url, description, event_types, state, parked_reason, failing_since, ramp, slot,
-        epoch, follow_until, signature_result, signature_checked_at, managed_by, managed_uid)
-        on webhook to org_api_operator;
+      grant select, insert, update (url, description, event_types, state, parked_reason, slot, signature_result,
+        signature_checked_at, managed_by, managed_uid) on webhook to org_api_operator;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_operator;
-      grant select on delivery to org_api_operator;
+      grant select on delivery, receiver to org_api_operator;
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
       grant select, update (state, changed_at) on delivery_admission to org_api_operator;
-      grant select on concurrency_slot, migration_failure, contract_migration to org_api_operator;
+      grant select on slot, migration_failure, contract_migration to org_api_operator;
       grant execute on function sealed_versions to org_api_operator;
       grant select (pepper_version, revoked_at, expires_at) on api_key to org_api_operator;
       grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;
-      grant select (organization_id, webhook_id, event_id, number, round, is_last, status, started_at, finished_at)
+      grant select (organization_id, webhook_id, event_id, number, run, is_last, status, started_at, finished_at)
         on delivery_attempt to org_api_operator;
 
       -- Of webhooks, the operator sees all, because the ledger and the region's state count them,
@@ -293,22 +290,19 @@ export class Rights extends Migration {
       -- The worker delivers, keeps the ledger, and applies the retention of deliveries.
       grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;
       grant execute on function purge_expired_secrets to org_api_worker;
-      grant select, update (state, parked_reason, failing_since, last_failed_at, failing_seconds, next_failure_by,
-        first_failed_event,
-        has_failed_twice, ramp, next_sequence, slow_since, follow_until, signature_result,
-          signature_checked_at) on webhook to org_api_worker;
-      grant select, update (state, round, epoch, attempts, sequence, next_attempt_at, leased_until, started, claimed,
-        settled_at)
-        on delivery to org_api_worker;
+      grant select, update (state, parked_reason, signature_result, signature_checked_at) on webhook to org_api_worker;
+      grant select, update (slots, failing_since, exhausted_in_row, held_until, gone_at, next_sequence) on receiver
+        to org_api_worker;
+      -- A lock of a row needs the right to change it.
+      grant select, update (organization_id) on slot_lock to org_api_worker;
+      grant select, update (state, run, failures, attempts, sequence, due_at, settled_at) on delivery
+        to org_api_worker;
       grant select, insert, update (finished_at, status, cause, explanation, timings, peer_address, kept_bytes,
         answer, headers)
         on delivery_attempt to org_api_worker;
-      grant select, insert, delete on concurrency_slot to org_api_worker;
-      grant select, update (state, end_reason, finished_at, pages, reached, seen_all, unnotified, seen, matched, queued,
-        retries_requested,
-        leased_until)
+      grant select, insert, delete, update (attempt_id, admitted_at, until) on slot to org_api_worker;
+      grant select, update (state, end_reason, finished_at, due_at, reached, seen_all, seen, matched, queued)
         on redelivery to org_api_worker;
-      grant select, update (due_at, place) on workflow_sweep to org_api_worker;
       grant select on delivery_admission to org_api_worker;
       grant select on ledger_day, ledger_count to org_api_worker;
       grant execute on function purge_deliveries, fold_ledger, roll_up_ledger to org_api_worker;

@@ -207,7 +207,7 @@ export class ActivityWriters extends Migration {
         insert into activity (organization_id, action, detail)
         values (new.organization_id, 'webhook.redelivered', jsonb_strip_nulls(jsonb_build_object(
           'webhookId', new.webhook_id, 'redeliveryId', new.id, 'state', new.state, 'reason', new.end_reason,
-          'seen', new.seen, 'queued', new.queued, 'retriesRequested', new.retries_requested)));
+          'seen', new.seen, 'queued', new.queued)));
         return null;
       end $$;
       create trigger record_redelivery_end after update of state on redelivery for each row

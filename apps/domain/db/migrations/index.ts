@@ -11,6 +11,7 @@ import { Identity } from './0010-identity.ts';
 import { Rights } from './0011-rights.ts';
 import { ActivityWriters } from './0012-activity-writers.ts';
 import { CanonicalAddresses } from './0013-canonical-addresses.ts';
+import { DeliveryFunctions } from './0014-delivery-functions.ts';
 import type { NamedMigration } from './named-migration.ts';
 
 /**
@@ -46,7 +47,8 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0011-rights', class: Rights },
   { name: '0012-activity-writers', class: ActivityWriters },
   { name: '0013-canonical-addresses', class: CanonicalAddresses },
+  { name: '0014-delivery-functions', class: DeliveryFunctions },
 ];
 
 /** The newest expand migration, which a database must have. Contract migrations may be pending. */
-export const currentMigration = '0013-canonical-addresses';
+export const currentMigration = '0014-delivery-functions';

@@ -1,0 +1,42 @@
+/** The answer to a run that asks for an attempt. */
+export type AdmissionRow =
+  /** Nothing may be sent now: the attempt is not due, or another one is in progress. */
+  | { answer: 'wait'; waitMs: number }
+  /** Another connection assigns slots of the organization: ask again in some milliseconds. */
+  | { answer: 'again' }
+  /** The run has nothing more to do: the delivery is settled, queued, or has a newer run. */
+  | { answer: 'closed' }
+  | AdmittedRow;
+
+/** What an admitted attempt needs. */
+export interface AdmittedRow {
+  answer: 'go';
+  /** The attempt's number in the delivery, from 1. */
+  number: number;
+  /** Failed and lost attempts since the event or the last redelivery: the place in the schedule. */
+  failures: number;
+  /** Whether a failure of it exhausts the schedule. */
+  isLast: boolean;
+  url: string;
+  /** The event's type; null, as `body`, when the event's row is missing. */
+  type: string | null;
+  /** The stored body. */
+  body: string | null;
+  /** Its place in the webhook's sequence, digits. */
+  sequence: string | null;
+  /** Newest first; null when the webhook has no valid one. */
+  secrets: { id: string; sealed: string }[] | null;
+  /** When it was admitted, by PostgreSQL's clock in microseconds. */
+  startedAt: string;
+  /** The same as Unix time in ms; part of signatures. */
+  startedAtMs: number;
+}
+
+/**
+ * Admits an attempt of a run, whose row exists before anything is sent. `$1`…`$3` the delivery, `$4`
+ * its run, `$5` the attempt's id, created by the caller: the same id may be asked for again when the
+ * reply was lost. `$6` the attempts of the schedule, `$7` for how many seconds the slot is held.
+ * Returns one `AdmissionRow`; the function explains it.
+ */
+export const admitAttemptSql = /* sql */ `
+  select a.* from admit_attempt($1, $2, $3, $4, $5, $6, $7) a`;

@@ -1,0 +1,89 @@
+/** A delivery that `expireSql` put back or settled. */
+export interface ExpiredRow {
+  organizationId: string;
+  webhookId: string;
+  eventId: string;
+  run: number;
+  /**
+   * `lost`: its attempt was in progress when its process died. `unadmitted`: its run asked for no
+   * attempt in time. `late`: its run did not ask when it was due. `settled`: only its slot was left.
+   */
+  kind: 'lost' | 'unadmitted' | 'late' | 'settled';
+  /** The state that follows. */
+  state: 'queued' | 'running' | 'delivered' | 'exhausted' | 'cancelled';
+  /** The lost attempt's number, and when it began (Unix, ms); null for the other kinds. */
+  number: number | null;
+  startedAtMs: number | null;
+}
+
+/**
+ * Repairs deliveries whose process or workflow is gone; any worker runs it each second. It is the
+ * only repair: nothing asks Temporal for a state.
+ *
+ * Frees slots whose time has passed: an attempt in progress is closed as lost and counts as a
+ * failure, so at most `$1` attempts follow a request even if each kills its worker; a claim whose
+ * attempt was not admitted goes back to the queue. Runs that have not asked `$2` seconds after they
+ * were due go back to the queue, too. The run's number stays: one that was only late may still ask
+ * until another is claimed. `$3`: the wait after each failure in ms, in order; the last one is used
+ * for all further ones, and a tenth is added at random. At most `$4` of each. Returns an
+ * `ExpiredRow` per delivery.
+ *
+ * Times are compared with `statement_timestamp()`: a volatile function would use no index (122 ms
+ * instead of 0.4 with 500,000 sleeping deliveries). Each delivery is locked by its key before its
+ * slot is read again, and rows that another connection holds are skipped.
+ */
+export const expireSql = /* sql */ `
+  with target as materialized (
+    select d.organization_id, d.webhook_id, d.event_id, d.state, d.run
+    from (select s.* from slot s where s.until < statement_timestamp() order by s.until limit $4) o
+    cross join lateral (
+      select d.organization_id, d.webhook_id, d.event_id, d.state, d.run from delivery d
+      where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id
+      limit 1
+      for no key update skip locked
+    ) d
+  ), freed as (
+    delete from slot s using target t
+    where s.organization_id = t.organization_id and s.webhook_id = t.webhook_id and s.event_id = t.event_id
+      and s.until < statement_timestamp()
+    returning s.organization_id, s.webhook_id, s.event_id, s.run, s.attempt_id,
+      t.state = 'running' and t.run = s.run as is_current
+  ), lost as (
+    update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
+      explanation = 'The process that made this attempt ended before it could record the answer. The receiver '
+        'may have received it, and recognizes a repeat by the event id.'
+    from freed f
+    where a.organization_id = f.organization_id and a.webhook_id = f.webhook_id and a.event_id = f.event_id
+      and a.id = f.attempt_id and a.finished_at is null
+    returning a.organization_id, a.webhook_id, a.event_id, a.number, a.started_at
+  ), late as (
+    select d.organization_id, d.webhook_id, d.event_id, d.run from delivery d
+    where d.state = 'running' and d.due_at < statement_timestamp() - make_interval(secs => $2::double precision)
+      and not exists (
+        select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
+          and s.event_id = d.event_id)
+    order by d.due_at limit $4
+    for no key update skip locked
+  ), expired as (
+    select f.organization_id, f.webhook_id, f.event_id, f.run, f.is_current,
+      case when f.attempt_id is not null then 'lost' when f.is_current then 'unadmitted' else 'settled' end as kind,
+      l.number, l.started_at
+    from freed f left join lost l on l.organization_id = f.organization_id and l.webhook_id = f.webhook_id
+      and l.event_id = f.event_id
+    union all
+    select l.organization_id, l.webhook_id, l.event_id, l.run, true, 'late', null, null from late l
+  )
+  update delivery d set
+    attempts = greatest(d.attempts, coalesce(x.number, 0)),
+    failures = d.failures + (x.is_current and x.kind = 'lost')::integer,
+    state = case when not x.is_current then d.state when x.kind = 'lost' and d.failures + 1 >= $1::integer
+      then 'exhausted' else 'queued' end,
+    due_at = case when not x.is_current then d.due_at when x.kind <> 'lost' then clock_timestamp()
+      when d.failures + 1 < $1::integer then clock_timestamp() + make_interval(secs => (1 + random() / 10) / 1000
+        * ($3::double precision[])[least(d.failures + 1, cardinality($3::double precision[]))]) end,
+    settled_at = case when x.is_current and x.kind = 'lost' and d.failures + 1 >= $1::integer
+      then clock_timestamp() else d.settled_at end
+  from expired x
+  where d.organization_id = x.organization_id and d.webhook_id = x.webhook_id and d.event_id = x.event_id
+  returning d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", x.run, x.kind,
+    d.state, x.number, (extract(epoch from x.started_at) * 1000)::double precision as "startedAtMs"`;

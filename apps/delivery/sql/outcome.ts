@@ -1,0 +1,118 @@
+/** How an attempt ended: `internal_error` counts no failure of the receiver. */
+export type OutcomeKind = 'delivered' | 'failed' | 'internal_error';
+
+/** The result of `recordOutcomeSql`: the state that follows, or null without the delivery's row. */
+export interface OutcomeRow {
+  state: 'queued' | 'running' | 'delivered' | 'exhausted' | 'cancelled';
+  /** Whether this statement recorded the attempt: it had no outcome, or was closed as lost. */
+  isRecorded: boolean;
+  /** The delivery's failures since the event or the last redelivery, after this attempt. */
+  failures: number;
+}
+
+const isDelivered = /* sql */ `$4::text = 'delivered'`;
+/** The longest that `Retry-After` holds a receiver, in seconds. */
+const longestHoldS = 3600;
+
+/** Whether the attempt still had its slot, in the current run of an open delivery. */
+const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::integer and exists (select from freed))`;
+
+/**
+ * The receiver's slots after the attempt: a failure halves them (at least 1), a 2xx slower than 3 s
+ * halves them (at least 3), one faster than 1 s doubles them (at most 10). While the receiver is held
+ * they are 1 until its next attempt, and a late 2xx of an earlier attempt does not change that.
+ */
+const slotsAfter = /* sql */ `case
+        when $21::integer is not null or r.held_until > statement_timestamp() then 1
+        when not ${isDelivered} then greatest(1, r.slots / 2)
+        when $20::integer > 3000 then least(r.slots, greatest(3, r.slots / 2))
+        when $20::integer < 1000 then least(10, r.slots * 2)
+        else r.slots end`;
+
+/**
+ * Records how an attempt ended and what follows for its delivery and its receiver. It is one
+ * statement, so no reader sees a part of it.
+ *
+ * `$1`…`$3` the delivery; `$4` `OutcomeKind`; `$5` the wait before the next attempt in ms, used
+ * unless the delivery is settled; `$6` the attempt's id, `$7` number, `$8` run, `$9` whether it was
+ * the last of the schedule, `$10` when it was admitted (`startedAt`), `$11` the secrets that signed
+ * it (ids); `$12` the HTTP status or null, `$13` cause, `$14` explanation, `$15` timings (json), `$16`
+ * peer address, `$17` kept bytes, `$18` the beginning of the answer, `$19` the headers as they were
+ * sent (json) or null, `$20` how long the receiver took in ms; `$21` seconds for which it asked to
+ * wait (`Retry-After` of a 429 or 503) or null.
+ *
+ * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure
+ * changes the delivery only if its own slot was still there: otherwise it was closed as lost, and
+ * counted then. A PostgreSQL that lost its last commits in a failover may have lost the attempt's
+ * row: then the row is inserted with its outcome. It may have lost the claim too: then a delivery
+ * that is settled gets its place in the webhook's sequence here. Repeating the statement changes
+ * nothing.
+ *
+ * `target` reads and locks the delivery before any part changes a row: a part that read it later
+ * would not see a row that this statement has changed, and the attempt would stay open. Locks are
+ * taken in the order delivery, slot, receiver.
+ *
+ * Returns an `OutcomeRow`; no row when PostgreSQL does not have the delivery any more.
+ */
+export const recordOutcomeSql = /* sql */ `
+  with target as materialized (
+    select d.state, d.run, d.sequence is null and ${isDelivered} and d.state in ('queued', 'running', 'exhausted')
+      as lacks_number
+    from delivery d where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
+    for no key update
+  ), recorded as (
+    insert into delivery_attempt as a (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
+      started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer, headers)
+    select $1::uuid, $2::uuid, $3::uuid, $6::uuid, $7::integer, $8::integer, $9::boolean, $11::uuid[], $10::timestamptz,
+      clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb, $16::inet, $17::integer, $18::bytea, $19::json
+    from target
+    on conflict (organization_id, webhook_id, event_id, id) do update set finished_at = excluded.finished_at,
+      status = excluded.status, cause = excluded.cause, explanation = excluded.explanation,
+      timings = excluded.timings, peer_address = excluded.peer_address, kept_bytes = excluded.kept_bytes,
+      answer = excluded.answer, headers = excluded.headers
+    where a.finished_at is null or a.cause = 'lost' and ${isDelivered}
+    returning a.id
+  ), freed as (
+    delete from slot s using target t
+    where s.organization_id = $1::uuid and s.webhook_id = $2::uuid and s.event_id = $3::uuid and s.attempt_id = $6::uuid
+    returning s.attempt_id
+  ), is_exhausted as materialized (
+    -- An event that is redelivered and fails again is not a second event that failed.
+    select not exists (
+      select from delivery_attempt a where a.organization_id = $1::uuid and a.webhook_id = $2::uuid
+        and a.event_id = $3::uuid and a.is_last and a.finished_at is not null and a.id <> $6::uuid) as is_first
+    from target t where $9::boolean and $4::text = 'failed' and t.state = 'running' and ${isCurrent}
+  ), receiver_now as (
+    update receiver r set slots = ${slotsAfter},
+      failing_since = case when not ${isDelivered} then coalesce(r.failing_since, clock_timestamp()) end,
+      exhausted_in_row = case when ${isDelivered} then 0
+        else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
+      held_until = greatest(r.held_until, clock_timestamp() + case when $21::integer is not null
+        then make_interval(secs => least($21::integer, ${longestHoldS})) end),
+      gone_at = case when $12::smallint = 410 then coalesce(r.gone_at, clock_timestamp()) else r.gone_at end,
+      next_sequence = r.next_sequence + t.lacks_number::integer
+    from target t
+    where r.organization_id = $1::uuid and r.webhook_id = $2::uuid and $4::text <> 'internal_error'
+      and exists (select from recorded)
+      -- Most attempts are accepted by a receiver that accepts all: nothing is written then.
+      and (t.lacks_number or r.slots <> ${slotsAfter} or case when ${isDelivered}
+        then r.failing_since is not null or r.exhausted_in_row > 0
+        else r.failing_since is null or $21::integer is not null or $12::smallint = 410
+          or exists (select from is_exhausted) end)
+    returning r.next_sequence - 1 as sequence
+  ), next as materialized (
+    select case
+        when ${isDelivered} and t.state in ('queued', 'running', 'exhausted') then 'delivered'
+        when exists (select from is_exhausted) then 'exhausted'
+        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_number
+    from target t
+  )
+  update delivery d set attempts = greatest(d.attempts, $7::integer), state = coalesce(n.state, d.state),
+    failures = d.failures + coalesce(n.state <> 'delivered' and $4::text = 'failed', false)::integer,
+    due_at = case n.state when 'running' then clock_timestamp() + make_interval(secs => $5::double precision / 1000)
+      when 'delivered' then null when 'exhausted' then null else d.due_at end,
+    settled_at = case when n.state in ('delivered', 'exhausted') then clock_timestamp() else d.settled_at end,
+    sequence = coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_number))
+  from next n
+  where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
+  returning d.state, d.failures, exists (select from recorded) as "isRecorded"`;

@@ -1,0 +1,179 @@
+import { isOpenSql } from '#domain/db/statements/open-deliveries.ts';
+
+/** Whether the delivery `d` is claimed or attempted now: then a request leaves it as it is. */
+const hasSlot = /* sql */ `exists (
+  select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
+    and s.event_id = d.event_id)`;
+
+/**
+ * How a delivery is sent again. A settled one starts the schedule again; an open one keeps its
+ * place. The next claim gives it a new run, and a workflow that sleeps for it ends.
+ */
+const requested = /* sql */ `state = 'queued', due_at = clock_timestamp(), settled_at = null,
+    failures = case when d.state in ('delivered', 'exhausted') then 0 else d.failures end`;
+
+/**
+ * Requests that one delivery be sent now: `$1` organization, `$2` webhook, `$3` event. Returns
+ * `{how}`: `queued`, or `attempting` when an open one is attempted already; no row when it is
+ * cancelled or missing.
+ */
+export const redeliverOneSql = /* sql */ `
+  with found as materialized (
+    select d.state in ('queued', 'running') and ${hasSlot} as is_attempting from delivery d
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state <> 'cancelled'
+    for no key update
+  ), changed as (
+    update delivery d set ${requested} from found f
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and not f.is_attempting
+  )
+  select case when f.is_attempting then 'attempting' else 'queued' end as how from found f`;
+
+/** Cancels one open delivery (`$1`…`$3` as above). A row when it was open. */
+export const cancelOneSql = /* sql */ `
+  update delivery d set state = 'cancelled', due_at = null, settled_at = clock_timestamp()
+  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state in ('queued', 'running')
+  returning d.event_id as "eventId"`;
+
+/** Whether a delivery `s` has failed: it is exhausted, or waits for another attempt. */
+const hasFailed = /* sql */ `(s.state = 'exhausted' or s.state in ('queued', 'running') and s.attempts > 0)`;
+
+/** The row of `redeliverPageSql`. */
+export interface RedeliveredPageRow {
+  /** How many deliveries it checked: to the end when `next` is null, otherwise up to `next`. */
+  seen: number;
+  /** How many of those the selection includes, and how many were put into the queue. */
+  matched: number;
+  queued: number;
+  /** The event after which the next page begins; null when all have been checked. */
+  next: string | null;
+}
+
+/**
+ * Sends a page of a webhook's deliveries again, in the order of their events.
+ *
+ * `$1` organization, `$2` webhook, `$3` the event after which it begins and `$4` the one before
+ * which it stops, `$5` how many deliveries it checks, `$6` how many it sends at most. Either a
+ * range: events from `$7` to before `$8`, all but cancelled ones, or with `$11` those that failed;
+ * or, `$7` null, all failed since `$9`: exhausted since, or failed before and waiting for another
+ * attempt. Events before `$10` are too old. Those that are attempted now stay as they are.
+ *
+ * Returns one row. It checks a bounded number of rows, so that a page of a webhook with a million
+ * deliveries, none of which match, is fast too. Rows are locked in the order of their events, so
+ * that two calls for the same events wait for each other and do not deadlock.
+ */
+export const redeliverPageSql = /* sql */ `
+  with seen as (
+    select d.event_id, d.state, d.attempts, d.created_at, d.settled_at from delivery d
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id > $3 and d.event_id < $4
+    order by d.event_id limit $5
+  ), matching as (
+    select s.event_id from seen s
+    where s.created_at >= $10::timestamptz
+      and case when $7::timestamptz is not null then s.created_at >= $7::timestamptz and s.created_at < $8::timestamptz
+        and case when $11 then ${hasFailed} else s.state <> 'cancelled' end
+        else s.state = 'exhausted' and s.settled_at >= $9::timestamptz
+          or s.state in ('queued', 'running') and s.attempts > 0 end
+    order by s.event_id limit $6
+  ), stop as (
+    select case
+      when (select count(*) from matching) = $6 then (select m.event_id from matching m
+        order by m.event_id desc limit 1)
+      when (select count(*) from seen) = $5 then (select s.event_id from seen s order by s.event_id desc limit 1)
+    end as next
+  ), locked as (
+    select d.event_id from delivery d
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id in (select m.event_id from matching m)
+      and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null and not $11
+        or d.state in ('queued', 'running') and not ${hasSlot})
+    order by d.event_id
+    for no key update
+  ), redelivered as (
+    update delivery d set ${requested}
+    from locked l
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = l.event_id
+    returning d.event_id
+  )
+  select
+    (select count(*) from seen s, stop where stop.next is null or s.event_id <= stop.next)::integer as seen,
+    (select count(*) from matching)::integer as matched,
+    (select count(*) from redelivered)::integer as queued,
+    (select next from stop) as next`;
+
+/** Deliveries that a pass moved, per webhook. */
+export interface MovedRow {
+  organizationId: string;
+  webhookId: string;
+  deliveries: number;
+}
+
+/** How long after its state changed a webhook's deliveries are moved by the passes. */
+const recently = /* sql */ `w.state_at > statement_timestamp() - interval '1 hour'`;
+
+/**
+ * Puts sleeping deliveries of webhooks that were paused or suspended within the last hour back into
+ * the queue, due now and at their place in the schedule: at most `$1` of each webhook. So they are
+ * tried first when it is resumed. It only speeds up what each run does when it asks. Returns a
+ * `MovedRow` per webhook.
+ */
+export const wakeParkedSql = /* sql */ `
+  with picked as (
+    select d.organization_id, d.webhook_id, d.event_id
+    from webhook w cross join lateral (
+      select d.organization_id, d.webhook_id, d.event_id from delivery d
+      where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = 'running' and not ${hasSlot}
+      limit $1
+      for no key update skip locked
+    ) d
+    where w.state = 'parked' and ${recently}
+  ), moved as (
+    update delivery d set ${requested} from picked p
+    where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
+    returning d.organization_id, d.webhook_id
+  )
+  select m.organization_id as "organizationId", m.webhook_id as "webhookId", count(*)::integer as deliveries
+  from moved m group by m.organization_id, m.webhook_id`;
+
+/**
+ * Cancels open deliveries of deleted webhooks, at most `$1` of each. Rows that another process has
+ * locked are skipped. An attempt in progress ends by itself. Returns a `MovedRow` per webhook.
+ */
+const cancelSql = (which: string, record = '') => /* sql */ `
+  with picked as (
+    select d.organization_id, d.webhook_id, d.event_id
+    from webhook w cross join lateral (
+      select d.organization_id, d.webhook_id, d.event_id from delivery d
+      where d.organization_id = w.organization_id and d.webhook_id = w.id and ${isOpenSql}
+      limit $1
+      for no key update skip locked
+    ) d
+    where w.state = 'deleted' and ${which}
+  ), cancelled as (
+    update delivery d set state = 'cancelled', due_at = null, settled_at = clock_timestamp()
+    from picked p
+    where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
+    returning d.organization_id, d.webhook_id
+  ), moved as (
+    select c.organization_id, c.webhook_id, count(*)::integer as deliveries
+      from cancelled c group by c.organization_id, c.webhook_id
+  )
+  select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.deliveries from moved m
+    ${record}
+    order by m.webhook_id`;
+
+const byWorker = /* sql */ `cross join lateral record_worker_activity(m.organization_id, 'delivery.cancel',
+      jsonb_build_object('webhookId', m.webhook_id, 'deliveries', m.deliveries))`;
+
+/**
+ * The same for webhooks that were deleted within the last hour, and for the webhooks `$2` (ids) that
+ * the poll found queued: an event may be stored while its webhook is deleted. An activity row of the
+ * worker per webhook.
+ */
+export const cancelDeletedSql = cancelSql(`(${recently} or w.id = any ($2::uuid[]))`, byWorker);
+
+/** The same for a webhook just deleted, `$2` organization, `$3` id. The caller writes the row. */
+export const cancelWebhookDeliveriesSql = cancelSql('w.organization_id = $2 and w.id = $3');
+
+/** Counts open deliveries, up to 10,000: `{deliveries}`. `$1` organization, `$2` webhook. */
+export const countOpenDeliveriesSql = /* sql */ `
+  select count(*)::integer as deliveries from (
+    select from delivery d where d.organization_id = $1 and d.webhook_id = $2 and ${isOpenSql} limit 10000) o`;

@@ -1,0 +1,257 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/** Whether a webhook `w` with its receiver `r` may be sent something now. */
+const maySend = /* sql */ `w.state = 'active' and r.gone_at is null
+          and (r.held_until is null or r.held_until <= statement_timestamp())
+          and (select a.state = 'running' from delivery_admission a)`;
+
+/**
+ * Functions that assign concurrency slots. Running workers of two versions may call them, so a
+ * later change creates a function of another name.
+ *
+ * Their statements must see what another claim or retry of the organization has committed. So they
+ * are volatile, each is read committed, and the row of `slot_lock` is locked by an own statement
+ * first: the next one has a newer snapshot. In one statement, two relays together took 12 slots of
+ * 10, and deadlocked.
+ */
+export class DeliveryFunctions extends Migration {
+  override up(): void {
+    // Bounds: the webhook's `slots`; 50 of an organization for wide webhooks, a quarter of one
+    // worker's default `DELIVERY_SLOTS`, and 5 for narrow ones, whose attempts last seconds and
+    // take processor time from others; 20 of an organization at one host, because two webhooks are
+    // often on one machine. A webhook is narrow while its receiver fails or is slow: fewer than 5
+    // slots, or two attempts that have lasted for 3 s.
+    this.addSql(/* sql */ `
+      create function slot_room(organizations uuid[], webhooks uuid[])
+      returns table (organization_id uuid, webhook_id uuid, host text, narrow boolean, used bigint,
+        webhook_room bigint, organization_room bigint, host_room bigint)
+      language sql stable as $$
+        select g.organization_id, g.webhook_id, w.host, b.narrow, u.of_webhook, r.slots - u.of_webhook,
+          case when b.narrow then 5 - u.of_narrow else 50 - u.of_wide end, 20 - u.of_host
+        from unnest(organizations, webhooks) as g (organization_id, webhook_id)
+        join webhook w on w.organization_id = g.organization_id and w.id = g.webhook_id
+        join receiver r on r.organization_id = g.organization_id and r.webhook_id = g.webhook_id
+        cross join lateral (
+          select count(*) filter (where s.webhook_id = g.webhook_id) as of_webhook,
+            count(*) filter (where s.webhook_id = g.webhook_id
+              and s.admitted_at < statement_timestamp() - interval '3 seconds') as slow_ones,
+            count(*) filter (where s.narrow) as of_narrow, count(*) filter (where not s.narrow) as of_wide,
+            count(*) filter (where s.host = w.host) as of_host
+          from slot s where s.organization_id = g.organization_id
+        ) u
+        cross join lateral (select r.slots < 5 or u.slow_ones >= 2 as narrow) b
+        where ${maySend}
+      $$;
+    `);
+
+    // Moves due deliveries of given webhooks (arrays of equal length without duplicates) from
+    // `queued` to `running`, with a slot each that is reserved for `reserve_seconds`, and numbers
+    // those that have no number yet: at most `wide_limit` of wide webhooks and `narrow_limit` of
+    // narrow ones. It skips organizations for which another connection assigns slots, and rows that
+    // another one holds, so it waits for no claim.
+    //
+    // Organizations alternate: the first delivery of each, then the second of each, so none waits
+    // behind another's backlog. Within an organization the webhook that holds the fewest slots
+    // comes first, then the one whose delivery is oldest. Within a webhook the oldest comes first, also one that was
+    // tried before.
+    //
+    // Its cost must not depend on the statistics: those of a moment without queued deliveries
+    // estimate one row where thousands are queued a second later, and a cached plan keeps them until
+    // the next analyze. So it looks up the deliveries of one webhook after another in the index of
+    // queued deliveries, and locks each delivery by its key (`limit 1` prevents another join order).
+    //
+    // `isFull`: the webhook, its organization or its host has no slot left after this claim.
+    // `dueAtMs`: Unix time in ms.
+    this.addSql(/* sql */ `
+      create function claim_deliveries(organizations uuid[], webhooks uuid[], wide_limit integer,
+        narrow_limit integer, reserve_seconds double precision)
+      returns table ("organizationId" uuid, "webhookId" uuid, "eventId" uuid, run integer, narrow boolean,
+        "isFull" boolean, type text, "dueAtMs" double precision)
+      language plpgsql volatile as $$
+      #variable_conflict use_column
+      declare
+        locked uuid[];
+      begin
+        select array_agg(l.organization_id) into locked from (
+          select o.organization_id from slot_lock o where o.organization_id = any (organizations)
+          for no key update skip locked) l;
+        return query
+        with room as materialized (
+          select r.* from slot_room(organizations, webhooks) r where r.organization_id = any (locked)
+        ), due as (
+          select r.*, d.event_id, d.created_at,
+            r.used + row_number() over (partition by r.webhook_id order by d.created_at, d.event_id) as webhook_rank
+          from room r cross join lateral (
+            select d.event_id, d.created_at from delivery d
+            where d.organization_id = r.organization_id and d.webhook_id = r.webhook_id and d.state = 'queued'
+              and d.due_at <= statement_timestamp() and not exists (
+                select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
+                  and s.event_id = d.event_id)
+            order by d.created_at, d.event_id
+            limit greatest(0, least(r.webhook_room, r.organization_room, r.host_room))
+          ) d
+        ), ranked as (
+          select due.*, row_number() over (partition by due.organization_id, due.narrow
+              order by due.webhook_rank, due.created_at, due.event_id, due.webhook_id) as organization_rank,
+            row_number() over (partition by due.organization_id, due.host
+              order by due.webhook_rank, due.created_at, due.event_id, due.webhook_id) as host_rank
+          from due
+        ), chosen as materialized (
+          select c.*, count(*) over (partition by c.webhook_id) >= c.webhook_room
+            or count(*) over (partition by c.organization_id, c.narrow) >= c.organization_room
+            or count(*) over (partition by c.organization_id, c.host) >= c.host_room as is_full
+          from (
+            select r.*, row_number() over (partition by r.narrow
+              order by r.organization_rank, r.created_at, r.event_id, r.webhook_id) as rank
+            from ranked r where r.organization_rank <= r.organization_room and r.host_rank <= r.host_room
+          ) c
+          where c.rank <= case when c.narrow then narrow_limit else wide_limit end
+        ), picked as materialized (
+          select c.organization_id, c.webhook_id, c.event_id, c.host, c.narrow, c.is_full, d.due_at,
+            case when d.sequence is null then row_number() over (partition by c.webhook_id, d.sequence is null
+              order by c.created_at, c.event_id) end as nth
+          from chosen c cross join lateral (
+            select d.sequence, d.state, d.due_at from delivery d
+            where d.organization_id = c.organization_id and d.webhook_id = c.webhook_id and d.event_id = c.event_id
+            limit 1
+            for no key update skip locked
+          ) d
+          where d.state = 'queued'
+        ), numbered as (
+          update receiver r set next_sequence = r.next_sequence + n.given
+          from (select p.organization_id, p.webhook_id, count(*) as given from picked p where p.nth is not null
+            group by p.organization_id, p.webhook_id) n
+          where r.organization_id = n.organization_id and r.webhook_id = n.webhook_id
+          returning r.organization_id, r.webhook_id, r.next_sequence - n.given as first
+        ), moved as (
+          update delivery d set state = 'running', run = d.run + 1, sequence = coalesce(d.sequence, p.first + p.nth - 1)
+          from (select p.*, n.first from picked p
+            left join numbered n on n.organization_id = p.organization_id and n.webhook_id = p.webhook_id) p
+          where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
+          returning d.organization_id, d.webhook_id, d.event_id, d.run, p.host, p.narrow, p.is_full, p.due_at
+        ), reserved as (
+          insert into slot (organization_id, webhook_id, event_id, run, host, narrow, until)
+          select m.organization_id, m.webhook_id, m.event_id, m.run, m.host, m.narrow,
+            clock_timestamp() + make_interval(secs => reserve_seconds)
+          from moved m
+        )
+        select m.organization_id, m.webhook_id, m.event_id, m.run, m.narrow, m.is_full,
+          (select e.type from event e where e.organization_id = m.organization_id and e.id = m.event_id),
+          (extract(epoch from m.due_at) * 1000)::double precision
+        from moved m;
+      end $$;
+    `);
+
+    // Admits an attempt of a delivery's run, and inserts its row before anything is sent.
+    // `attempt` is an id created by the caller, who may ask again with it when the reply was lost.
+    // `schedule_attempts`: the number of attempts of the schedule. The slot is the attempt's for
+    // `slot_seconds`.
+    //
+    // `answer`: `go`; `wait` for `waitMs`, because it is not due, or another attempt is in
+    // progress; `again` in some milliseconds, because another connection assigns slots of the
+    // organization; `closed`: the run is not current, the delivery is settled, or it went back to
+    // the queue, because there is no free slot or the webhook may not be sent anything now.
+    //
+    // The run that was claimed last has a reserved slot and needs no lock. A delivery counts as due
+    // a second early, because clocks differ.
+    this.addSql(/* sql */ `
+      create function admit_attempt(organization uuid, webhook uuid, event uuid, asking_run integer, attempt uuid,
+        schedule_attempts integer, slot_seconds double precision)
+      returns table (answer text, "waitMs" double precision, number integer, failures smallint, "isLast" boolean,
+        url text, type text, body text, sequence text, secrets json, "startedAt" text, "startedAtMs" double precision)
+      language plpgsql volatile as $$
+      #variable_conflict use_column
+      declare
+        found_delivery delivery;
+        found_slot slot;
+        has_slot boolean;
+      begin
+        update slot s set attempt_id = attempt, admitted_at = clock_timestamp(),
+          until = clock_timestamp() + make_interval(secs => slot_seconds)
+        where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event
+          and s.attempt_id is null
+          and exists (select from delivery d where d.organization_id = organization and d.webhook_id = webhook
+            and d.event_id = event and d.run = asking_run and d.state = 'running')
+          and exists (select from webhook w
+            join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
+            where w.organization_id = organization and w.id = webhook and ${maySend});
+        if not found then
+          perform from slot_lock o where o.organization_id = organization for no key update skip locked;
+          if not found then
+            answer := 'again';
+            return next;
+            return;
+          end if;
+          select d.* into found_delivery from delivery d
+            where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
+            for no key update;
+          select s.* into found_slot from slot s
+            where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event;
+          if found_slot.attempt_id is distinct from attempt then
+            if found_delivery.run is distinct from asking_run or found_delivery.state not in ('queued', 'running') then
+              answer := 'closed';
+            elsif found_slot.attempt_id is not null then
+              answer := 'wait';
+              "waitMs" := 1000 + greatest(0, extract(epoch from found_slot.until - clock_timestamp()) * 1000);
+            elsif found_slot.run is null and found_delivery.due_at > clock_timestamp() + interval '1 second' then
+              answer := 'wait';
+              "waitMs" := extract(epoch from found_delivery.due_at - clock_timestamp()) * 1000;
+            end if;
+            if answer is not null then
+              return next;
+              return;
+            end if;
+            delete from slot s
+              where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event;
+            insert into slot (organization_id, webhook_id, event_id, run, host, narrow, attempt_id, admitted_at, until)
+            select organization, webhook, event, asking_run, r.host, r.narrow, attempt, clock_timestamp(),
+              clock_timestamp() + make_interval(secs => slot_seconds)
+            from slot_room(array[organization], array[webhook]) r
+            where r.webhook_room > 0 and r.organization_room > 0 and r.host_room > 0;
+            has_slot := found;
+            if has_slot <> (found_delivery.state = 'running') then
+              update delivery d set state = case when has_slot then 'running' else 'queued' end
+              where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event;
+            end if;
+            if not has_slot then
+              answer := 'closed';
+              return next;
+              return;
+            end if;
+          end if;
+        end if;
+        return query
+        with valid as (
+          select s.id, s.sealed, s.valid_until, s.created_at from webhook_secret s
+          where s.organization_id = organization and s.webhook_id = webhook
+            and (s.valid_until is null or s.valid_until > clock_timestamp())
+        ), inserted as (
+          insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
+            started_at)
+          select organization, webhook, event, attempt, d.attempts + 1, asking_run,
+            d.failures >= schedule_attempts - 1, coalesce((select array_agg(v.id) from valid v), '{}'), s.admitted_at
+          from delivery d
+          join slot s on s.organization_id = organization and s.webhook_id = webhook and s.event_id = event
+          where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
+          on conflict do nothing
+          returning number, is_last, started_at
+        ), admitted as (
+          select i.number, i.is_last, i.started_at from inserted i
+          union all
+          select a.number, a.is_last, a.started_at from delivery_attempt a
+          where a.organization_id = organization and a.webhook_id = webhook and a.event_id = event and a.id = attempt
+        )
+        select 'go', null::double precision, a.number, d.failures, a.is_last, w.url, e.type, e.body, d.sequence::text,
+          (select json_agg(json_build_object('id', v.id, 'sealed', encode(v.sealed, 'base64'))
+            order by v.valid_until desc nulls first, v.created_at desc) from valid v),
+          a.started_at::text, (extract(epoch from a.started_at) * 1000)::double precision
+        from admitted a
+        join delivery d on d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
+        join webhook w on w.organization_id = organization and w.id = webhook
+        left join event e on e.organization_id = organization and e.id = event;
+      end $$;
+
+      grant execute on function slot_room, claim_deliveries, admit_attempt to org_api_worker;
+    `);
+  }
+}

@@ -1,0 +1,317 @@
+import { randomUUID } from 'node:crypto';
+import { Pool } from 'pg';
+import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/sql/admit.ts';
+import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSql } from '#delivery/sql/claim.ts';
+import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
+import { type OutcomeKind, type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
+import { cancelDeletedSql, cancelOneSql, redeliverOneSql, wakeParkedSql } from '#delivery/sql/requests.ts';
+import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
+import type { Database } from '#domain/db/connect.ts';
+import type { TestDatabase } from '#test/database.ts';
+import { type OnFinished, setupDatabase } from '#test/setup.ts';
+
+/** The attempts of the schedule, and how many more follow when attempts are lost. */
+export const scheduleAttempts = 3;
+export const lostRepeats = 3;
+
+/** The statements that are sent. A test of mutants replaces one. */
+export const originals = {
+  claimDeliveriesSql,
+  listQueuedSql,
+  returnClaimsSql,
+  admitAttemptSql,
+  recordOutcomeSql,
+  expireSql,
+  suspendWebhooksSql,
+  redeliverOneSql,
+  cancelOneSql,
+  wakeParkedSql,
+  cancelDeletedSql,
+};
+export type Statements = typeof originals;
+
+/** A webhook, or one of its deliveries. */
+export interface Hook {
+  organizationId: string;
+  webhookId: string;
+}
+export interface Run extends Hook {
+  eventId: string;
+  run: number;
+}
+export type Attempt = Run & AdmittedRow & { id: string };
+
+/** A row of `delivery` with what belongs to it. */
+export interface DeliveryState extends Run {
+  state: string;
+  failures: number;
+  attempts: number;
+  sequence: number | null;
+  dueInSeconds: number | null;
+  /** Its slot: null without one, else whether an attempt holds it. */
+  hasAttempt: boolean | null;
+}
+
+export interface ReceiverState {
+  slots: number;
+  isFailing: boolean;
+  exhaustedInRow: number;
+  heldForSeconds: number | null;
+  isGone: boolean;
+  nextSequence: number;
+}
+
+/** How an attempt ends; `failed` with 500 after 100 ms by default. */
+interface Ending {
+  kind?: OutcomeKind;
+  status?: number | null;
+  waitMs?: number;
+  tookMs?: number;
+  retryAfterS?: number | null;
+}
+
+/** Sets up a database, and the engine's statements over the worker's login. */
+export async function setupEngine(onFinished?: OnFinished) {
+  const { database, owner } = await setupDatabase(onFinished);
+  const engine = new Engine(database, owner);
+  onFinished?.(() => engine.worker.end());
+  return engine;
+}
+
+/** The statements of the engine; the caller plays Temporal and the receivers. */
+export class Engine {
+  readonly worker: Pool;
+  readonly owner: Pool;
+  readonly statements: Statements = { ...originals };
+
+  constructor(database: TestDatabase, owner: Database) {
+    this.worker = new Pool({ connectionString: database.urls.worker, max: 12 });
+    this.worker.on('error', () => {});
+    this.owner = owner.pool;
+  }
+
+  /** Settles everything, so that what follows sees only its own rows. */
+  async reset(): Promise<void> {
+    await this.owner.query(`
+      delete from slot;
+      update delivery set state = 'cancelled', due_at = null, settled_at = now() where due_at is not null;
+      update receiver set failing_since = null, gone_at = null;
+      update webhook set state_at = now() - interval '2 hours'`);
+  }
+
+  private async send<Row>(statement: keyof Statements, values: unknown[], connection: Queryable = this.worker) {
+    const { rows } = await connection.query({ text: this.statements[statement], values });
+    return rows as Row[];
+  }
+
+  /** Inserts a webhook, in a new organization by default, and `events` events of its organization. */
+  async webhook({ organizationId, host = randomUUID(), events = 0 }: NewWebhook = {}): Promise<Hook> {
+    const org = organizationId ?? randomUUID();
+    if (organizationId === undefined)
+      await this.owner.query(
+        `insert into organization (id, name, slug, kind, status) values ($1, 'Harbor', $2, 'law_firm', 'active')`,
+        [org, `org-${org}`],
+      );
+    const { rows } = await this.owner.query<{ id: string }>(
+      `insert into webhook (organization_id, url, event_types, slot)
+       select $1, 'https://' || $2 || '/hooks', '{seat.given}', coalesce(max(slot), 0) + 1
+       from webhook where organization_id = $1 returning id`,
+      [org, host],
+    );
+    const webhookId = rows[0]?.id ?? '';
+    await this.owner.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', [
+      org,
+      webhookId,
+      Buffer.from('sealed'),
+    ]);
+    await this.events(org, events);
+    return { organizationId: org, webhookId };
+  }
+
+  /** Stores events, each in a separate transaction, oldest first. */
+  async events(organizationId: string, count: number): Promise<void> {
+    for (let made = 0; made < count; made += 1)
+      await this.owner.query(`select record_event($1, 'seat.given', '{}')`, [organizationId]);
+  }
+
+  /** Claims what the given webhooks have; all with queued deliveries by default. */
+  async claim(
+    hooks: readonly Hook[],
+    { wide = 200, narrow = 200, reserveS = 10, connection }: ClaimOptions = {},
+  ): Promise<ClaimedDelivery[]> {
+    const values = [hooks.map((hook) => hook.organizationId), hooks.map((hook) => hook.webhookId)];
+    return this.send('claimDeliveriesSql', [...values, wide, narrow, reserveS], connection);
+  }
+
+  listQueued = () =>
+    this.send<Hook & { state: string }>('listQueuedSql', [
+      '00000000-0000-0000-0000-000000000000',
+      '00000000-0000-0000-0000-000000000000',
+      1000,
+    ]);
+
+  async returnClaims(claims: readonly Run[]): Promise<void> {
+    const columns = (['organizationId', 'webhookId', 'eventId', 'run'] as const).map((name) =>
+      claims.map((claim) => claim[name]),
+    );
+    await this.send('returnClaimsSql', columns);
+  }
+
+  /** Asks for an attempt once. */
+  async ask(run: Run, id: string = randomUUID(), connection?: Queryable): Promise<AdmissionRow> {
+    const values = [run.organizationId, run.webhookId, run.eventId, run.run, id, scheduleAttempts, 25];
+    const [row] = await this.send<AdmissionRow>('admitAttemptSql', values, connection);
+    if (row === undefined) throw new Error('no answer');
+    return row;
+  }
+
+  /** Asks for an attempt that must be admitted. */
+  async admit(run: Run): Promise<Attempt> {
+    const id = randomUUID();
+    const row = await this.ask(run, id);
+    if (row.answer !== 'go') throw new Error(`not admitted: ${row.answer}`);
+    return { ...run, ...row, id };
+  }
+
+  async record(attempt: Attempt, ending: Ending = {}, connection?: Queryable): Promise<OutcomeRow | undefined> {
+    const { kind = 'failed', tookMs = 100, waitMs = 60_000, retryAfterS = null } = ending;
+    const { status = kind === 'delivered' ? 204 : kind === 'failed' ? 500 : null } = ending;
+    const { organizationId, webhookId, eventId, id, number, run, isLast, startedAt, secrets } = attempt;
+    const [row] = await this.send<OutcomeRow>(
+      'recordOutcomeSql',
+      [
+        organizationId,
+        webhookId,
+        eventId,
+        kind,
+        waitMs,
+        id,
+        number,
+        run,
+        isLast,
+        startedAt,
+        secrets?.map((secret) => secret.id) ?? [],
+        status,
+        kind === 'delivered' ? 'accepted' : 'answered_server_error',
+        'It was tried.',
+        JSON.stringify({ total: tookMs }),
+        null,
+        0,
+        Buffer.alloc(0),
+        null,
+        tookMs,
+        retryAfterS,
+      ],
+      connection,
+    );
+    return row;
+  }
+
+  /** Admits an attempt of a claimed run and records its end. */
+  async attempt(run: Run, ending: Ending = {}): Promise<OutcomeRow | undefined> {
+    return this.record(await this.admit(run), ending);
+  }
+
+  expire = (most = 500) =>
+    this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, 60, [30_000, 60_000], most]);
+
+  suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
+  wakeParked = () => this.send<Hook>('wakeParkedSql', [100]);
+  cancelDeleted = (webhookIds: string[] = []) => this.send<Hook>('cancelDeletedSql', [100, webhookIds]);
+
+  async redeliver({ organizationId, webhookId, eventId }: Omit<Run, 'run'>): Promise<string | undefined> {
+    const { rows } = await this.owner.query(this.statements.redeliverOneSql, [organizationId, webhookId, eventId]);
+    return rows[0]?.how;
+  }
+
+  async cancel({ organizationId, webhookId, eventId }: Omit<Run, 'run'>): Promise<boolean> {
+    const { rows } = await this.owner.query(this.statements.cancelOneSql, [organizationId, webhookId, eventId]);
+    return rows.length > 0;
+  }
+
+  /** Pauses, resumes or deletes a webhook, as a person does. */
+  async change({ webhookId }: Hook, state: 'active' | 'parked' | 'deleted'): Promise<void> {
+    await this.owner.query(
+      `update webhook set state = $2, parked_reason = case $2 when 'parked' then 'paused' end,
+         slot = case when $2 <> 'deleted' then slot end where id = $1`,
+      [webhookId, state],
+    );
+  }
+
+  /** Lets time pass for a webhook: makes everything older that statements compare with the clock. */
+  async pass(hooks: readonly Hook[], seconds: number): Promise<void> {
+    const values = [hooks.map((hook) => hook.webhookId), `${seconds} s`];
+    for (const change of [
+      'delivery set due_at = due_at - $2::interval where due_at is not null and webhook_id = any ($1)',
+      'slot set until = until - $2::interval, admitted_at = admitted_at - $2::interval where webhook_id = any ($1)',
+      `receiver set failing_since = failing_since - $2::interval, held_until = held_until - $2::interval
+        where webhook_id = any ($1)`,
+    ])
+      await this.owner.query(`update ${change}`, values);
+  }
+
+  async deliveries({ webhookId }: Hook): Promise<DeliveryState[]> {
+    const { rows } = await this.owner.query<DeliveryState>(
+      `select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.run,
+         d.state, d.failures, d.attempts, d.sequence::integer, 
+         case when s.event_id is not null then s.attempt_id is not null end as "hasAttempt",
+         extract(epoch from d.due_at - clock_timestamp())::float8 as "dueInSeconds"
+       from delivery d left join slot s on s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
+         and s.event_id = d.event_id
+       where d.webhook_id = $1 order by d.created_at, d.event_id`,
+      [webhookId],
+    );
+    return rows;
+  }
+
+  async delivery(hook: Hook): Promise<DeliveryState> {
+    const [delivery] = await this.deliveries(hook);
+    if (delivery === undefined) throw new Error('no delivery');
+    return delivery;
+  }
+
+  async receiver({ webhookId }: Hook): Promise<ReceiverState> {
+    const { rows } = await this.owner.query<ReceiverState>(
+      `select slots, failing_since is not null as "isFailing", exhausted_in_row as "exhaustedInRow",
+         extract(epoch from held_until - clock_timestamp())::float8 as "heldForSeconds", gone_at is not null as "isGone",
+         next_sequence::integer as "nextSequence"
+       from receiver where webhook_id = $1`,
+      [webhookId],
+    );
+    if (rows[0] === undefined) throw new Error('no receiver');
+    return rows[0];
+  }
+
+  async attempts({
+    webhookId,
+  }: Hook): Promise<{ id: string; number: number; run: number; isLast: boolean; cause: string | null }[]> {
+    const { rows } = await this.owner.query(
+      `select id, number, run, is_last as "isLast", cause from delivery_attempt where webhook_id = $1
+       order by started_at, id`,
+      [webhookId],
+    );
+    return rows;
+  }
+
+  async setSlots({ webhookId }: Hook, slots: number): Promise<void> {
+    await this.owner.query('update receiver set slots = $2 where webhook_id = $1', [webhookId, slots]);
+  }
+}
+
+interface NewWebhook {
+  organizationId?: string;
+  host?: string;
+  events?: number;
+}
+
+interface ClaimOptions {
+  wide?: number;
+  narrow?: number;
+  reserveS?: number;
+  connection?: Queryable;
+}
+
+/** A pool or one connection. */
+interface Queryable {
+  query(query: { text: string; values: unknown[] }): Promise<{ rows: unknown[] }>;
+}

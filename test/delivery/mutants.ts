@@ -1,0 +1,556 @@
+import type { Statements } from './engine.ts';
+
+/** A guard of the engine's SQL, without which the named scenario must fail. */
+export interface Mutant {
+  /** What is broken. */
+  change: string;
+  /** The statement, or the function of PostgreSQL. */
+  where: keyof Statements | 'slot_room' | 'claim_deliveries' | 'admit_attempt';
+  /** The text that is replaced, everywhere in it, and its replacement. */
+  from: string | RegExp;
+  to: string;
+  /** The scenario that fails. */
+  caughtBy: string;
+}
+
+const atHost = 'one organization never has more than 20 attempts at a host, whichever relays claim at once';
+const perOrganization = 'one organization never has more than 50 attempts of wide webhooks, and 5 of narrow ones';
+const oldestFirst = 'a claim takes the oldest first, numbers them without a gap, and no more than ten of a webhook';
+const leaves = 'a claim leaves a delivery that is not due, and one whose former attempt is still in progress';
+const stopped =
+  'no attempt is admitted of a paused webhook or region, a held or a gone receiver, and the delivery is queued';
+const onlyCurrent = 'only the current run is admitted, and one that was only late still is';
+const waits = 'a second request for the attempt in progress waits, and the same request gets its admission again';
+const killed = 'an attempt that kills its worker counts, and at most three follow the schedule’s number';
+const lateFailure = 'a lost attempt waits as the schedule says, and its late failure changes nothing';
+const lateSuccess = 'a late 2xx delivers, also what is queued again, exhausted or lost';
+const cancelled = 'a cancelled delivery stays cancelled, whatever its attempt in progress brings';
+const schedule = 'a schedule ends with its last attempt, which its row says before it is made';
+const closes = 'an outcome closes its attempt and frees its slot in the statement that settles the delivery';
+const restored = 'an outcome whose attempt PostgreSQL has lost is inserted with its post, and settles in sequence';
+const internal = 'an internal error counts no failure, of the delivery or of its receiver';
+const late = 'a run that is a minute late goes back to the queue, and one with a slot or before its time stays';
+const notStarted = 'a claim that was not started is free at once, unless its attempt was admitted';
+const again = 'a redelivery starts the schedule again, and a retry now keeps its place';
+const window = 'a failure halves the slots, a fast 2xx doubles them, a slow one leaves three';
+const retryAfter = 'Retry-After holds the webhook for its time, and then one probe goes first';
+const hour = 'Retry-After of a day holds for an hour at most, and no failure without it holds';
+const gone = '410 Gone suspends the webhook with its own cause';
+const suspended = 'two events that failed at their last attempt suspend a webhook that has long accepted nothing';
+const noLock = 'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair';
+
+/**
+ * Guards of the statements, each of which a quick test must prove. A new guard gets a line here.
+ */
+export const mutants: readonly Mutant[] = [
+  // Bounds and the claim.
+  {
+    change: 'relays count at once',
+    where: 'claim_deliveries',
+    from: /select array_agg[\s\S]*?locked\) l;/,
+    to: 'locked := organizations;',
+    caughtBy: atHost,
+  },
+  {
+    change: 'a relay waits for another',
+    where: 'claim_deliveries',
+    from: 'for no key update skip locked) l',
+    to: 'for no key update nowait) l',
+    caughtBy: atHost,
+  },
+  { change: 'no bound at a host', where: 'slot_room', from: '20 - u.of_host', to: '99', caughtBy: atHost },
+  {
+    change: 'no bound of an organization',
+    where: 'slot_room',
+    from: '50 - u.of_wide',
+    to: '99',
+    caughtBy: perOrganization,
+  },
+  {
+    change: 'no bound of narrow webhooks',
+    where: 'slot_room',
+    from: '5 - u.of_narrow',
+    to: '50 - u.of_narrow',
+    caughtBy: perOrganization,
+  },
+  {
+    change: 'no bound of a webhook',
+    where: 'slot_room',
+    from: 'r.slots - u.of_webhook',
+    to: '99',
+    caughtBy: oldestFirst,
+  },
+  {
+    change: 'a slow receiver is wide',
+    where: 'slot_room',
+    from: 'or u.slow_ones >= 2',
+    to: '',
+    caughtBy: 'a webhook is narrow while two of its attempts last longer than 3 s',
+  },
+  {
+    change: 'a paused webhook is claimed',
+    where: 'slot_room',
+    from: "w.state = 'active'",
+    to: 'true',
+    caughtBy: stopped,
+  },
+  {
+    change: 'a held receiver is claimed',
+    where: 'slot_room',
+    from: /\(r\.held_until[\s\S]*?statement_timestamp\(\)\)/,
+    to: 'true',
+    caughtBy: stopped,
+  },
+  {
+    change: 'a gone receiver is claimed',
+    where: 'slot_room',
+    from: 'r.gone_at is null',
+    to: 'true',
+    caughtBy: stopped,
+  },
+  {
+    change: 'a paused region is claimed',
+    where: 'slot_room',
+    from: /\(select a\.state[^)]*\)/,
+    to: 'true',
+    caughtBy: stopped,
+  },
+  {
+    change: 'a delivery is claimed before its time',
+    where: 'claim_deliveries',
+    from: 'd.due_at <= statement_timestamp()',
+    to: 'true',
+    caughtBy: leaves,
+  },
+  {
+    change: 'a delivery with a slot is claimed',
+    where: 'claim_deliveries',
+    from: /and not exists \([\s\S]*?s\.event_id = d\.event_id\)/,
+    to: '',
+    caughtBy: leaves,
+  },
+  {
+    change: 'the newest is claimed first',
+    where: 'claim_deliveries',
+    from: /order by d\.created_at, d\.event_id\s+limit/,
+    to: 'order by d.created_at desc, d.event_id desc limit',
+    caughtBy: oldestFirst,
+  },
+  {
+    change: 'a claim does not count its run',
+    where: 'claim_deliveries',
+    from: 'run = d.run + 1',
+    to: 'run = greatest(d.run, 1)',
+    caughtBy: onlyCurrent,
+  },
+  {
+    change: 'a number is assigned twice',
+    where: 'claim_deliveries',
+    from: 'coalesce(d.sequence, p.first + p.nth - 1)',
+    to: 'coalesce(p.first + p.nth - 1, d.sequence + 1)',
+    caughtBy: again,
+  },
+  {
+    change: 'an admitted claim is returned',
+    where: 'returnClaimsSql',
+    from: 'and s.attempt_id is null',
+    to: '',
+    caughtBy: notStarted,
+  },
+  {
+    change: 'an older claim is returned',
+    where: 'returnClaimsSql',
+    from: /d\.run = c\.run and|and s\.run = t\.run/g,
+    to: '',
+    caughtBy: notStarted,
+  },
+  // Admission.
+  {
+    change: 'an older run is admitted',
+    where: 'admit_attempt',
+    from: 'found_delivery.run is distinct from asking_run or',
+    to: '',
+    caughtBy: onlyCurrent,
+  },
+  {
+    change: 'a settled delivery is admitted',
+    where: 'admit_attempt',
+    from: "or found_delivery.state not in ('queued', 'running')",
+    to: '',
+    caughtBy: schedule,
+  },
+  {
+    change: 'a reserved slot is used by an older run',
+    where: 'admit_attempt',
+    from: 'and d.run = asking_run ',
+    to: '',
+    caughtBy: onlyCurrent,
+  },
+  {
+    change: 'an attempt is admitted beside another',
+    where: 'admit_attempt',
+    from: 'elsif found_slot.attempt_id is not null then',
+    to: 'elsif false then',
+    caughtBy: waits,
+  },
+  {
+    change: 'a repeated request is another attempt',
+    where: 'admit_attempt',
+    from: 'if found_slot.attempt_id is distinct from attempt then',
+    to: 'if true then',
+    caughtBy: waits,
+  },
+  {
+    change: 'a retry is admitted before its time',
+    where: 'admit_attempt',
+    from: "clock_timestamp() + interval '1 second'",
+    to: "clock_timestamp() + interval '1 day'",
+    caughtBy: 'a run that asks before its retry is due waits until then',
+  },
+  {
+    change: 'clocks must agree',
+    where: 'admit_attempt',
+    from: "clock_timestamp() + interval '1 second'",
+    to: 'clock_timestamp()',
+    caughtBy: 'a run that asks before its retry is due waits until then',
+  },
+  {
+    change: 'a retry needs no slot',
+    where: 'admit_attempt',
+    from: 'r.webhook_room > 0',
+    to: 'true',
+    caughtBy: 'a retry gets no slot beyond the webhook’s, and goes back to the queue at its place',
+  },
+  {
+    change: 'a retry counts while a relay does',
+    where: 'admit_attempt',
+    from: /if not found then\s+answer := 'again'/,
+    to: "if false then answer := 'again'",
+    caughtBy: 'a retry of an organization for which a relay assigns slots asks again, and waits for nothing',
+  },
+  {
+    change: 'a first attempt ignores that its webhook stopped',
+    where: 'admit_attempt',
+    from: /and exists \(\s*select from webhook w[\s\S]*?delivery_admission a\)\)/,
+    to: '',
+    caughtBy: stopped,
+  },
+  {
+    change: 'the row does not say which attempt is the last',
+    where: 'admit_attempt',
+    from: 'd.failures >= schedule_attempts - 1',
+    to: 'd.failures >= schedule_attempts',
+    caughtBy: schedule,
+  },
+  {
+    change: 'an admitted run stays queued',
+    where: 'admit_attempt',
+    from: "case when has_slot then 'running' else 'queued' end",
+    to: "'queued'",
+    caughtBy: onlyCurrent,
+  },
+  // Outcomes.
+  {
+    change: 'the target is read after the change',
+    where: 'recordOutcomeSql',
+    from: /from target\n/,
+    to: "from target where exists (select from delivery d where d.event_id = $3 and d.state in ('delivered'))\n",
+    caughtBy: closes,
+  },
+  {
+    change: 'the slot stays',
+    where: 'recordOutcomeSql',
+    from: 'and s.attempt_id = $6::uuid',
+    to: 'and false',
+    caughtBy: closes,
+  },
+  {
+    change: 'any attempt frees the slot',
+    where: 'recordOutcomeSql',
+    from: 'and s.attempt_id = $6::uuid',
+    to: '',
+    caughtBy: leaves,
+  },
+  {
+    change: 'a late failure counts',
+    where: 'recordOutcomeSql',
+    from: 'and exists (select from freed)',
+    to: '',
+    caughtBy: lateFailure,
+  },
+  {
+    change: 'a late failure overwrites the loss',
+    where: 'recordOutcomeSql',
+    from: "or a.cause = 'lost' and $4::text = 'delivered'",
+    to: "or a.cause = 'lost'",
+    caughtBy: lateFailure,
+  },
+  {
+    change: 'a late 2xx is ignored',
+    where: 'recordOutcomeSql',
+    from: "or a.cause = 'lost' and $4::text = 'delivered'",
+    to: '',
+    caughtBy: lateSuccess,
+  },
+  {
+    change: 'a late 2xx leaves an exhausted delivery',
+    where: 'recordOutcomeSql',
+    from: ", 'exhausted') then 'delivered'",
+    to: ") then 'delivered'",
+    caughtBy: lateSuccess,
+  },
+  {
+    change: 'a 2xx revives a cancelled delivery',
+    where: 'recordOutcomeSql',
+    from: ", 'exhausted') then 'delivered'",
+    to: ", 'exhausted', 'cancelled') then 'delivered'",
+    caughtBy: cancelled,
+  },
+  {
+    change: 'the last failure does not exhaust',
+    where: 'recordOutcomeSql',
+    from: "when exists (select from is_exhausted) then 'exhausted'",
+    to: '',
+    caughtBy: schedule,
+  },
+  {
+    change: 'a failure does not count',
+    where: 'recordOutcomeSql',
+    from: /failures = d\.failures \+ [^\n]*/,
+    to: 'failures = d.failures,',
+    caughtBy: schedule,
+  },
+  {
+    change: 'a lost row is not restored',
+    where: 'recordOutcomeSql',
+    from: /from target\n/,
+    to: 'from target where exists (select from delivery_attempt a where a.id = $6)\n',
+    caughtBy: restored,
+  },
+  {
+    change: 'a lost number is not assigned',
+    where: 'recordOutcomeSql',
+    from: 'coalesce(d.sequence, (select r.sequence from receiver_now r where n.lacks_number))',
+    to: 'd.sequence',
+    caughtBy: restored,
+  },
+  {
+    change: 'an internal error counts',
+    where: 'recordOutcomeSql',
+    from: "and $4::text = 'failed', false)",
+    to: ', false)',
+    caughtBy: internal,
+  },
+  {
+    change: 'an internal error is the receiver’s',
+    where: 'recordOutcomeSql',
+    from: "and $4::text <> 'internal_error'",
+    to: '',
+    caughtBy: internal,
+  },
+  {
+    change: 'a failure leaves the slots',
+    where: 'recordOutcomeSql',
+    from: 'greatest(1, r.slots / 2)',
+    to: 'r.slots',
+    caughtBy: window,
+  },
+  {
+    change: 'a slow 2xx leaves the slots',
+    where: 'recordOutcomeSql',
+    from: 'least(r.slots, greatest(3, r.slots / 2))',
+    to: 'r.slots',
+    caughtBy: window,
+  },
+  {
+    change: 'a slow 2xx opens a narrow webhook',
+    where: 'recordOutcomeSql',
+    from: 'least(r.slots, greatest(3, r.slots / 2))',
+    to: 'greatest(3, r.slots / 2)',
+    caughtBy: window,
+  },
+  {
+    change: 'a fast 2xx leaves the slots',
+    where: 'recordOutcomeSql',
+    from: 'least(10, r.slots * 2)',
+    to: 'r.slots',
+    caughtBy: window,
+  },
+  {
+    change: 'Retry-After holds nothing',
+    where: 'recordOutcomeSql',
+    from: /held_until = greatest\(r\.held_until,[\s\S]*?end\),/,
+    to: '',
+    caughtBy: retryAfter,
+  },
+  {
+    change: 'a late 2xx opens a held receiver',
+    where: 'recordOutcomeSql',
+    from: 'or r.held_until > statement_timestamp() then 1',
+    to: 'then 1',
+    caughtBy: retryAfter,
+  },
+  {
+    change: 'Retry-After is not bounded',
+    where: 'recordOutcomeSql',
+    from: /least\(\$21::integer, 3600\)/,
+    to: '$21::integer',
+    caughtBy: hour,
+  },
+  {
+    change: 'every failure holds',
+    where: 'recordOutcomeSql',
+    from: 'case when $21::integer is not null\n',
+    to: 'case when true\n',
+    caughtBy: hour,
+  },
+  {
+    change: '410 is any failure',
+    where: 'recordOutcomeSql',
+    from: 'case when $12::smallint = 410 then',
+    to: 'case when false then',
+    caughtBy: gone,
+  },
+  {
+    change: 'one event that fails again is two',
+    where: 'recordOutcomeSql',
+    from: 'where e.is_first',
+    to: '',
+    caughtBy: suspended,
+  },
+  {
+    change: 'an outcome locks the webhook',
+    where: 'recordOutcomeSql',
+    from: 'from target t where $9::boolean',
+    to: 'from (select t.* from target t, webhook w where w.id = $2 for no key update of w) t where $9::boolean or true',
+    caughtBy: noLock,
+  },
+  // Repairs.
+  {
+    change: 'a lost attempt does not count',
+    where: 'expireSql',
+    from: "(x.is_current and x.kind = 'lost')::integer",
+    to: '0',
+    caughtBy: killed,
+  },
+  {
+    change: 'a lost attempt stays open',
+    where: 'expireSql',
+    from: 'and a.id = f.attempt_id and a.finished_at is null',
+    to: 'and false',
+    caughtBy: killed,
+  },
+  {
+    change: 'losses never exhaust',
+    where: 'expireSql',
+    from: /d\.failures \+ 1 >= \$1::integer/g,
+    to: 'd.failures + 1 >= $1::integer + 1',
+    caughtBy: killed,
+  },
+  {
+    change: 'a lost attempt is due at once',
+    where: 'expireSql',
+    from: "when x.kind <> 'lost' then",
+    to: 'when true then',
+    caughtBy: lateFailure,
+  },
+  {
+    change: 'a slot expires before its time',
+    where: 'expireSql',
+    from: /and s\.until < statement_timestamp\(\)|where s\.until < statement_timestamp\(\)/g,
+    to: '',
+    caughtBy: late,
+  },
+  {
+    change: 'a run with a slot is late',
+    where: 'expireSql',
+    from: /and not exists \(\s+select from slot s[\s\S]*?s\.event_id = d\.event_id\)/,
+    to: '',
+    caughtBy: late,
+  },
+  {
+    change: 'nothing is late',
+    where: 'expireSql',
+    from: "where d.state = 'running' and d.due_at <",
+    to: 'where false and d.due_at <',
+    caughtBy: late,
+  },
+  {
+    change: 'a run is late at once',
+    where: 'expireSql',
+    from: 'make_interval(secs => $2::double precision)',
+    to: 'make_interval(secs => $2::double precision * 0)',
+    caughtBy: late,
+  },
+  // Requests, passes and suspension.
+  {
+    change: 'a redelivery keeps the place',
+    where: 'redeliverOneSql',
+    from: /failures = case[\s\S]*?end/,
+    to: 'failures = d.failures',
+    caughtBy: again,
+  },
+  {
+    change: 'a retry now starts again',
+    where: 'redeliverOneSql',
+    from: /failures = case[\s\S]*?end/,
+    to: 'failures = 0',
+    caughtBy: again,
+  },
+  {
+    change: 'an attempt in progress is requested again',
+    where: 'redeliverOneSql',
+    from: 'and not f.is_attempting',
+    to: '',
+    caughtBy: again,
+  },
+  {
+    change: 'a cancelled delivery is sent again',
+    where: 'redeliverOneSql',
+    from: "and d.state <> 'cancelled'",
+    to: '',
+    caughtBy: cancelled,
+  },
+  {
+    change: 'a settled delivery is cancelled',
+    where: 'cancelOneSql',
+    from: "and d.state in ('queued', 'running')",
+    to: '',
+    caughtBy: cancelled,
+  },
+  {
+    change: 'an active webhook’s sleepers wake',
+    where: 'wakeParkedSql',
+    from: "w.state = 'parked' and",
+    to: '',
+    caughtBy: 'a pause and a resume keep the place in the schedule, and what slept is due first',
+  },
+  {
+    change: 'a pause starts the schedule again',
+    where: 'wakeParkedSql',
+    from: /failures = case[\s\S]*?end/,
+    to: 'failures = 0',
+    caughtBy: 'a pause and a resume keep the place in the schedule, and what slept is due first',
+  },
+  {
+    change: 'one event suspends',
+    where: 'suspendWebhooksSql',
+    from: 'r.exhausted_in_row >= 2',
+    to: 'r.exhausted_in_row >= 1',
+    caughtBy: suspended,
+  },
+  {
+    change: 'a short failure suspends',
+    where: 'suspendWebhooksSql',
+    from: 'and r.failing_since <= statement_timestamp() - make_interval(secs => $1)',
+    to: 'and $1::double precision > 0',
+    caughtBy: suspended,
+  },
+  {
+    change: 'suspension waits for a webhook’s row',
+    where: 'suspendWebhooksSql',
+    from: 'for no key update of w skip locked',
+    to: 'for no key update of w',
+    caughtBy: noLock,
+  },
+];

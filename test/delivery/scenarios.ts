@@ -1,0 +1,500 @@
+import { randomUUID } from 'node:crypto';
+import type { PoolClient } from 'pg';
+import { expect } from 'vitest';
+import { type Engine, type Hook, lostRepeats, type Run, scheduleAttempts } from './engine.ts';
+
+/**
+ * What the engine's statements guarantee, by name. Each scenario uses new organizations, so all can
+ * share a database; the mutants of `mutants.ts` prove that each guard has one that fails without it.
+ */
+export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
+  'a claim takes the oldest first, numbers them without a gap, and no more than ten of a webhook': async (engine) => {
+    const hook = await engine.webhook({ events: 12 });
+    const claims = await engine.claim([hook]);
+    expect(claims).toHaveLength(10);
+    expect(claims.every(({ isFull, run, narrow }) => isFull && run === 1 && !narrow)).toBe(true);
+    const rows = await engine.deliveries(hook);
+    expect(rows.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, null, null]);
+    expect(await engine.claim([hook])).toEqual([]);
+    await engine.attempt(claims[0] as Run, { kind: 'delivered' });
+    expect(await engine.claim([hook])).toHaveLength(1);
+    expect(await engine.receiver(hook)).toMatchObject({ nextSequence: 12 });
+  },
+
+  'a claim leaves a delivery that is not due, and one whose former attempt is still in progress': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    const [first, second] = await engine.claim([hook]);
+    const stale = await engine.admit(first as Run);
+    await engine.pass([hook], 26);
+    await engine.expire();
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 1 });
+    expect(await engine.claim([hook])).toMatchObject([{ eventId: second?.eventId }]); // the first waits its 30 s
+    await engine.pass([hook], 40);
+    const [again] = await engine.claim([hook]);
+    expect(again).toMatchObject({ eventId: first?.eventId, run: 2 });
+    await engine.admit(again as Run);
+    await engine.record(stale, { kind: 'delivered' }); // late: the newer attempt still holds its slot
+    expect(await engine.redeliver(again as Run)).toBe('queued');
+    expect((await engine.claim([hook])).map(({ eventId }) => eventId)).not.toContain(first?.eventId);
+  },
+
+  'one organization never has more than 20 attempts at a host, whichever relays claim at once': async (engine) => {
+    const host = randomUUID();
+    const first = await engine.webhook({ host });
+    const { organizationId } = first;
+    const hooks = [
+      first,
+      await engine.webhook({ organizationId, host }),
+      await engine.webhook({ organizationId, host }),
+    ];
+    await engine.events(organizationId, 12);
+    await inTransaction(engine, async (connection) => {
+      expect(await engine.claim(hooks.slice(0, 2), { connection })).toHaveLength(20);
+      expect(await engine.claim(hooks.slice(2))).toEqual([]); // it neither counts stale slots nor waits
+    });
+    expect(await engine.claim(hooks.slice(2))).toEqual([]);
+  },
+
+  'one organization never has more than 50 attempts of wide webhooks, and 5 of narrow ones': async (engine) => {
+    const hooks = [await engine.webhook()];
+    const organizationId = hooks[0]?.organizationId ?? '';
+    for (let more = 0; more < 6; more += 1) hooks.push(await engine.webhook({ organizationId }));
+    await engine.events(organizationId, 10);
+    expect(await engine.claim(hooks)).toHaveLength(50);
+    await engine.owner.query('delete from slot where organization_id = $1', [organizationId]);
+    await engine.owner.query(`update delivery set state = 'queued' where organization_id = $1`, [organizationId]);
+    for (const hook of hooks) await engine.setSlots(hook, 4);
+    const narrow = await engine.claim(hooks);
+    expect(narrow).toHaveLength(5);
+    expect(narrow.every((claim) => claim.narrow)).toBe(true);
+  },
+
+  'a retry gets no slot beyond the webhook’s, and goes back to the queue at its place': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    await engine.setSlots(hook, 1);
+    const [first] = await engine.claim([hook]);
+    await engine.attempt(first as Run);
+    await engine.pass([hook], 59);
+    expect(await engine.claim([hook])).toHaveLength(1); // the second event has the only slot
+    await engine.pass([hook], 1);
+    expect(await engine.ask(first as Run)).toMatchObject({ answer: 'closed' });
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 1, attempts: 1, hasAttempt: null });
+  },
+
+  'a retry of an organization for which a relay assigns slots asks again, and waits for nothing': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    const [first] = await engine.claim([hook], { wide: 1 });
+    await engine.attempt(first as Run);
+    await engine.pass([hook], 60);
+    await inTransaction(engine, async (connection) => {
+      await engine.claim([hook], { connection });
+      expect(await engine.ask(first as Run)).toMatchObject({ answer: 'again' });
+    });
+    expect(await engine.ask(first as Run)).toMatchObject({ answer: 'go', number: 2, failures: 1 });
+  },
+
+  'a webhook is narrow while two of its attempts last longer than 3 s': async (engine) => {
+    const hook = await engine.webhook({ events: 4 });
+    const claims = await engine.claim([hook], { wide: 2 });
+    for (const claim of claims) await engine.admit(claim);
+    await engine.pass([hook], 4);
+    expect(await engine.claim([hook], { narrow: 1 })).toMatchObject([{ narrow: true }]);
+  },
+
+  'only the current run is admitted, and one that was only late still is': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [first] = await engine.claim([hook]);
+    await engine.pass([hook], 11);
+    expect(await engine.expire()).toMatchObject([{ kind: 'unadmitted', state: 'queued' }]);
+    expect(await engine.ask(first as Run)).toMatchObject({ answer: 'go', number: 1 });
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'running', hasAttempt: true });
+
+    const other = await engine.webhook({ events: 1 });
+    const [old] = await engine.claim([other]);
+    await engine.pass([other], 11);
+    await engine.expire();
+    const [current] = await engine.claim([other]);
+    expect(current).toMatchObject({ run: 2 });
+    expect(await engine.ask(old as Run)).toMatchObject({ answer: 'closed' });
+    expect(await engine.ask(current as Run)).toMatchObject({ answer: 'go' });
+  },
+
+  'a second request for the attempt in progress waits, and the same request gets its admission again': async (
+    engine,
+  ) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    const attempt = await engine.admit(claim as Run);
+    const other = await engine.ask(claim as Run);
+    expect(other).toMatchObject({ answer: 'wait' });
+    expect('waitMs' in other && other.waitMs).toBeGreaterThan(25_000);
+    expect(await engine.ask(claim as Run, attempt.id)).toMatchObject({ answer: 'go', startedAt: attempt.startedAt });
+    expect(await engine.attempts(hook)).toHaveLength(1);
+  },
+
+  'a run that asks before its retry is due waits until then': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    await engine.attempt(claim as Run, { waitMs: 5_000 });
+    const early = await engine.ask(claim as Run);
+    expect(early).toMatchObject({ answer: 'wait' });
+    await engine.pass([hook], 4.5); // clocks differ by less than a second
+    expect(await engine.ask(claim as Run)).toMatchObject({ answer: 'go' });
+  },
+
+  'no attempt is admitted of a paused webhook or region, a held or a gone receiver, and the delivery is queued': async (
+    engine,
+  ) => {
+    const stops = [
+      (hook: Hook) => engine.change(hook, 'parked'),
+      () => engine.owner.query(`update delivery_admission set state = 'paused'`),
+      (hook: Hook) =>
+        engine.owner.query(`update receiver set held_until = now() + interval '9 s' where webhook_id = $1`, [
+          hook.webhookId,
+        ]),
+      (hook: Hook) => engine.owner.query('update receiver set gone_at = now() where webhook_id = $1', [hook.webhookId]),
+    ];
+    for (const stop of stops) {
+      const hook = await engine.webhook({ events: 2 });
+      const [first] = await engine.claim([hook], { wide: 1 });
+      try {
+        await stop(hook);
+        expect(await engine.ask(first as Run)).toMatchObject({ answer: 'closed' });
+        expect(await engine.claim([hook])).toEqual([]);
+      } finally {
+        await engine.owner.query(`update delivery_admission set state = 'running'`);
+      }
+      expect(await engine.delivery(hook)).toMatchObject({
+        state: 'queued',
+        failures: 0,
+        attempts: 0,
+        hasAttempt: null,
+      });
+    }
+  },
+
+  'a schedule ends with its last attempt, which its row says before it is made': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    const states = [];
+    for (let made = 0; made < scheduleAttempts; made += 1) {
+      states.push((await engine.attempt(claim as Run))?.state);
+      await engine.pass([hook], 70);
+    }
+    expect(states).toEqual(['running', 'running', 'exhausted']);
+    expect((await engine.attempts(hook)).map(({ isLast }) => isLast)).toEqual([false, false, true]);
+    expect(await engine.delivery(hook)).toMatchObject({ failures: 3, attempts: 3, dueInSeconds: null });
+    expect(await engine.ask(claim as Run)).toMatchObject({ answer: 'closed' });
+  },
+
+  'an attempt that kills its worker counts, and at most three follow the schedule’s number': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    let made = 0;
+    for (; made < 20; made += 1) {
+      const [claim] = await engine.claim([hook]);
+      if (claim === undefined) break;
+      const { isLast, failures } = await engine.admit(claim);
+      expect({ isLast, failures }).toEqual({ isLast: made >= scheduleAttempts - 1, failures: made });
+      await engine.pass([hook], 26);
+      await engine.expire();
+      await engine.pass([hook], 70);
+    }
+    expect(made).toBe(scheduleAttempts + lostRepeats);
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'exhausted', failures: made, attempts: made });
+    expect((await engine.attempts(hook)).every(({ cause }) => cause === 'lost')).toBe(true);
+    expect(await engine.receiver(hook)).toMatchObject({ exhaustedInRow: 0 }); // it was the worker's fault
+  },
+
+  'a lost attempt waits as the schedule says, and its late failure changes nothing': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    const attempt = await engine.admit(claim as Run);
+    await engine.pass([hook], 26);
+    expect(await engine.expire()).toMatchObject([{ kind: 'lost', number: 1, state: 'queued' }]);
+    const { dueInSeconds } = await engine.delivery(hook);
+    expect(dueInSeconds).toBeGreaterThan(29);
+    expect(dueInSeconds).toBeLessThan(33.1);
+    expect(await engine.record(attempt)).toMatchObject({ state: 'queued', isRecorded: false, failures: 1 });
+    expect((await engine.attempts(hook)).map(({ cause }) => cause)).toEqual(['lost']);
+  },
+
+  'a late 2xx delivers, also what is queued again, exhausted or lost': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    const attempt = await engine.admit(claim as Run);
+    for (let lost = 0; lost < scheduleAttempts + lostRepeats; lost += 1) {
+      await engine.pass([hook], 26);
+      await engine.expire();
+      await engine.pass([hook], 70);
+      const [next] = await engine.claim([hook]);
+      if (next !== undefined) await engine.admit(next);
+    }
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'exhausted' });
+    expect(await engine.record(attempt, { kind: 'delivered' })).toMatchObject({ state: 'delivered', isRecorded: true });
+    expect(await engine.record(attempt, { kind: 'delivered' })).toMatchObject({ isRecorded: false });
+    expect((await engine.attempts(hook))[0]).toMatchObject({ cause: 'accepted' });
+  },
+
+  'an outcome closes its attempt and frees its slot in the statement that settles the delivery': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    await engine.attempt(claim as Run, { kind: 'delivered' });
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'delivered', hasAttempt: null, attempts: 1 });
+    expect(await engine.attempts(hook)).toMatchObject([{ cause: 'accepted', number: 1, isLast: false }]);
+  },
+
+  'a cancelled delivery stays cancelled, whatever its attempt in progress brings': async (engine) => {
+    for (const kind of ['delivered', 'failed'] as const) {
+      const hook = await engine.webhook({ events: 1 });
+      const [claim] = await engine.claim([hook]);
+      const attempt = await engine.admit(claim as Run);
+      expect(await engine.cancel(claim as Run)).toBe(true);
+      expect(await engine.cancel(claim as Run)).toBe(false);
+      expect(await engine.record(attempt, { kind })).toMatchObject({ state: 'cancelled', isRecorded: true });
+      expect(await engine.delivery(hook)).toMatchObject({ state: 'cancelled', hasAttempt: null });
+      expect(await engine.redeliver(claim as Run)).toBeUndefined();
+    }
+  },
+
+  'an outcome whose attempt PostgreSQL has lost is inserted with its post, and settles in sequence': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    const attempt = await engine.admit(claim as Run);
+    await engine.owner.query('delete from slot where webhook_id = $1', [hook.webhookId]);
+    await engine.owner.query('delete from delivery_attempt where webhook_id = $1', [hook.webhookId]);
+    await engine.owner.query(`update delivery set state = 'queued', run = 0, sequence = null where webhook_id = $1`, [
+      hook.webhookId,
+    ]);
+    await engine.owner.query('update receiver set next_sequence = 1 where webhook_id = $1', [hook.webhookId]);
+    expect(await engine.record(attempt, { kind: 'delivered' })).toMatchObject({ state: 'delivered', isRecorded: true });
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'delivered', attempts: 1, sequence: 1 });
+    expect(await engine.receiver(hook)).toMatchObject({ nextSequence: 2 });
+  },
+
+  'an internal error counts no failure, of the delivery or of its receiver': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    await engine.attempt(claim as Run, { kind: 'internal_error', waitMs: 15_000 });
+    const delivery = await engine.delivery(hook);
+    expect(delivery).toMatchObject({ state: 'running', failures: 0, attempts: 1, hasAttempt: null });
+    expect(delivery.dueInSeconds).toBeGreaterThan(14);
+    expect(await engine.receiver(hook)).toMatchObject({ slots: 10, isFailing: false });
+  },
+
+  'a run that is a minute late goes back to the queue, and one with a slot or before its time stays': async (
+    engine,
+  ) => {
+    const hook = await engine.webhook({ events: 2 });
+    const [late, attempted] = await engine.claim([hook]);
+    await engine.attempt(late as Run, { waitMs: 1_000 });
+    await engine.pass([hook], 60);
+    await engine.admit(attempted as Run).catch(() => {}); // its reservation has passed, not expired yet
+    expect((await engine.expire()).filter(({ webhookId }) => webhookId === hook.webhookId)).toEqual([]);
+    await engine.owner.query(`update delivery set due_at = due_at - interval '2 s' where webhook_id = $1`, [
+      hook.webhookId,
+    ]);
+    expect((await engine.expire()).filter(({ webhookId }) => webhookId === hook.webhookId)).toMatchObject([
+      { kind: 'late', eventId: late?.eventId, state: 'queued' },
+    ]);
+    expect(await engine.delivery(hook)).toMatchObject({ failures: 1, run: 1 });
+  },
+
+  'a claim that was not started is free at once, unless its attempt was admitted': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    const claims = await engine.claim([hook]);
+    await engine.admit(claims[1] as Run);
+    await engine.returnClaims(claims);
+    expect(await engine.deliveries(hook)).toMatchObject(
+      [
+        { state: 'queued', hasAttempt: null, sequence: 1 },
+        { state: 'running', hasAttempt: true, sequence: 2 },
+      ].sort((a, b) => (claims[1]?.eventId === undefined ? 0 : a.sequence - b.sequence)),
+    );
+    const [again] = await engine.claim([hook]);
+    await engine.returnClaims(claims); // an old claim does not end the newer one
+    expect(again).toMatchObject({ run: 2 });
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'running', run: 2, hasAttempt: false });
+  },
+
+  'a redelivery starts the schedule again, and a retry now keeps its place': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    await engine.attempt(claim as Run);
+    expect(await engine.redeliver(claim as Run)).toBe('queued');
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 1 });
+    const [retry] = await engine.claim([hook]);
+    expect(retry).toMatchObject({ run: 2 });
+    const attempt = await engine.admit(retry as Run);
+    expect(attempt).toMatchObject({ failures: 1, number: 2 });
+    expect(await engine.redeliver(claim as Run)).toBe('attempting');
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'running', hasAttempt: true });
+    await engine.record(attempt, { kind: 'delivered' });
+    expect(await engine.redeliver(claim as Run)).toBe('queued');
+    expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 0, sequence: 1 });
+    const [again] = await engine.claim([hook]);
+    expect(await engine.admit(again as Run)).toMatchObject({ run: 3, number: 3, failures: 0, sequence: '1' });
+  },
+
+  'a pause and a resume keep the place in the schedule, and what slept is due first': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    await engine.attempt(claim as Run, { waitMs: 3_600_000 });
+    expect(await engine.wakeParked()).not.toMatchObject([{ webhookId: hook.webhookId }]);
+    await engine.change(hook, 'parked');
+    expect(await engine.wakeParked()).toMatchObject([{ webhookId: hook.webhookId, deliveries: 1 }]);
+    await engine.events(hook.organizationId, 1);
+    await engine.change(hook, 'active');
+    expect(await engine.receiver(hook)).toMatchObject({ slots: 1, isFailing: false, exhaustedInRow: 0 });
+    const [first] = await engine.claim([hook]);
+    expect(first).toMatchObject({ eventId: claim?.eventId, run: 2 });
+    expect(await engine.admit(first as Run)).toMatchObject({ failures: 1, number: 2 });
+  },
+
+  'a deleted webhook’s deliveries are cancelled, also one that was stored meanwhile': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    const [claim] = await engine.claim([hook], { wide: 1 });
+    await engine.attempt(claim as Run);
+    await engine.change(hook, 'deleted');
+    expect(await engine.cancelDeleted()).toMatchObject([{ webhookId: hook.webhookId, deliveries: 2 }]);
+    await engine.owner.query(`update webhook set state_at = now() - interval '2 hours' where id = $1`, [
+      hook.webhookId,
+    ]);
+    await engine.owner.query(
+      `update delivery set state = 'queued', due_at = now(), settled_at = null where event_id = $1`,
+      [claim?.eventId],
+    );
+    expect(await engine.cancelDeleted()).toEqual([]);
+    expect(await engine.listQueued()).toContainEqual({ ...hook, state: 'deleted' });
+    expect(await engine.cancelDeleted([hook.webhookId])).toMatchObject([{ deliveries: 1 }]);
+  },
+
+  'a failure halves the slots, a fast 2xx doubles them, a slow one leaves three': async (engine) => {
+    const hook = await engine.webhook({ events: 9 });
+    const claims = await engine.claim([hook]);
+    const endings = [
+      [{ kind: 'failed' }, 5],
+      [{ kind: 'failed' }, 2],
+      [{ kind: 'failed' }, 1],
+      [{ kind: 'failed' }, 1],
+      [{ kind: 'delivered', tookMs: 5_000 }, 1],
+      [{ kind: 'delivered', tookMs: 2_000 }, 1],
+      [{ kind: 'delivered', tookMs: 200 }, 2],
+    ] as const;
+    for (const [index, [ending, slots]] of endings.entries()) {
+      await engine.attempt(claims[index] as Run, ending);
+      expect([index, await engine.receiver(hook)]).toMatchObject([
+        index,
+        { slots, isFailing: ending.kind === 'failed' },
+      ]);
+    }
+    await engine.setSlots(hook, 8);
+    await engine.attempt(claims[7] as Run, { kind: 'delivered', tookMs: 5_000 });
+    expect(await engine.receiver(hook)).toMatchObject({ slots: 4 });
+    await engine.attempt(claims[8] as Run, { kind: 'delivered', tookMs: 5_000 });
+    expect(await engine.receiver(hook)).toMatchObject({ slots: 3 });
+  },
+
+  'Retry-After holds the webhook for its time, and then one probe goes first': async (engine) => {
+    const hook = await engine.webhook({ events: 8 });
+    const claims = await engine.claim([hook], { wide: 3 });
+    const [limited, other] = [await engine.admit(claims[0] as Run), await engine.admit(claims[1] as Run)];
+    await engine.record(limited, { status: 429, retryAfterS: 20 });
+    await engine.record(other, { kind: 'delivered' }); // it was sent before the receiver said so
+    expect(await engine.receiver(hook)).toMatchObject({ slots: 1 });
+    expect(await engine.ask(claims[2] as Run)).toMatchObject({ answer: 'closed' });
+    await engine.pass([hook], 19);
+    expect(await engine.claim([hook])).toEqual([]);
+    await engine.pass([hook], 1.5);
+    const probe = await engine.claim([hook]);
+    expect(probe).toHaveLength(1);
+    await engine.attempt(probe[0] as Run, { kind: 'delivered' });
+    expect(await engine.claim([hook])).toHaveLength(2);
+  },
+
+  'Retry-After of a day holds for an hour at most, and no failure without it holds': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    const claims = await engine.claim([hook]);
+    await engine.attempt(claims[0] as Run);
+    expect(await engine.receiver(hook)).toMatchObject({ heldForSeconds: null });
+    await engine.attempt(claims[1] as Run, { status: 503, retryAfterS: 86_400 });
+    const { heldForSeconds } = await engine.receiver(hook);
+    expect(heldForSeconds).toBeGreaterThan(3_590);
+    expect(heldForSeconds).toBeLessThanOrEqual(3_600);
+  },
+
+  '410 Gone suspends the webhook with its own cause': async (engine) => {
+    const hook = await engine.webhook({ events: 1 });
+    const [claim] = await engine.claim([hook]);
+    await engine.attempt(claim as Run, { status: 410 });
+    expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId, reason: 'gone' }]);
+    const { rows } = await engine.owner.query(
+      `select w.state, w.parked_reason, a.detail ->> 'reason' as reason from webhook w
+       join activity a on a.organization_id = w.organization_id and a.action = 'webhook.park' where w.id = $1`,
+      [hook.webhookId],
+    );
+    expect(rows).toEqual([{ state: 'parked', parked_reason: 'gone', reason: 'gone' }]);
+    await engine.change(hook, 'active');
+    expect(await engine.suspend()).toEqual([]);
+  },
+
+  'two events that failed at their last attempt suspend a webhook that has long accepted nothing': async (engine) => {
+    const hook = await engine.webhook({ events: 2 });
+    const claims = await engine.claim([hook]);
+    const exhaust = async (run: Run) => {
+      for (let made = 0; made < scheduleAttempts; made += 1) {
+        await engine.attempt(run);
+        await engine.pass([hook], 59.5);
+      }
+    };
+    await exhaust(claims[0] as Run);
+    await engine.redeliver(claims[0] as Run);
+    await engine.expire();
+    expect(await engine.cancel(claims[1] as Run)).toBe(true);
+    await engine.events(hook.organizationId, 1);
+    const [again] = await engine.claim([hook]);
+    await exhaust(again as Run); // the same event is no second one
+    await engine.pass([hook], 4_000);
+    expect(await engine.suspend()).toEqual([]);
+    const [second] = await engine.claim([hook]);
+    await exhaust(second as Run);
+    expect(await engine.suspend(100_000)).toEqual([]);
+    expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId, reason: 'failing' }]);
+  },
+
+  'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair': async (engine) => {
+    const hook = await engine.webhook({ events: 3 });
+    await inTransaction(
+      engine,
+      async (connection) => {
+        await connection.query('update webhook set description = $2 where id = $1', [hook.webhookId, 'changed']);
+        await engine.worker.query(`set lock_timeout = '3s'`);
+        const claims = await engine.claim([hook]);
+        await engine.attempt(claims[0] as Run, { kind: 'delivered' });
+        await engine.attempt(claims[1] as Run, { status: 410 });
+        await engine.pass([hook], 30);
+        expect((await engine.expire()).some(({ webhookId }) => webhookId === hook.webhookId)).toBe(true);
+        expect(await engine.suspend()).toEqual([]); // the next one suspends it
+      },
+      engine.owner,
+    );
+    expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId }]);
+  },
+};
+
+async function inTransaction(
+  engine: Engine,
+  work: (connection: PoolClient) => Promise<void>,
+  pool = engine.worker,
+): Promise<void> {
+  const connection = await pool.connect();
+  try {
+    await connection.query('begin');
+    await work(connection);
+    await connection.query('commit');
+  } catch (error) {
+    await connection.query('rollback');
+    throw error;
+  } finally {
+    connection.release();
+  }
+}

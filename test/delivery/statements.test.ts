@@ -1,0 +1,13 @@
+import { describe, it } from 'vitest';
+import { shareInstallation } from '#test/setup.ts';
+import { setupEngine } from './engine.ts';
+import { scenarios } from './scenarios.ts';
+
+describe('the statements of the engine', () => {
+  const engine = shareInstallation(setupEngine);
+  for (const [guarantee, holds] of Object.entries(scenarios))
+    it(guarantee, async () => {
+      await engine().reset();
+      await holds(engine());
+    });
+});
