@@ -158,8 +158,8 @@ export class Engine {
   }
 
   /** Asks for an attempt once. */
-  async ask(run: Run, id: string = randomUUID(), connection?: Queryable): Promise<AdmissionRow> {
-    const values = [run.organizationId, run.webhookId, run.eventId, run.run, id, scheduleAttempts, 25];
+  async ask(run: Run, id: string = randomUUID(), connection?: Queryable, slotS = 25): Promise<AdmissionRow> {
+    const values = [run.organizationId, run.webhookId, run.eventId, run.run, id, scheduleAttempts, slotS];
     const [row] = await this.send<AdmissionRow>('admitAttemptSql', values, connection);
     if (row === undefined) throw new Error('no answer');
     return row;
@@ -212,8 +212,8 @@ export class Engine {
     return this.record(await this.admit(run), ending);
   }
 
-  expire = (most = 500) =>
-    this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, 60, [30_000, 60_000], most]);
+  expire = (most = 500, { lateS = 60, waitsMs = [30_000, 60_000] } = {}) =>
+    this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs, most]);
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
   wakeParked = () => this.send<Hook>('wakeParkedSql', [100]);

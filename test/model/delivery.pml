@@ -264,7 +264,10 @@ init { byte i; atomic {
 #if PEOPLE > 0
   run Person();
 #endif
-  run Judge() } }
+#ifndef LIVENESS
+  run Judge()
+#endif
+} }
 #ifdef LIVENESS
 ltl settles { []<>(parked || (d[0].exists && !OPEN(0))) }
 #endif

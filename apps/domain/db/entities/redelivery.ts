@@ -20,19 +20,16 @@ const RedeliverySchema = defineEntity({
     requestedAt: p.datetime().defaultRaw('now()'),
     cancelRequestedAt: p.datetime().strictNullable(),
     finishedAt: p.datetime().strictNullable(),
-    pages: p.integer().default(0),
+    dueAt: p.datetime().defaultRaw('now()'),
     reached: p.uuid().strictNullable(),
     seenAll: p.boolean().default(false),
-    unnotified: p.array().default([]),
     seen: p.integer().default(0),
     matched: p.integer().default(0),
     queued: p.integer().default(0),
-    retriesRequested: p.integer().default(0),
-    leasedUntil: p.datetime().strictNullable(),
   },
 });
 
-/** A redelivery of many. `requestedBy` null: an operator. Its workflow writes the progress. */
+/** A redelivery of many. `requestedBy` null: an operator. Workers write the progress. */
 export class Redelivery extends RedeliverySchema.class {
   /** Requests that it stop. Returns false when it has ended, or a stop was requested before. */
   requestCancel(): boolean {

@@ -1,4 +1,4 @@
-import { defineEntity, p, sql } from '@mikro-orm/core';
+import { defineEntity, p } from '@mikro-orm/core';
 import type { EventType } from '../../contract/events.ts';
 
 /**
@@ -17,18 +17,8 @@ const WebhookSchema = defineEntity({
     description: p.text(),
     eventTypes: p.array().$type<EventType[]>(),
     state: p.text().$type<'active' | 'parked' | 'deleted'>(),
-    parkedReason: p.text().$type<'failing' | 'paused'>().strictNullable(),
-    failingSince: p.datetime().strictNullable(),
-    lastFailedAt: p.datetime().strictNullable(),
-    failingSeconds: p.double().default(0),
-    nextFailureBy: p.datetime().strictNullable(),
-    firstFailedEvent: p.uuid().strictNullable(),
-    hasFailedTwice: p.boolean().default(false),
-    slowSince: p.datetime().strictNullable(),
-    epoch: p.integer().default(1),
-    followUntil: p.datetime().strictNullable(),
-    ramp: p.smallint().strictNullable(),
-    nextSequence: p.bigint('number').default(1),
+    parkedReason: p.text().$type<'failing' | 'gone' | 'paused'>().strictNullable(),
+    stateAt: p.datetime().defaultRaw('clock_timestamp()'),
     slot: p.smallint().strictNullable(),
     createdAt: p.datetime(),
     signatureResult: p.text().$type<SignatureResult>().strictNullable(),
@@ -38,13 +28,9 @@ const WebhookSchema = defineEntity({
   },
 });
 
-/** How long deliveries follow a resume or deletion: longer than any writer's transaction. */
-const followUntil = () => sql<Date>`clock_timestamp() + interval '1 hour'`;
-
 /**
- * A webhook. While its state is `parked`, its open deliveries wait and their rows do not change.
- * `ramp`: how many deliveries at a time, after a resume. `slot`: its slot among the organization's
- * 20. `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its
+ * A webhook. While its state is `parked`, its open deliveries wait. `slot`: its slot among the
+ * organization's 20. `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its
  * id.
  */
 export class Webhook extends WebhookSchema.class {
@@ -59,19 +45,14 @@ export class Webhook extends WebhookSchema.class {
     if (this.parkedReason === 'paused') return false;
     this.state = 'parked';
     this.parkedReason = 'paused';
-    this.ramp = null;
     return true;
   }
 
-  /** Resumes it in a new epoch, one delivery at a time at first. Returns false if it is active. */
+  /** Resumes it; a trigger forgets its failures. Returns false if it is active. */
   resume(): boolean {
     if (this.state === 'active') return false;
     this.state = 'active';
     this.parkedReason = null;
-    this.failingSince = null;
-    this.ramp = 1;
-    this.epoch += 1;
-    this.followUntil = followUntil();
     return true;
   }
 
@@ -82,10 +63,7 @@ export class Webhook extends WebhookSchema.class {
     if (this.state === 'deleted') return false;
     this.state = 'deleted';
     this.parkedReason = null;
-    this.failingSince = null;
-    this.ramp = null;
     this.slot = null;
-    this.followUntil = followUntil();
     return true;
   }
 
@@ -95,11 +73,10 @@ export class Webhook extends WebhookSchema.class {
     this.managedUid = null;
   }
 
-  /** Changes the URL. The failures of the old one do not count for the new one. */
+  /** Changes the URL. A trigger forgets the failures of the old one. */
   moveTo(url: string): void {
     if (url === this.url) return;
     this.url = url;
-    this.failingSince = null;
     this.clearSignatureResult();
   }
 

@@ -2,7 +2,7 @@
 export interface FailingWebhooks {
   /** Active, and all recent deliveries failed. */
   failing: number;
-  /** Suspended: nothing was accepted for `SUSPEND_AFTER`. */
+  /** Suspended: nothing was accepted for `SUSPEND_AFTER`, or the receiver answered 410. */
   suspended: number;
   /** Paused by a person. */
   paused: number;
@@ -10,6 +10,8 @@ export interface FailingWebhooks {
 
 /** Counts them in one row, `FailingWebhooks`, each by a partial index. */
 export const countFailingWebhooksSql = /* sql */ `
-  select (select count(*) from webhook w where w.state = 'active' and w.failing_since is not null)::integer as failing,
-    (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing')::integer as suspended,
+  select (select count(*) from receiver r
+      join webhook w on w.organization_id = r.organization_id and w.id = r.webhook_id and w.state = 'active'
+    where r.failing_since is not null)::integer as failing,
+    (select count(*) from webhook w where w.state = 'parked' and w.parked_reason in ('failing', 'gone'))::integer as suspended,
     (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'paused')::integer as paused`;

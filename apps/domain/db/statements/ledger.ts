@@ -1,4 +1,3 @@
-import { concurrencySlotsSql, isSlowSql, organizationSlotsSql } from './concurrency-slots.ts';
 import { isAdmittingSql } from './delivery-admission.ts';
 import { isOpenSql } from './open-deliveries.ts';
 
@@ -7,8 +6,8 @@ import { isOpenSql } from './open-deliveries.ts';
  * with the results, as proof shows them.
  *
  * The proof of a settled delivery is
- * - `delivered`: an attempt of any round that was answered with a 2xx;
- * - `exhausted`: an attempt of its last round that was the schedule's last and ended without a 2xx,
+ * - `delivered`: an attempt of any run that was answered with a 2xx;
+ * - `exhausted`: an attempt of its last run that was the schedule's last and ended without a 2xx,
  *   including `lost`;
  * - `cancelled`: the row in the activity log which says that its webhook was deleted, or that a
  *   person cancelled it.
@@ -22,7 +21,7 @@ const isProven = /* sql */ `
     when 'exhausted' then exists (
       select from delivery_attempt a
       where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
-        and a.is_last and a.round = d.round and a.finished_at is not null and (a.status is null
+        and a.is_last and a.run = d.run and a.finished_at is not null and (a.status is null
         or a.status not between 200 and 299))
     else exists (
       select from webhook_deletion l where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text)
@@ -35,29 +34,35 @@ const isProven = /* sql */ `
 const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
 
 /**
- * Whether late deliveries of the webhook `w` wait for their own receiver or for others of their
- * organization: each concurrency slot of the webhook, or as many as its organization has, was used
- * within the last minute, or it is slow or fails and was tried within the last five.
+ * Whether late deliveries of the webhook `w` with its receiver `r` wait for their own receiver or
+ * for others of their organization: it is held, each of its concurrency slots, or as many as its
+ * organization has, was used within the last minute, or it is narrow and was tried within the last
+ * five.
  *
  * Slots that are held now would say less: a hanging receiver leaves them free for seconds between
- * two attempts, and a claim of a dead worker holds them too. The index requires a number. Five
- * minutes, because failing webhooks take turns in the slow queue.
+ * two attempts, and a claim of a dead worker holds them too. The index requires a number.
  */
 const isHeldUp = /* sql */ `(
-  (select count(*) from (
+  r.held_until > clock_timestamp() or r.gone_at is not null
+  or (select count(*) from (
       select from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
         and a.started_at > clock_timestamp() - interval '1 minute'
-      limit 10) used) >= ${concurrencySlotsSql}
+      limit 10) used) >= r.slots
   or (select count(*) from (
       select from webhook o join delivery_attempt a on a.organization_id = o.organization_id and a.webhook_id = o.id
       where o.organization_id = w.organization_id and a.number > 0
         and a.started_at > clock_timestamp() - interval '1 minute'
-      limit 50) used) >= ${organizationSlotsSql} and not ${isSlowSql}
-  or ${isSlowSql} and exists (
+      limit 50) used) >= 50
+  or r.slots < 5 and exists (
     select from delivery_attempt a
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
       and a.started_at > clock_timestamp() - interval '5 minutes'))`;
+
+/** Whether the delivery `d` is late by a minute, and not about to be attempted or attempted now. */
+const isLate = /* sql */ `(d.due_at < clock_timestamp() - interval '1 minute' and ${isAdmittingSql} and not exists (
+      select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
+        and s.event_id = d.event_id))`;
 
 /**
  * Two counts for each organization and each webhook: `changes` against `events` of an organization
@@ -70,7 +75,7 @@ const independentCounts = /* sql */ `
   from (
     select l.organization_id, l.webhook_id, l.changes as counted, l.events + l.numbered as found from ledger_count l
     union all
-    select w.organization_id, w.id, w.next_sequence - 1, 0 from webhook w
+    select r.organization_id, r.webhook_id, r.next_sequence - 1, 0 from receiver r
     union all
     select e.organization_id, null, 0, count(*) from event e where not e.rolled_up group by e.organization_id
     union all
@@ -125,8 +130,8 @@ export const readLedgerSql = /* sql */ `
     from delivery d where not d.rolled_up and d.state in ${settledStates}
   ), open as (
     select d.organization_id, d.webhook_id, count(*) as count,
-      count(*) filter (where d.next_attempt_at < clock_timestamp() - interval '1 minute' and ${isAdmittingSql}) as late
-    from delivery d where ${isOpenSql} and d.next_attempt_at is not null
+      count(*) filter (where ${isLate}) as late
+    from delivery d where ${isOpenSql}
     group by d.organization_id, d.webhook_id
   ), waiting as (
     select coalesce(sum(o.count) filter (where w.state <> 'parked'), 0) as count,
@@ -134,6 +139,7 @@ export const readLedgerSql = /* sql */ `
       coalesce(sum(o.late) filter (where w.state = 'active'), 0) as overdue,
       coalesce(sum(o.late) filter (where w.state = 'active' and o.late > 0 and not ${isHeldUp}), 0) as stuck
     from open o join webhook w on w.organization_id = o.organization_id and w.id = o.webhook_id
+    join receiver r on r.organization_id = o.organization_id and r.webhook_id = o.webhook_id
   ), compared as (
     select r.deliveries + m.deliveries - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.parked
       as difference,

@@ -17,7 +17,7 @@ export interface RegionState {
   overdue: number;
   /** When the oldest of those was due, as ISO 8601; null without one. */
   oldestDueAt: string | null;
-  /** Webhooks suspended because they accepted nothing. */
+  /** Webhooks suspended because they accepted nothing, or answered 410. */
   suspendedWebhooks: number;
   /** Active API keys of each version of KEY_PEPPERS. */
   peppers: { version: number; count: number }[];
@@ -26,9 +26,9 @@ export interface RegionState {
 /** A region's state in one row, `{state: RegionState}`, by partial indexes. */
 export const readRegionStateSql = /* sql */ `
   with late as (
-    select count(*) as count, min(d.next_attempt_at) as oldest
+    select count(*) as count, min(d.due_at) as oldest
     from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
-    where ${isOpenSql} and d.next_attempt_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
+    where ${isOpenSql} and d.due_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
       and ${isAdmittingSql}
   )
   select json_build_object(
@@ -38,7 +38,7 @@ export const readRegionStateSql = /* sql */ `
     'waiting', (select count(*) from delivery d where ${isOpenSql}),
     'overdue', l.count,
     'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'failing'),
+    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked' and w.parked_reason in ('failing', 'gone')),
     'peppers', (select coalesce(json_agg(p order by p.version), '[]') from (
       select k.pepper_version as version, count(*) as count from api_key k
       where k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) group by 1) p)
