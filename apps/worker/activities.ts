@@ -1,4 +1,8 @@
 import type { Pool } from 'pg';
+import { allowOf } from '#delivery/post/allow.ts';
+import { postOnce } from '#delivery/post/post.ts';
+import { createResolve } from '#delivery/post/resolve.ts';
+import { TlsSessions } from '#delivery/post/tls-sessions.ts';
 import { type SealingKeys, SecretNotUnsealed, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeError, errorLogger, type Logger } from '#runtime/log.ts';
@@ -10,10 +14,6 @@ import {
 } from '#workflows/deliver-event/activities.ts';
 import { createRedeliveryActivities } from '#workflows/redeliver/activities.ts';
 import { createTestActivities } from '#workflows/send-test/activities.ts';
-import { allowOf } from './attempt/allow.ts';
-import { postOnce } from './attempt/post.ts';
-import { createResolve } from './attempt/resolve.ts';
-import { TlsSessions } from './attempt/tls-sessions.ts';
 import type { WorkerConfig } from './config.ts';
 import type { createDeliveryTraces } from './delivery-traces.ts';
 import type { Metrics } from './metrics.ts';

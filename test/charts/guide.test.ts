@@ -12,7 +12,7 @@ import { migrate } from '#domain/db/migrate.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
-import { makeCertificate } from '../worker/attempt/certificates.ts';
+import { makeCertificate } from '../delivery/post/certificates.ts';
 import { problemOf } from './commands.ts';
 import { blocksOf, brokenLinks, commandsOf, readGuide, readRunbooks } from './documents.ts';
 import { problemsOf, promtool, watched } from './promtool.ts';

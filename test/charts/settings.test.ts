@@ -8,7 +8,7 @@ import { readConfig as readConsole } from '../../apps/console/config.ts';
 import { readConfig as readMigrate } from '../../apps/migrate/config.ts';
 import { readConfig as readProbe } from '../../apps/probe/config.ts';
 import { readConfig as readWorker } from '../../apps/worker/config.ts';
-import { makeCertificate } from '../worker/attempt/certificates.ts';
+import { makeCertificate } from '../delivery/post/certificates.ts';
 import { type Manifest, pick, podsOf, regions, render } from './render.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-chart-'));

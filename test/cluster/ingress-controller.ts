@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { getTool } from '#test/chart-tools.ts';
-import { makeCertificate } from '../worker/attempt/certificates.ts';
+import { makeCertificate } from '../delivery/post/certificates.ts';
 import type { Cluster } from './cluster.ts';
 import { runCommand } from './command.ts';
 

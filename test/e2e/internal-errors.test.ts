@@ -4,20 +4,20 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { factsOf } from '#delivery/post/outcome.ts';
+import { postOnce } from '#delivery/post/post.ts';
+import { createResolve } from '#delivery/post/resolve.ts';
 import { refusedPost } from '#test/post-outcomes.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, testNamespace, workerEnvironment } from '#test/worker.ts';
 import { signWith } from '../../apps/worker/activities.ts';
-import { postOnce } from '../../apps/worker/attempt/post.ts';
-import { createResolve } from '../../apps/worker/attempt/resolve.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import { openTemporal } from '../../apps/worker/relay/temporal.ts';
 import {
   type ActivityDependencies,
   createDeliveryActivities,
-  internalErrorExplanation,
   type PostOutcome,
 } from '../../workflows/deliver-event/activities.ts';
 import { priorityOfRound } from '../../workflows/deliver-event/priority.ts';
@@ -29,7 +29,6 @@ import {
   type DeliverEventInput,
   type DeliveryActivities,
   deliverQueue,
-  postDeadlineMs,
   workflowIdOf,
 } from '../../workflows/deliver-event/types.ts';
 import { createTestActivities } from '../../workflows/send-test/activities.ts';
@@ -151,7 +150,7 @@ describe('an attempt that fails before anything is sent', () => {
     expect('waitMs' in result && result.waitMs).toBeGreaterThanOrEqual(120_000);
     const [attempt] = await rows(admitted);
     expect(attempt).toMatchObject({ cause: 'internal_error', status: null });
-    expect(attempt?.explanation).toBe(internalErrorExplanation);
+    expect(attempt?.explanation).toBe(factsOf('internal_error').explanation);
     expect(await rows('select state, attempts from delivery')).toEqual([{ state: 'waiting', attempts: 1 }]);
     expect(await rows('select failing_since from webhook')).toEqual([{ failing_since: null }]);
     expect(receiver.received).toEqual([]);
@@ -166,7 +165,7 @@ describe('an attempt that fails before anything is sent', () => {
     await holder.query('begin');
     await holder.query('select from delivery for update');
     const attempt = activities.attemptDelivery(input);
-    await new Promise((resolve) => setTimeout(resolve, attemptTimeoutMs - postDeadlineMs - 1_500));
+    await new Promise((resolve) => setTimeout(resolve, attemptTimeoutMs - 10_000 - 1_500));
     await holder.query('commit');
     holder.release();
     expect(await attempt).toMatchObject({ kind: 'postponed', because: 'internalError' });

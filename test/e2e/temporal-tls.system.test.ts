@@ -12,7 +12,7 @@ import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
 import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
 import { connectToTemporal } from '../../apps/worker/relay/connect-temporal.ts';
-import { makeCertificate } from '../worker/attempt/certificates.ts';
+import { makeCertificate } from '../delivery/post/certificates.ts';
 import { frontName, startTemporalFront, type TemporalFront } from './temporal-front.ts';
 
 const patient = { timeout: 30_000, interval: 100 };

@@ -3,6 +3,7 @@ import type { DestinationStream } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { factsOf } from '#delivery/post/outcome.ts';
 import { eventEnvelope } from '#domain/contract/events.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
@@ -16,7 +17,6 @@ import { createTestActivities } from '#workflows/send-test/activities.ts';
 import type { SignatureCheck } from '#workflows/send-test/types.ts';
 import { startReceiver as startSampleReceiver } from '../../apps/receiver/app.ts';
 import { readConfig as readReceiverConfig } from '../../apps/receiver/config.ts';
-import { factsOf } from '../../apps/worker/attempt/outcome.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
 import { setupOrgctl } from './orgctl.ts';
 
@@ -250,12 +250,12 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
     pool,
     sign: () => ({}),
     // The outcome of a post in a process without free descriptors is tested in
-    // test/worker/attempt/internal-error.test.ts.
+    // test/delivery/post/internal-error.test.ts.
     post: async () => ({
       ...factsOf('sockets_exhausted'),
       status: null,
       cause: 'sockets_exhausted',
-      timingsMs: { total: 1 },
+      timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 1 },
       peerAddress: null,
       keptBytes: 0,
       answer: Buffer.alloc(0),

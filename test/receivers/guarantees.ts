@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { postOnce } from '#delivery/post/post.ts';
+import { createResolve } from '#delivery/post/resolve.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { testAllowList } from '#test/secrets.ts';
 import { tryBothSignatures } from '#workflows/send-test/activities.ts';
-import { postOnce } from '../../apps/worker/attempt/post.ts';
-import { createResolve } from '../../apps/worker/attempt/resolve.ts';
 import { type Captured, type Case, capture, captureCases } from './captured.ts';
 import { catchRotation } from './rotation.ts';
 

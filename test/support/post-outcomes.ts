@@ -6,7 +6,7 @@ export const refusedPost: PostOutcome = {
   status: 500,
   cause: 'answered_server_error',
   explanation: 'The receiver failed.',
-  timingsMs: { total: 1 },
+  timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 1 },
   peerAddress: null,
   keptBytes: 0,
   answer: Buffer.alloc(0),

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
 import { signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import '#test/worker.ts';
+import { causes, factsOf } from '#delivery/post/outcome.ts';
 import { bundleWorkflows } from '#workflows/bundle-sources.ts';
-import { causes, factsOf } from '../../apps/worker/attempt/outcome.ts';
 import { scenarios } from './scenarios.ts';
 
 interface Saved {

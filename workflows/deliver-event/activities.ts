@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Pool } from 'pg';
 import pg from 'pg';
+import { factsOf, type Outcome } from '#delivery/post/outcome.ts';
+import { postDeadlineMs } from '#delivery/times.ts';
 import { isServerAway } from '#domain/db/server-away.ts';
 import {
   type AdmittedRow,
@@ -23,51 +25,11 @@ import {
   type DeliveryKey,
   type DeliveryRound,
   type LostAttemptInput,
-  postDeadlineMs,
   roundOf,
   type UnderWay,
 } from './types.ts';
 
-/** The outcome of one post, as the delivery's record stores it. */
-export interface PostOutcome {
-  /**
-   * `refused`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything
-   * but a 2xx status line in time. Both count as an attempt unless `isInternalError`.
-   */
-  kind: 'delivered' | 'refused' | 'failed';
-  /** From the status line, regardless of what follows it; null when there was none. */
-  status: number | null;
-  /** A stable code. */
-  cause: string;
-  /** What happened and what to do, for the receiver's owner; no part of URL, headers or bodies. */
-  explanation: string;
-  timingsMs: AttemptTimings;
-  /** The address that was connected to; null without a connection. */
-  peerAddress: string | null;
-  /** The length of `answer`. */
-  keptBytes: number;
-  /** The beginning of the answer's body as it was sent, at most 16 KiB. */
-  answer: Buffer;
-  /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
-  retryAfterSeconds: number | null;
-  /** Whether the service could not send. Such an attempt does not count against the receiver. */
-  isInternalError: boolean;
-}
-
-/** Shown to the receiver's owner for an attempt that failed before anything was sent. */
-export const internalErrorExplanation =
-  'The service could not prepare the request, and nothing was sent. This is an internal error of the ' +
-  'service: the attempt does not count and is made again.';
-
-/** Durations in whole ms, in order; null or absent when a phase was not completed or not needed. */
-interface AttemptTimings {
-  dns?: number | null;
-  connect?: number | null;
-  tls?: number | null;
-  /** From the start of the request to the first byte of the answer. */
-  firstByte?: number | null;
-  total: number;
-}
+export type PostOutcome = Outcome;
 
 /** What the signature of an attempt covers. */
 interface ToBeSigned {
@@ -112,7 +74,7 @@ export interface AttemptLine extends LostAttempt {
   outcome: 'delivered' | 'failed' | 'exhausted' | 'internal_error';
   status: number | null;
   cause: string;
-  timingsMs: AttemptTimings;
+  timingsMs: PostOutcome['timingsMs'];
 }
 
 /** An attempt that was closed as lost; `startedAtMs` is Unix time by PostgreSQL's clock. */
@@ -266,16 +228,14 @@ export function withoutErrorText<Input, Result>(
 
 /** The outcome of an attempt that sent nothing. */
 export const internalError: PostOutcome = {
-  kind: 'failed',
+  ...factsOf('internal_error'),
   status: null,
   cause: 'internal_error',
-  explanation: internalErrorExplanation,
-  timingsMs: { total: 0 },
+  timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
   peerAddress: null,
   keptBytes: 0,
   answer: Buffer.alloc(0),
   retryAfterSeconds: null,
-  isInternalError: true,
 };
 
 const isAdmitted = (row: AdmittedRow): row is Admitted => row.number !== null;

@@ -1,5 +1,5 @@
+import { postDeadlineMs } from '#delivery/times.ts';
 import type { SlotQueue } from '#domain/db/statements/attempts.ts';
-import { postDeadlineMs } from './types.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

@@ -63,8 +63,6 @@ export interface LostAttemptInput extends Omit<AttemptInput, 'internalErrors'> {
   lostLast: number;
 }
 
-/** How long a receiver has for one attempt. */
-export const postDeadlineMs = 10_000;
 /**
  * How long one attempt may take: the receiver's time, and reads and writes of the service. An
  * admitted attempt without an outcome is closed as lost at this age, by PostgreSQL's clock, and

@@ -1,7 +1,7 @@
+import { postOnce } from '#delivery/post/post.ts';
+import { TlsSessions } from '#delivery/post/tls-sessions.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { postOnce } from '../../../apps/worker/attempt/post.ts';
-import { TlsSessions } from '../../../apps/worker/attempt/tls-sessions.ts';
-import { makeCertificate } from '../../worker/attempt/certificates.ts';
+import { makeCertificate } from '../../delivery/post/certificates.ts';
 import { median } from '../reads/compare.ts';
 import { cpuMicrosOf } from '../reads/processes.ts';
 import { percentile } from './measures.ts';

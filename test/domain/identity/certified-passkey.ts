@@ -1,4 +1,4 @@
-import { der, extension, makeCertificate, sequence } from '../../worker/attempt/certificates.ts';
+import { der, extension, makeCertificate, sequence } from '../../delivery/post/certificates.ts';
 import { array, bytes, number, type Signing, signatureOf } from './authenticator.ts';
 
 /**

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { type AllowList, judgeAddress } from '#domain/webhooks/address/addresses.ts';
 import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
-import { postDeadlineMs } from '#workflows/deliver-event/types.ts';
+import { postDeadlineMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange } from './exchange.ts';
 import { causeOfError, confirmInternalError } from './fault.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { causeOfError, confirmInternalError } from '../../../apps/worker/attempt/fault.ts';
-import { causes, factsOf } from '../../../apps/worker/attempt/outcome.ts';
+import { causeOfError, confirmInternalError } from '#delivery/post/fault.ts';
+import { causes, factsOf } from '#delivery/post/outcome.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
   Object.assign(new Error('a message decides nothing'), { code, address });

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { TlsSessions } from '#delivery/post/tls-sessions.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { TlsSessions } from '../../../apps/worker/attempt/tls-sessions.ts';
 import { makeCertificate } from './certificates.ts';
 import { post, startRawServer, startSocketServer } from './raw-server.ts';
 

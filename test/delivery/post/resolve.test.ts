@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { createResolve } from '#delivery/post/resolve.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { type DnsAnswer, type DnsRecord, startDnsServer } from '#test/dns-server.ts';
-import { createResolve } from '../../../apps/worker/attempt/resolve.ts';
 import { post, startRawServer } from './raw-server.ts';
 
 const name = 'hooks.example.com';

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { onTestFinished } from 'vitest';
+import type { Outcome } from '#delivery/post/outcome.ts';
+import { type Post, postOnce } from '#delivery/post/post.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import type { Outcome } from '../../../apps/worker/attempt/outcome.ts';
-import { type Post, postOnce } from '../../../apps/worker/attempt/post.ts';
 
 /**
  * A receiver of raw bytes: `onRequest` gets each connection once the head and body of a post have

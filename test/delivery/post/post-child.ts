@@ -3,8 +3,8 @@
  * of memory, for internal-error.test.ts.
  */
 import { openSync } from 'node:fs';
+import { postOnce } from '#delivery/post/post.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { postOnce } from '../../../apps/worker/attempt/post.ts';
 
 const [mode, url = ''] = process.argv.slice(2);
 const attempt = () =>

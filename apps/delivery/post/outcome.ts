@@ -1,10 +1,43 @@
 import { type RefusalCause, refusals } from '#domain/webhooks/address/refusals.ts';
-import { internalErrorExplanation, type PostOutcome } from '#workflows/deliver-event/activities.ts';
 
-/** The outcome of one attempt; no phase of its timings is absent. */
-export interface Outcome extends PostOutcome {
+/** Shown to the receiver's owner for an attempt that failed before anything was sent. */
+const internalErrorExplanation =
+  'The service could not prepare the request, and nothing was sent. This is an internal error of the ' +
+  'service: the attempt does not count and is made again.';
+
+/** The outcome of one post, as the delivery's record stores it. */
+export interface Outcome {
+  /**
+   * `refused`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything
+   * but a 2xx status line in time. Both count as an attempt unless `isInternalError`.
+   */
+  kind: 'delivered' | 'refused' | 'failed';
+  /** From the status line, regardless of what follows it; null when there was none. */
+  status: number | null;
   cause: Cause;
-  timingsMs: Required<PostOutcome['timingsMs']>;
+  /** What happened and what to do, for the receiver's owner; no part of URL, headers or bodies. */
+  explanation: string;
+  timingsMs: Timings;
+  /** The address that was connected to; null without a connection. */
+  peerAddress: string | null;
+  /** The length of `answer`. */
+  keptBytes: number;
+  /** The beginning of the answer's body as it was sent, at most 16 KiB. */
+  answer: Buffer;
+  /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
+  retryAfterSeconds: number | null;
+  /** Whether the service could not send. Such an attempt does not count against the receiver. */
+  isInternalError: boolean;
+}
+
+/** Durations in whole ms, in order; null when a phase was not completed or not needed. */
+interface Timings {
+  dns: number | null;
+  connect: number | null;
+  tls: number | null;
+  /** From the start of the request to the first byte of the answer. */
+  firstByte: number | null;
+  total: number;
 }
 
 type CauseFacts = Pick<Outcome, 'kind' | 'isInternalError' | 'explanation'>;

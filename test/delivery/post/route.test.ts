@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { postOnce } from '#delivery/post/post.ts';
+import { hasRoute } from '#delivery/post/route.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { postOnce } from '../../../apps/worker/attempt/post.ts';
-import { hasRoute } from '../../../apps/worker/attempt/route.ts';
 
 /**
  * The kernel connects to no broadcast address: UDP is refused at once (EACCES), TCP with the

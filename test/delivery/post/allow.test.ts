@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
+import { allowOf } from '#delivery/post/allow.ts';
 import { judgeAddress } from '#domain/webhooks/address/addresses.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { allowOf } from '../../../apps/worker/attempt/allow.ts';
 
 const probe = '0198c0de-0000-7000-8000-000000000001';
 const settings = {
