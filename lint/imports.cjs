@@ -7,7 +7,7 @@ const production = '^(apps|workflows|charts)/';
 /** A layer of the product, which may import only these others. */
 const layer = (name, path, imports) => ({
   name,
-  comment: 'domain ← runtime ← delivery ← workflows ← apps',
+  comment: 'domain ← runtime ← workflows ← delivery ← apps',
   severity: 'error',
   from: { path },
   to: { path: production, pathNot: imports },
@@ -32,8 +32,8 @@ module.exports = {
     },
     layer('domain-imports-nothing-above-it', '^apps/domain/', '^apps/domain/'),
     layer('runtime-imports-domain-only', '^apps/runtime/', '^apps/(domain|runtime)/'),
-    layer('delivery-imports-domain-and-runtime', '^apps/delivery/', '^apps/(delivery|domain|runtime)/'),
-    layer('workflows-import-no-app', '^workflows/', '^(apps/(delivery|domain|runtime)|workflows)/'),
+    layer('workflows-import-no-app', '^workflows/', '^(apps/(domain|runtime)|workflows)/'),
+    layer('delivery-imports-no-app', '^apps/delivery/', '^(apps/(delivery|domain|runtime)|workflows)/'),
     {
       name: 'apps-do-not-import-each-other',
       comment: 'Except apps/dev, which starts all apps. charts, which packages them, is no app.',

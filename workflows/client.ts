@@ -1,13 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { Client, Connection, ServiceError, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
+import { Client, Connection, ServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions, describeAway, describeRefusal, isRefusal } from './connection.ts';
-import { type DeliveryKey, deliverQueue, workflowIdOf } from './deliver-event/types.ts';
-import { redeliveryWorkflowId } from './redeliver/types.ts';
+import { type DeliveryKey, deliverQueue } from './deliver-event/types.ts';
 import { WorkflowRefused } from './refused.ts';
 import type { SendTestInput, SignatureCheck, TestResult } from './send-test/types.ts';
 
-/** Signals and starts workflows from outside the worker. */
+/** Starts workflows from outside the worker. */
 export type WorkflowClient = Awaited<ReturnType<typeof openWorkflowClient>>;
 
 const connectTimeoutMs = 5_000;
@@ -30,20 +29,10 @@ export async function openWorkflowClient(temporal: TemporalServer) {
   }
   const client = new Client({ connection, namespace: temporal.namespace });
   return {
-    /**
-     * Makes a delivery's next attempt now. Returns false when its workflow has ended; the
-     * reconciler then repairs the delivery within about a minute.
-     */
-    retryNow: (delivery: DeliveryKey, round: number) => retryNow(client, delivery, round),
-
-    /** Ends the workflow of a delivery that is settled. Returns false when it had ended. */
-    cancelDelivery: (delivery: DeliveryKey, round: number) => signal(client, workflowIdOf(delivery, round), 'cancel'),
-
-    /**
-     * Makes a redelivery check now, and not before its next page, whether it was stopped in the
-     * database. Returns false when it had ended.
-     */
-    cancelRedelivery: (redeliveryId: string) => signal(client, redeliveryWorkflowId(redeliveryId), 'cancel'),
+    // Without effect since requests are rows of the table; removed with their callers.
+    retryNow: async (_delivery: DeliveryKey, _round: number) => true,
+    cancelDelivery: async (_delivery: DeliveryKey, _round: number) => true,
+    cancelRedelivery: async (_redeliveryId: string) => true,
 
     /**
      * Sends a test event through a worker and waits at most 40 s for the result. Returns null when
@@ -59,26 +48,6 @@ export async function openWorkflowClient(temporal: TemporalServer) {
 
     close: () => connection.close(),
   };
-}
-
-/** As `retryNow` of `WorkflowClient`, with an open client. */
-export function retryNow(client: Client, delivery: DeliveryKey, round: number): Promise<boolean> {
-  return signal(client, workflowIdOf(delivery, round), 'retryNow');
-}
-
-function signal(client: Client, workflowId: string, name: 'retryNow' | 'cancel'): Promise<boolean> {
-  return unlessEnded(client.workflow.getHandle(workflowId).signal(name));
-}
-
-/** Awaits a request to a workflow. Returns false when the workflow has ended. */
-export async function unlessEnded(request: Promise<unknown>): Promise<boolean> {
-  try {
-    await request;
-    return true;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
 }
 
 /** @throws WorkflowRefused when the workflow failed, or no worker carried it out in time. */

@@ -4,5 +4,4 @@
  * constants only.
  */
 export { deliverEvent } from './deliver-event/workflow.ts';
-export { redeliver } from './redeliver/workflow.ts';
 export { sendTest } from './send-test/workflow.ts';

@@ -1,7 +1,30 @@
+import { attemptTimeoutMs } from '#workflows/deliver-event/types.ts';
+
 /**
- * The durations of an attempt, and how they depend on each other. Each is longer than what has to
- * happen within it, so a delivery never has two posts at once.
+ * The durations of a delivery, and how they depend on each other. Each is longer than what has to
+ * happen within it, so that two posts of a delivery never overlap.
  */
 
 /** How long a receiver has for one attempt. */
 export const postDeadlineMs = 10_000;
+/** The end of an attempt's time, left for its report to Temporal. */
+export const reportMs = 2_000;
+/** How late the outcome may be written, from the start of the attempt. */
+export const recordUntilMs = attemptTimeoutMs - reportMs;
+/** How late the post may begin. */
+export const postUntilMs = recordUntilMs - postDeadlineMs;
+/**
+ * How long an admitted attempt has its slot, by PostgreSQL's clock. Afterwards it counts as lost,
+ * and another attempt may be admitted.
+ */
+export const slotMs = 25_000;
+/** How long a claim's slot is reserved, and within which its run is started. */
+export const reservedMs = 10_000;
+/** How long one request to Temporal may take. */
+export const startDeadlineMs = 5_000;
+/** How often an attempt asks again while another connection assigns slots of its organization. */
+export const askAgainMs = 10;
+/** How often each worker looks for what expired. */
+export const expireEveryMs = 1_000;
+/** How often each worker looks for redeliveries whose next page is due. */
+export const redeliverEveryMs = 500;

@@ -1,3 +1,4 @@
+import { startDeliveries } from '#delivery/index.ts';
 import { openDatabase } from '#domain/db/connect.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, errorLogger, type Logger } from '#runtime/log.ts';
@@ -9,7 +10,6 @@ import { createAnchorSender } from './activity-anchors.ts';
 import { activityMetrics } from './activity-metrics.ts';
 import { createActivityStream } from './activity-stream.ts';
 import type { WorkerConfig } from './config.ts';
-import { startDeliveries } from './deliveries.ts';
 import { ledgerMetrics } from './ledger-metrics.ts';
 import { createMaintenance } from './maintenance.ts';
 import { createMetrics } from './metrics.ts';
@@ -55,7 +55,6 @@ export async function startWorker(
     suspendAfterSeconds: config.suspendAfterSeconds,
     onEnded: (grants) => metrics.grantsEnded.inc(grants),
     onSuspended: (webhooks) => metrics.webhooksSuspended.inc(webhooks),
-    onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
     onAnchor: (anchor) => log.info({ activityAnchor: anchor }, 'anchored a hash chain of the activity log'),
     async sendAnchors(anchors) {
       try {
@@ -88,7 +87,14 @@ export async function startWorker(
       onError: errorLogger(log, 'the activity log could not be streamed; tried again soon'),
     });
   void stream?.start();
-  const deliveries = await startDeliveries({ config, pool: database.pool, metrics, tracing, log, coreMetrics });
+  const deliveries = await startDeliveries({
+    config,
+    pool: database.pool,
+    registry: metrics.registry,
+    tracing,
+    log,
+    coreMetrics,
+  });
   const ledger = ledgerMetrics(database.pool, metrics.registry, {
     onError: errorLogger(log, 'the ledger could not be read; tried again in 15 s'),
   });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultSchedule, longestScheduleMs, parseSchedule } from '#delivery/schedule.ts';
 import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
@@ -19,7 +20,6 @@ import {
   wholeNumber,
 } from '#runtime/settings/types.ts';
 import { workflowBundleSetting } from '#workflows/bundle.ts';
-import { defaultSchedule, longestScheduleMs, parseSchedule } from '#workflows/deliver-event/schedule.ts';
 
 const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
 /** A schedule takes longer than its waits: a failing webhook has one slot in the slow queue. */
@@ -98,10 +98,10 @@ export const Settings = z.object({
       'How long a new worker delivers without an internal error before it is ready, unless 20 deliveries came first ' +
         '(units ms, s, m, h). A rolling update waits for it. 0s: ready at once.',
     ),
-  DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200).describe('First attempts under way at once.'),
+  DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200).describe('First attempts in progress at once.'),
   DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000)
     .default(200)
-    .describe('Attempts under way at once of retries and of webhooks that fail or answer slowly.'),
+    .describe('Other attempts in progress at once: retries, and first ones of webhooks that fail or answer slowly.'),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
   ACTIVITY_RETENTION: days
     .default(730)
@@ -189,12 +189,12 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     workflowBundle: s.WORKFLOW_BUNDLE,
     delaysMs: s.DELIVERY_SCHEDULE,
     suspendAfterSeconds: suspendAfterSecondsOf(s),
-    /** How late a delivery is before it is repaired. */
-    reconcileAfterMs: s.RECONCILE_AFTER,
+    /** How late a run asks for its attempt before its delivery is queued for another one. */
+    lateMs: s.RECONCILE_AFTER,
     /** How long the trial of a new process lasts; 0: it has none. */
     readyAfterMs: s.READY_AFTER,
-    promptSlots: s.DELIVERY_SLOTS,
-    slowSlots: s.DELIVERY_SLOW_SLOTS,
+    slots: s.DELIVERY_SLOTS,
+    otherSlots: s.DELIVERY_SLOW_SLOTS,
     activityRetentionDays: s.ACTIVITY_RETENTION,
     deliveryRetentionDays: s.DELIVERY_RETENTION,
     host: s.HOST,

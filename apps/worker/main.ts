@@ -1,8 +1,8 @@
+import { findLoopbackAddress } from '#delivery/failed-tasks.ts';
 import { runApp } from '#runtime/run.ts';
 import { installTemporalLog } from '#workflows/temporal-log.ts';
 import { startWorker } from './app.ts';
 import { readConfig } from './config.ts';
-import { findLoopbackAddress } from './failed-tasks.ts';
 
 /** `node apps/worker/main.ts`, with settings from the environment (docs/configuration.md). */
 await runApp({

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import {
   type ActivityAnchor,
   type AppendedRow,
@@ -11,16 +12,11 @@ import {
   endDueGrantsSql,
   keepPartitionsSql,
   purgeDeliveriesSql,
+  purgeExpiredSecretsSql,
   purgeExpiredSignInsSql,
   sumCallsSql,
 } from '#domain/db/statements/maintenance.ts';
-import {
-  cancelDeliveriesSql,
-  purgeExpiredSecretsSql,
-  restartDeliveriesSql,
-  suspendFailingWebhooksSql,
-} from '#domain/db/statements/park-webhooks.ts';
-import { deliveriesPerMove, purgeBatchSize, suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
+import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 
 const hourMs = 3_600_000;
 /** Rows that one statement links, or sums: 0.3 s of work. The next run follows a second later. */
@@ -36,8 +32,6 @@ const seldomRuns = 10;
 export const maintenanceSteps = [
   'end_grants',
   'suspend_webhooks',
-  'restart_deliveries',
-  'cancel_deliveries',
   'purge_secrets',
   'chain_activity',
   'sum_calls',
@@ -60,14 +54,12 @@ export interface Step {
 export interface StepOptions {
   activityRetentionDays: number;
   deliveryRetentionDays: number;
-  /** How long a webhook fails before it is suspended, in time in which attempts could be made. */
+  /** How long a webhook fails before it is suspended. */
   suspendAfterSeconds: number;
   /** The interval of the loop. */
   everyMs: number;
   onEnded?: (grants: number) => void;
   onSuspended?: (webhooks: number) => void;
-  /** Deliveries of resumed webhooks that were restarted, or of deleted ones that were cancelled. */
-  onMoved?: (how: 'restarted' | 'cancelled', deliveries: number) => void;
   /** Called with the end of a hash chain that is not anchored in the log today. */
   onAnchor?: (anchor: ActivityAnchor) => void;
   /** Sends logged anchors out of the region. False: not accepted; they are anchored again in an hour. */
@@ -91,31 +83,21 @@ const statement = <Row extends pg.QueryResultRow>(
 });
 
 /**
- * Returns the steps of maintenance. Each second: due grants end, deliveries of resumed webhooks
- * restart, those of deleted ones are cancelled, expired secrets are purged, and new rows of the
- * activity log are linked into their hash chains. Every ten seconds: failing webhooks are
+ * Returns the steps of maintenance. Each second: due grants end, expired secrets are purged,
+ * and new rows of the activity log are linked into their hash chains. Every ten seconds: failing webhooks are
  * suspended, and new calls are added to their sums. Each hour: chains are anchored (once a day
  * each), partitions are created ahead, and what is older than its retention is purged.
  */
 export function stepsOfMaintenance(options: StepOptions): Step[] {
   const { activityRetentionDays, deliveryRetentionDays, suspendAfterSeconds, everyMs } = options;
-  const { onEnded = () => {}, onSuspended = () => {}, onMoved = () => {} } = options;
+  const { onEnded = () => {}, onSuspended = () => {} } = options;
   const { onAnchor = () => {}, sendAnchors = async () => true, onPurged = () => {} } = options;
 
-  const move = (how: 'restarted' | 'cancelled', text: string, values: unknown[]) =>
-    statement(0, text, values, (rows: { deliveries: number }[]) => {
-      for (const { deliveries } of rows) onMoved(how, deliveries);
-    });
   const steps: Record<MaintenanceStep, Omit<Step, 'name'>> = {
     end_grants: statement(0, endDueGrantsSql, [], (rows) => onEnded(rows.length)),
-    suspend_webhooks: statement(
-      seldomRuns * everyMs,
-      suspendFailingWebhooksSql,
-      [suspendAfterSeconds, suspendTriedWithinSeconds],
-      (rows) => onSuspended(rows.length),
+    suspend_webhooks: statement(seldomRuns * everyMs, suspendWebhooksSql, [suspendAfterSeconds], (rows) =>
+      onSuspended(rows.length),
     ),
-    restart_deliveries: move('restarted', restartDeliveriesSql, [deliveriesPerMove]),
-    cancel_deliveries: move('cancelled', cancelDeliveriesSql, [deliveriesPerMove]),
     purge_secrets: statement(0, purgeExpiredSecretsSql),
     sum_calls: {
       everyMs: seldomRuns * everyMs,

@@ -3,6 +3,7 @@
  * with mutual TLS require.
  */
 import { describe, expect, inject, it, vi } from 'vitest';
+import { connectToTemporal } from '#delivery/connect.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
@@ -11,7 +12,6 @@ import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
 import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
-import { connectToTemporal } from '../../apps/worker/relay/connect-temporal.ts';
 import { makeCertificate } from '../delivery/post/certificates.ts';
 import { frontName, startTemporalFront, type TemporalFront } from './temporal-front.ts';
 

@@ -66,7 +66,7 @@ describe('an event', () => {
       expect(receiver.received.map(({ headers }) => headers['webhook-attempt'])).toEqual(['1', '2', '3']);
       await vi.waitFor(async () => {
         const { rows } = await owner.pool.query(
-          'select d.state, d.attempts, w.failing_since from delivery d join webhook w on w.id = d.webhook_id',
+          'select d.state, d.attempts, r.failing_since from delivery d join receiver r using (organization_id, webhook_id)',
         );
         expect(rows).toEqual([{ state: 'delivered', attempts: 3, failing_since: null }]);
       });
@@ -81,7 +81,7 @@ describe('an event', () => {
       const receiver = await startReceiver();
       const professional = await make.member();
       await make.webhook({ orgId: professional.orgId, url: receiver.url });
-      receiver.answer = (response) => void response.writeHead(410).end();
+      receiver.answer = (response) => void response.writeHead(500).end();
       await startTestWorker(database, { DELIVERY_SCHEDULE: '100ms,100ms' });
 
       await make.grant({ professional });

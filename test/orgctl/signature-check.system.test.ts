@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { factsOf } from '#delivery/post/outcome.ts';
+import { createTestActivities } from '#delivery/send-test.ts';
 import { eventEnvelope } from '#domain/contract/events.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
@@ -13,7 +14,6 @@ import { type Received, startReceiver } from '#test/receiver.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { createTestActivities } from '#workflows/send-test/activities.ts';
 import type { SignatureCheck } from '#workflows/send-test/types.ts';
 import { startReceiver as startSampleReceiver } from '../../apps/receiver/app.ts';
 import { readConfig as readReceiverConfig } from '../../apps/receiver/config.ts';
@@ -261,6 +261,7 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
       answer: Buffer.alloc(0),
       retryAfterSeconds: null,
     }),
+    onInternalError: () => {},
   });
   const { id: webhookId, orgId: organizationId } = webhook;
 

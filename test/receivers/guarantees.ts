@@ -7,10 +7,10 @@ import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postOnce } from '#delivery/post/post.ts';
 import { createResolve } from '#delivery/post/resolve.ts';
+import { tryBothSignatures } from '#delivery/send-test.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { testAllowList } from '#test/secrets.ts';
-import { tryBothSignatures } from '#workflows/send-test/activities.ts';
 import { type Captured, type Case, capture, captureCases } from './captured.ts';
 import { catchRotation } from './rotation.ts';
 
@@ -145,6 +145,9 @@ function checkSignatures(url: string, secret: string) {
     post: (request) => postOnce({ ...request, allow: testAllowList, resolve }),
     sign: ({ eventId: id }, { body, timestampSeconds }) =>
       signatureHeaders({ id, body, secrets: [secret], timestampSeconds }),
+    onInternalError: (error) => {
+      throw error;
+    },
   });
 }
 

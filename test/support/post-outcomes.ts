@@ -1,7 +1,7 @@
-import type { PostOutcome } from '#workflows/deliver-event/activities.ts';
+import type { Outcome } from '#delivery/post/outcome.ts';
 
 /** The outcome of a post that the receiver answers with 500. */
-export const refusedPost: PostOutcome = {
+export const refusedPost: Outcome = {
   kind: 'failed',
   status: 500,
   cause: 'answered_server_error',

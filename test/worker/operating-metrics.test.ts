@@ -7,12 +7,12 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { createTemporalMetrics } from '#delivery/temporal-metrics.ts';
 import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { activityMetrics } from '../../apps/worker/activity-metrics.ts';
-import { createTemporalMetrics } from '../../apps/worker/relay/temporal-metrics.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
 const timeout = 60_000;

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { waitUntilAlone } from '#delivery/other-workers.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { createLog } from '#runtime/log.ts';
 import { startReceiver } from '#test/receiver.ts';
@@ -14,7 +15,6 @@ import { workerEnvironment } from '#test/worker.ts';
 import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { waitUntilAlone } from '../../apps/worker/relay/other-workers.ts';
 import { spawnWorker, startChildWorker } from './child-worker.ts';
 
 const timeout = 120_000;

@@ -1,7 +1,7 @@
 /** When a new worker counts as ready. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { parseFailedTasks } from '../../apps/worker/failed-tasks.ts';
-import { Trial } from '../../apps/worker/trial.ts';
+import { parseFailedTasks } from '#delivery/failed-tasks.ts';
+import { Trial } from '#delivery/trial.ts';
 
 function startTrial({ durationMs = 60_000 } = {}) {
   const counts = { failedTasks: 0, reads: 0 };

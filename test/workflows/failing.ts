@@ -4,4 +4,4 @@ async function fail(): Promise<never> {
   throw new Error('this build cannot work');
 }
 
-export { fail as deliverEvent, fail as redeliver, fail as sendTest };
+export { fail as deliverEvent, fail as sendTest };

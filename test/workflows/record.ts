@@ -64,11 +64,9 @@ async function record(run: Run, scenario: Scenario, seed: number): Promise<void>
   const kept = await scenario.run(stage);
   const { organizationId, webhookId } = stage;
   const workflowId =
-    'workflowId' in kept
-      ? kept.workflowId
-      : workflowIdOf({ organizationId, webhookId, eventId: kept.eventId }, kept.round);
+    'workflowId' in kept ? kept.workflowId : workflowIdOf({ organizationId, webhookId, eventId: kept.eventId });
   const handle = run.client.workflow.getHandle(workflowId, 'runId' in kept ? kept.runId : undefined);
-  const ends = ['COMPLETED', 'CONTINUED_AS_NEW'];
+  const ends = ['COMPLETED', 'CONTINUED_AS_NEW', 'TERMINATED'];
   const hasEnded = async () => ends.includes((await handle.describe()).status.name);
   if (!(await becomesTrue(hasEnded, stepDeadlineMs, 100))) {
     throw new Error(`the workflow of ${scenario.kind} did not end`);

@@ -1,23 +1,28 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { beginRoundSql } from '#test/begin-round.ts';
-import { type DeliverEventInput, deliverQueue } from '#workflows/deliver-event/types.ts';
+import { type DeliverEventInput, deliverQueue, workflowIdOf } from '#workflows/deliver-event/types.ts';
 import type { SendTestInput } from '#workflows/send-test/types.ts';
 import type { Behavior } from '../chaos/plan.ts';
-import { redeliveryScenarios } from './redelivery-scenarios.ts';
 import type { Scenario, Stage } from './stage.ts';
 
-/** The waits of every scenario: short ones, one of hours, and the end. */
-export const scenarioSchedule = '500ms,500ms,20s,1s';
+/** The waits of every scenario, and the end. */
+export const scenarioSchedule = '500ms,500ms,2s,1s';
 
 const fail: Behavior = { kind: 'answer', status: 500 };
 const accept: Behavior = { kind: 'answer', status: 200 };
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
-const workflowOf = ({ webhookId }: Stage, eventId: string) => `delivery/${webhookId}/${eventId}`;
+
+const workflowOf = ({ organizationId, webhookId }: Stage, eventId: string) =>
+  workflowIdOf({ organizationId, webhookId, eventId });
+
+/** Returns the execution that a delivery's workflow has now. */
+async function executionOf(stage: Stage, eventId: string): Promise<{ workflowId: string; runId: string }> {
+  const workflowId = workflowOf(stage, eventId);
+  return { workflowId, runId: (await stage.client.workflow.getHandle(workflowId).describe()).runId };
+}
 
 /**
- * Completes a delivery in runs of a few events each: two failures and then a 2xx, one attempt per
- * run. Then it runs a second round of the completed delivery, as its workflow can be started
- * manually without the relay. Returns the ids of all runs, from the first.
+ * Completes a delivery in executions of a few events each: two failures and then a 2xx, one attempt
+ * per execution. Returns the ids of all executions, from the first.
  */
 async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds: string[] }> {
   const { pool, client, organizationId, webhookId } = stage;
@@ -25,21 +30,19 @@ async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds
   await stage.state('delivered');
   stage.receive((nth) => (nth < 4 ? fail : accept));
   await pool.query(
-    `update delivery set state = 'waiting', round = 2, started = true, settled_at = null, next_attempt_at = now()
-      where webhook_id = $1`,
+    `update delivery set state = 'running', run = 2, settled_at = null, due_at = now() where webhook_id = $1`,
     [webhookId],
   );
-  const workflowId = `${workflowOf(stage, eventId)}/r2`;
+  const workflowId = workflowOf(stage, eventId);
   const input: DeliverEventInput = {
     organizationId,
     webhookId,
     eventId,
-    round: 2,
-    slow: false,
+    run: 2,
+    narrow: false,
     type: 'client.started',
-    delaysMs: [500, 500, 500],
-    begunAtMs: Date.now(),
-    eventsPerRun: 5,
+    dueAtMs: Date.now(),
+    eventsPerExecution: 5,
   };
   const handle = await client.workflow.start('deliverEvent', { taskQueue: deliverQueue, workflowId, args: [input] });
   await handle.result();
@@ -67,7 +70,7 @@ export const scenarios: readonly Scenario[] = [
     async run(stage) {
       const eventId = await stage.makeEvent();
       await stage.state('delivered');
-      return { eventId, round: 1 };
+      return { eventId };
     },
   },
   {
@@ -76,16 +79,16 @@ export const scenarios: readonly Scenario[] = [
       stage.receive((nth) => (nth < 3 ? fail : accept));
       const eventId = await stage.makeEvent();
       await stage.state('delivered');
-      return { eventId, round: 1 };
+      return { eventId };
     },
   },
   {
-    kind: 'delivered-to-a-failing-webhook',
+    kind: 'delivered-to-a-narrow-webhook',
     async run(stage) {
-      await stage.pool.query('update webhook set failing_since = now() where id = $1', [stage.webhookId]);
+      await stage.pool.query('update receiver set slots = 1 where webhook_id = $1', [stage.webhookId]);
       const eventId = await stage.makeEvent();
       await stage.state('delivered');
-      return { eventId, round: 1 };
+      return { eventId };
     },
   },
   {
@@ -94,31 +97,7 @@ export const scenarios: readonly Scenario[] = [
       stage.receive(() => fail);
       const eventId = await stage.makeEvent();
       await stage.state('exhausted');
-      return { eventId, round: 1 };
-    },
-  },
-  {
-    kind: 'retried-now',
-    async run(stage) {
-      stage.receive((nth) => (nth < 4 ? fail : accept));
-      const eventId = await stage.makeEvent();
-      await stage.attempts(3, 0);
-      await stage.client.workflow.getHandle(workflowOf(stage, eventId)).signal('retryNow');
-      await stage.state('delivered');
-      return { eventId, round: 1 };
-    },
-  },
-  {
-    kind: 'retried-when-overdue',
-    async run(stage) {
-      stage.receive((nth) => (nth < 4 ? fail : accept));
-      const eventId = await stage.makeEvent();
-      await stage.attempts(3, 0);
-      const handle = stage.client.workflow.getHandle(workflowOf(stage, eventId));
-      await handle.signal('retryNow', Date.now() - 60_000); // of an earlier wait, so it is ignored
-      await handle.signal('retryNow', Date.now() + 10_000);
-      await stage.state('delivered');
-      return { eventId, round: 1 };
+      return { eventId };
     },
   },
   {
@@ -128,11 +107,10 @@ export const scenarios: readonly Scenario[] = [
       const eventId = await stage.makeEvent();
       await stage.attempts(3, 0);
       await stage.pool.query(
-        `update delivery set state = 'cancelled', next_attempt_at = null, settled_at = now() where webhook_id = $1`,
+        `update delivery set state = 'cancelled', due_at = null, settled_at = now() where webhook_id = $1`,
         [stage.webhookId],
       );
-      await stage.client.workflow.getHandle(workflowOf(stage, eventId)).signal('cancel');
-      return { eventId, round: 1 };
+      return { eventId };
     },
   },
   {
@@ -144,18 +122,32 @@ export const scenarios: readonly Scenario[] = [
       await stage.pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [
         stage.webhookId,
       ]);
-      return { eventId, round: 1 };
+      return { eventId };
     },
   },
   {
-    kind: 'lost-worker',
+    // Its next run ends this one.
+    kind: 'lost-first-attempt',
     async run(stage) {
       stage.receive((nth) => (nth === 1 ? { kind: 'hang' } : accept));
       const eventId = await stage.makeEvent();
       await stage.attempts(1, 1);
+      const execution = await executionOf(stage, eventId);
       await stage.killWorker();
       await stage.state('delivered');
-      return { eventId, round: 1 };
+      return execution;
+    },
+  },
+  {
+    kind: 'lost-retry',
+    async run(stage) {
+      stage.receive((nth) => (nth === 1 ? fail : nth === 2 ? { kind: 'hang' } : accept));
+      const eventId = await stage.makeEvent();
+      await stage.attempts(2, 1);
+      const execution = await executionOf(stage, eventId);
+      await stage.killWorker();
+      await stage.state('delivered');
+      return execution;
     },
   },
   {
@@ -168,29 +160,7 @@ export const scenarios: readonly Scenario[] = [
       await new Promise((resolve) => setTimeout(resolve, 3_000));
       await stage.restartPostgres();
       await stage.state('delivered');
-      return { eventId, round: 1 };
-    },
-  },
-  {
-    kind: 'postponed-in-a-second-round',
-    async run(stage) {
-      stage.receive((nth) => (nth === 1 ? { kind: 'answer', status: 500, afterMs: 4_000 } : accept));
-      const eventId = await stage.makeEvent();
-      await stage.attempts(1, 1);
-      await stage.pool.query(beginRoundSql, [stage.organizationId, stage.webhookId, eventId, 1]);
-      await stage.state('delivered');
-      return { eventId, round: 2 };
-    },
-  },
-  {
-    kind: 'lost-at-the-last-attempt',
-    async run(stage) {
-      stage.receive((nth) => (nth < 5 ? fail : nth === 5 ? { kind: 'hang' } : accept));
-      const eventId = await stage.makeEvent();
-      await stage.attempts(5, 1);
-      await stage.killWorker();
-      await stage.state('delivered');
-      return { eventId, round: 1 };
+      return { eventId };
     },
   },
   {
@@ -209,5 +179,4 @@ export const scenarios: readonly Scenario[] = [
   },
   { kind: 'test-event', run: (stage) => sendTest(stage, {}) },
   { kind: 'signature-check', run: (stage) => sendTest(stage, { checkSignatures: true }) },
-  ...redeliveryScenarios,
 ];

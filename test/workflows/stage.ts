@@ -25,11 +25,11 @@ export interface Stage {
 }
 
 /**
- * Completes a workflow in one particular way. Returns the one to save: that of a delivery's round,
- * or another by its id.
+ * Completes a workflow in one particular way. Returns the one to save: the last one of a
+ * delivery, or another by its id.
  */
 export interface Scenario {
   /** The name of the saved history. */
   kind: string;
-  run: (stage: Stage) => Promise<{ eventId: string; round: number } | { workflowId: string; runId?: string }>;
+  run: (stage: Stage) => Promise<{ eventId: string } | { workflowId: string; runId?: string }>;
 }

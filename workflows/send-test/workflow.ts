@@ -1,12 +1,10 @@
-import { proxyActivities } from '@temporalio/workflow';
-import { deliverSlowQueue } from '../deliver-event/types.ts';
+import { proxyLocalActivities } from '@temporalio/workflow';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from './types.ts';
 
-// One try: the caller sees the result and may ask again. The slow queue, so that tests and events
-// do not delay each other.
-const once = { retry: { maximumAttempts: 1 }, taskQueue: deliverSlowQueue } as const;
-const { postTest } = proxyActivities<TestActivities>({ ...once, startToCloseTimeout: '20s' });
-const { checkSignatures } = proxyActivities<TestActivities>({ ...once, startToCloseTimeout: '30s' });
+// One try: the caller sees the result and may ask again.
+const retry = { maximumAttempts: 1 } as const;
+const { postTest } = proxyLocalActivities<TestActivities>({ retry, startToCloseTimeout: '20s' });
+const { checkSignatures } = proxyLocalActivities<TestActivities>({ retry, startToCloseTimeout: '30s' });
 
 /**
  * Sends one signed test event, also to a parked webhook. With `checkSignatures` a wrongly signed

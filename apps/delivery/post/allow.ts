@@ -1,7 +1,7 @@
 import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 
 /** The settings that decide about non-public addresses. */
-interface AllowSettings {
+export interface AllowSettings {
   webhookAllow: AllowList;
   probeWebhook: { id: string; allow: AllowList } | null;
 }

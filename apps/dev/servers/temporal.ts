@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { getDirectly } from '#runtime/get-directly.ts';
 import { once } from '#runtime/once.ts';
-import { deliveryAttributes } from '#workflows/deliver-event/search-attributes.ts';
 import { choosePort, getFreePort, isPortFree, portVariable } from './ports.ts';
 import {
   becomesTrue,
@@ -153,7 +152,6 @@ async function launch(
       ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]),
       ...(pagePort === null ? ['--headless'] : ['--ui-port', String(pagePort)]),
       ...namespaces.flatMap((namespace) => ['--namespace', namespace]),
-      ...deliveryAttributes.flatMap(({ name }) => ['--search-attribute', `${name}=Keyword`]),
       ...dynamicConfig.flatMap((setting) => ['--dynamic-config-value', setting]),
     ],
     cwd: folder,

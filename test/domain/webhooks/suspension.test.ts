@@ -4,12 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { defaultDelaysMs, jitter } from '#delivery/schedule.ts';
 import { admitAttemptSql } from '#domain/db/statements/attempts.ts';
 import { suspendFailingWebhooksSql } from '#domain/db/statements/park-webhooks.ts';
 import { suspendTriedWithinSeconds } from '#domain/webhooks/limits.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { workerEnvironment } from '#test/worker.ts';
-import { defaultDelaysMs, jitter } from '#workflows/deliver-event/schedule.ts';
 import { readConfig } from '../../../apps/worker/config.ts';
 import { setupWebhooks } from './subscriptions.ts';
 

@@ -59,3 +59,6 @@ export const deliveryRetentionSql = /* sql */ `
 
 /** Adds about `$1` committed rows of the log to the sums of calls; one row, `{isAllDone}`. */
 export const sumCallsSql = /* sql */ `select s.is_all_done as "isAllDone" from sum_calls($1) s`;
+
+/** Erases secrets that are not valid any more. */
+export const purgeExpiredSecretsSql = /* sql */ `select purge_expired_secrets()`;

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { activityInfo } from '@temporalio/activity';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { otherWorkflowTasks } from '../../../../apps/worker/relay/temporal.ts';
+import { otherWorkflowTasks } from '#delivery/temporal.ts';
 import { machineMs } from '../clock.ts';
 import type * as workflows from './bare-workflow.ts';
 import type { BareInput } from './bare-workflow.ts';

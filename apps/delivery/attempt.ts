@@ -1,0 +1,255 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ApplicationFailure } from '@temporalio/common';
+import pg, { type Pool } from 'pg';
+import { isServerAway } from '#domain/db/server-away.ts';
+import type {
+  AttemptAnswer,
+  AttemptInput,
+  DeliveryActivities,
+  DeliveryKey,
+  DeliveryRun,
+} from '#workflows/deliver-event/types.ts';
+import { factsOf, type Outcome } from './post/outcome.ts';
+import { waitAfterFailureMs, waitAfterInternalErrorMs } from './schedule.ts';
+import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from './sql/admit.ts';
+import { type OutcomeKind, type OutcomeRow, recordOutcomeSql } from './sql/outcome.ts';
+import { askAgainMs, postUntilMs, recordUntilMs, slotMs } from './times.ts';
+
+/** What the signature of an attempt covers. */
+interface ToBeSigned {
+  sealed: Buffer[];
+  body: Buffer;
+  /** Unix time in seconds by PostgreSQL's clock: receivers refuse old signatures. */
+  timestampSeconds: number;
+}
+
+/** A signed request to the receiver of a webhook. */
+interface SignedRequest {
+  organizationId: string;
+  webhookId: string;
+  url: string;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+/** Makes and signs requests, for attempts and for test events. */
+export interface Sender {
+  /** Makes one HTTP request for a webhook; never throws because of the receiver. */
+  post: (request: SignedRequest) => Promise<Outcome>;
+  /**
+   * Returns the headers of one attempt, signed with sealed secrets (newest first) of this webhook.
+   *
+   * @throws Error when one cannot be unsealed.
+   */
+  sign: (delivery: DeliveryKey, signed: ToBeSigned) => Record<string, string>;
+  /** Called with an internal error whose text is stored nowhere else, and its stable code. */
+  onInternalError: (error: unknown, delivery: DeliveryKey, code: InternalErrorCode) => void;
+}
+
+/**
+ * `internal_error`: an attempt could not be prepared. `activity_failed`: it could not be admitted,
+ * made or recorded. `delivery_missing`: PostgreSQL does not have the delivery of an outcome.
+ */
+export type InternalErrorCode = 'internal_error' | 'activity_failed' | 'delivery_missing';
+
+/** What logs, metrics and traces report of an attempt: ids, its outcome and times. */
+export interface AttemptLine extends DeliveryRun {
+  number: number;
+  type: string;
+  outcome: 'delivered' | 'failed' | 'exhausted' | 'internal_error';
+  status: number | null;
+  cause: string;
+  /** Unix time in ms by PostgreSQL's clock. */
+  startedAtMs: number;
+  timingsMs: Outcome['timingsMs'];
+}
+
+export interface AttemptOptions extends Sender {
+  pool: Pool;
+  /** The waits of the schedule; it has one attempt more. */
+  delaysMs: readonly number[];
+  /** Called when an activity began, or ended with an answer; null: it failed. */
+  onBegun: (input: AttemptInput) => void;
+  onEnded: (input: AttemptInput, answer: AttemptAnswer | null, line: AttemptLine | null) => void;
+}
+
+/** Creates the activity of deliveries, over the connections of the worker that runs it. */
+export function createAttempts(options: AttemptOptions): DeliveryActivities {
+  const { pool, delaysMs, post, sign, onBegun, onEnded, onInternalError } = options;
+
+  async function attempt(input: AttemptInput): Promise<{ answer: AttemptAnswer; line: AttemptLine | null }> {
+    const beganAt = performance.now();
+    const id = randomUUIDv7();
+    const admission = await admit(pool, [...keyOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000], beganAt);
+    if (admission === null) return { answer: waitFor('away', input), line: null };
+    if (admission.answer !== 'go') return { answer: answerWithoutAttempt(admission), line: null };
+    const isLate = performance.now() - beganAt > postUntilMs;
+    const request = prepare(input, admission, isLate);
+    const outcome = request === null ? internalError : await post(request);
+    const kind = kindOf(outcome);
+    const waitMs = isInternal(kind)
+      ? waitAfterInternalErrorMs('internal', input.internalErrors, Math.random())
+      : waitAfterFailureMs(delaysMs, admission.failures, Math.random());
+    const recorded = await record(input, { id, kind, waitMs, admission, outcome, request }, beganAt + recordUntilMs);
+    const { number, startedAtMs } = admission;
+    const { status, cause, timingsMs } = outcome;
+    const ended: AttemptLine['outcome'] = recorded?.state === 'exhausted' && kind === 'failed' ? 'exhausted' : kind;
+    const { organizationId, webhookId, eventId, run, type } = input;
+    const line = { organizationId, webhookId, eventId, run, number, type, outcome: ended, status, cause };
+    const answer: AttemptAnswer =
+      recorded?.state === 'running' ? { kind: 'wait', waitMs, isInternalError: isInternal(kind) } : { kind: 'end' };
+    return { answer, line: { ...line, startedAtMs, timingsMs } };
+  }
+
+  /** Returns the signed request, or null when it could not be prepared, which is reported. */
+  function prepare(input: AttemptInput, admitted: AdmittedRow, isLate: boolean): SignedRequest | null {
+    const { organizationId, webhookId } = input;
+    const { number, url, sequence, startedAtMs } = admitted;
+    try {
+      if (isLate) throw new Error(`admitting the attempt took more than ${postUntilMs} ms`);
+      if (admitted.body === null) throw new Error("the event's row is missing");
+      if (admitted.secrets === null) throw new Error('the webhook has no valid secret');
+      const body = Buffer.from(admitted.body);
+      const sealed = admitted.secrets.map((secret) => Buffer.from(secret.sealed, 'base64'));
+      const headers: Record<string, string> = {
+        ...sign(input, { sealed, body, timestampSeconds: Math.floor(startedAtMs / 1000) }),
+        'webhook-attempt': String(number),
+        ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
+      };
+      return { organizationId, webhookId, url, headers, body };
+    } catch (error) {
+      onInternalError(error, input, 'internal_error');
+      return null;
+    }
+  }
+
+  /** Records the outcome. Null: PostgreSQL does not have the delivery any more, which is reported. */
+  async function record(
+    input: AttemptInput,
+    ended: {
+      id: string;
+      kind: OutcomeKind;
+      waitMs: number;
+      admission: AdmittedRow;
+      outcome: Outcome;
+      request: SignedRequest | null;
+    },
+    giveUpAt: number,
+  ): Promise<OutcomeRow | null> {
+    const { id, kind, waitMs, admission, outcome, request } = ended;
+    const { number, isLast, startedAt, secrets } = admission;
+    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, retryAfterSeconds } = outcome;
+    const attempted = [id, number, input.run, isLast, startedAt, secrets?.map((secret) => secret.id) ?? []];
+    const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, answer];
+    const headers = request === null ? null : JSON.stringify(request.headers);
+    const values = [...keyOf(input), kind, waitMs, ...attempted, ...response, headers];
+    const query = {
+      name: 'recordOutcome',
+      text: recordOutcomeSql,
+      values: [...values, timingsMs.total, retryAfterSeconds],
+    };
+    const { rows } = await retriedWhileAway(() => pool.query<OutcomeRow>(query), giveUpAt);
+    const [row] = rows;
+    if (row !== undefined) return row;
+    const what = `attempt ${number} ended (${cause}), but its delivery is not in the database any more`;
+    onInternalError(new Error(what), input, 'delivery_missing');
+    return null;
+  }
+
+  return {
+    async attemptDelivery(input) {
+      onBegun(input);
+      try {
+        const { answer, line } = await attempt(input);
+        onEnded(input, answer, line);
+        return answer;
+      } catch (cause) {
+        onEnded(input, null, null);
+        onInternalError(cause, input, 'activity_failed');
+        throw withoutText();
+      }
+    },
+  };
+}
+
+/**
+ * Returns the failure of an activity whose error was reported. Temporal stores what a failed
+ * activity reports, and an error's text could quote a value.
+ */
+export function withoutText(): ApplicationFailure {
+  const failure = ApplicationFailure.nonRetryable('internal error; see the worker log');
+  failure.stack = '';
+  return failure;
+}
+
+/** The outcome of an attempt that sent nothing. */
+export const internalError: Outcome = {
+  ...factsOf('internal_error'),
+  status: null,
+  cause: 'internal_error',
+  timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
+  peerAddress: null,
+  keptBytes: 0,
+  answer: Buffer.alloc(0),
+  retryAfterSeconds: null,
+};
+
+const isInternal = (kind: OutcomeKind): boolean => kind === 'internal_error';
+
+function kindOf({ kind, isInternalError }: Outcome): OutcomeKind {
+  if (isInternalError) return 'internal_error';
+  return kind === 'delivered' ? 'delivered' : 'failed';
+}
+
+const keyOf = ({ organizationId, webhookId, eventId }: DeliveryKey): string[] => [organizationId, webhookId, eventId];
+
+const waitFor = (kind: 'internal' | 'away', { internalErrors }: AttemptInput): AttemptAnswer => ({
+  kind: 'wait',
+  waitMs: waitAfterInternalErrorMs(kind, internalErrors, Math.random()),
+  isInternalError: true,
+});
+
+/** Returns the answer to a run that may make no attempt now. */
+function answerWithoutAttempt(admission: Exclude<AdmissionRow, AdmittedRow>): AttemptAnswer {
+  if (admission.answer === 'closed') return { kind: 'end' };
+  const waitMs = admission.answer === 'wait' ? Math.max(1, Math.ceil(admission.waitMs)) : 1_000;
+  return { kind: 'wait', waitMs, isInternalError: false };
+}
+
+/**
+ * Asks for an attempt, again while another connection assigns slots of the organization, and after
+ * a lost connection: the attempt's id finds an admission whose reply was lost. Null: PostgreSQL did
+ * not answer in time, and the run asks again later.
+ */
+async function admit(pool: Pool, values: unknown[], beganAt: number): Promise<AdmissionRow | null> {
+  const giveUpAt = beganAt + postUntilMs;
+  const ask = () => pool.query<AdmissionRow>({ name: 'admitAttempt', text: admitAttemptSql, values });
+  for (;;) {
+    try {
+      const { rows } = await retriedWhileAway(ask, giveUpAt);
+      const [row] = rows;
+      if (row === undefined) return { answer: 'closed' };
+      if (row.answer !== 'again' || performance.now() > giveUpAt) return row;
+    } catch (error) {
+      if (isConnectionLost(error)) return null;
+      throw error;
+    }
+    await pause(askAgainMs);
+  }
+}
+
+/** Repeats a statement after a lost connection, until `giveUpAt` (`performance.now()`). */
+async function retriedWhileAway<T>(send: () => Promise<T>, giveUpAt: number): Promise<T> {
+  for (;;) {
+    try {
+      return await send();
+    } catch (error) {
+      if (!isConnectionLost(error) || performance.now() > giveUpAt) throw error;
+      await pause(250);
+    }
+  }
+}
+
+/** Returns whether the connection broke, or its server is away, full, or not the primary. */
+const isConnectionLost = (error: unknown): boolean => !(error instanceof pg.DatabaseError) || isServerAway(error);

@@ -1,0 +1,65 @@
+import type { Pool } from 'pg';
+import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
+import { type ExpiredRow, expireSql } from './sql/expire.ts';
+import { cancelDeletedSql, type MovedRow, wakeParkedSql } from './sql/requests.ts';
+import { expireEveryMs } from './times.ts';
+
+/** How many deliveries one statement repairs, and how many of each webhook one moves. */
+const repairedAtOnce = 500;
+const movedAtOnce = 2_000;
+/**
+ * How many lost attempts follow a request at most, after those of the schedule. The receiver may
+ * not have got the last one, but when the attempt itself kills its process, the delivery must end.
+ */
+export const lostRepeats = 3;
+
+interface ExpireOptions {
+  pool: Pool;
+  delaysMs: readonly number[];
+  /** How late a run asks for its attempt before its delivery is queued for another one. */
+  lateMs: number;
+  /** Returns webhooks that were deleted and still have queued deliveries. */
+  drainDeleted: () => string[];
+  /** Called with what was repaired; at least one. */
+  onExpired: (expired: ExpiredRow[]) => void;
+  /** Deliveries of parked webhooks that were put back, or of deleted ones that were cancelled. */
+  onMoved: (how: 'woken' | 'cancelled', deliveries: number) => void;
+  onError: (cause: unknown) => void;
+}
+
+/**
+ * Returns the loop that puts deliveries back whose process or workflow is gone, and moves those of
+ * webhooks that were parked or deleted. Every worker runs it; rows that another one has locked are
+ * skipped. A part that fails does not stop the others.
+ */
+export function createExpire(options: ExpireOptions): IntervalLoop {
+  const { pool, delaysMs, lateMs, drainDeleted, onExpired, onMoved, onError } = options;
+  const values = [delaysMs.length + 1 + lostRepeats, lateMs / 1_000, delaysMs, repairedAtOnce];
+
+  async function expire(signal: AbortSignal): Promise<void> {
+    for (let isMore = true; isMore && !signal.aborted; ) {
+      const { rows } = await pool.query<ExpiredRow>({ name: 'expire', text: expireSql, values });
+      if (rows.length > 0) onExpired(rows);
+      isMore = rows.length >= repairedAtOnce;
+    }
+  }
+
+  async function move(how: 'woken' | 'cancelled', text: string, moveValues: unknown[]): Promise<void> {
+    const { rows } = await pool.query<MovedRow>(text, moveValues);
+    for (const { deliveries } of rows) onMoved(how, deliveries);
+  }
+
+  return createIntervalLoop({
+    async run(signal) {
+      const deleted = drainDeleted();
+      const parts = [
+        () => expire(signal),
+        () => move('woken', wakeParkedSql, [movedAtOnce]),
+        () => move('cancelled', cancelDeletedSql, [movedAtOnce, deleted]),
+      ];
+      for (const part of parts) if (!signal.aborted) await part().catch(onError);
+    },
+    everyMs: expireEveryMs,
+    onError,
+  });
+}

@@ -1,0 +1,236 @@
+import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import type { Pool } from 'pg';
+import type { Registry } from 'prom-client';
+import type { SealingKeys } from '#domain/webhooks/seal.ts';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { errorLogger, type Logger } from '#runtime/log.ts';
+import type { TemporalServer } from '#runtime/settings/temporal.ts';
+import type { Tracing } from '#runtime/tracing.ts';
+import { isAway } from '#workflows/connection.ts';
+import { deliverQueue } from '#workflows/deliver-event/types.ts';
+import { type AttemptLine, createAttempts } from './attempt.ts';
+import { createExpire } from './expire.ts';
+import { countFailedTasks } from './failed-tasks.ts';
+import { createDeliveryMetrics, type DeliveryMetrics } from './metrics.ts';
+import { waitUntilAlone } from './other-workers.ts';
+import type { AllowSettings } from './post/allow.ts';
+import { redeliverPage } from './redelivery.ts';
+import { createRelay } from './relay.ts';
+import { createTestActivities } from './send-test.ts';
+import { createSender } from './sender.ts';
+import { openTemporal } from './temporal.ts';
+import { createTemporalMetrics } from './temporal-metrics.ts';
+import { redeliverEveryMs } from './times.ts';
+import { createDeliveryTraces } from './traces.ts';
+import { Trial } from './trial.ts';
+
+export interface DeliveryConfig extends AllowSettings {
+  temporal: TemporalServer;
+  webhookSecretKeys: SealingKeys;
+  /** The waits of the schedule. */
+  delaysMs: readonly number[];
+  /** How late a run asks for its attempt before its delivery is queued for another one. */
+  lateMs: number;
+  /** How long the trial of a new process lasts; 0: it has none. */
+  readyAfterMs: number;
+  /** First attempts of wide webhooks that a process makes at once, and other attempts. */
+  slots: number;
+  otherSlots: number;
+  /** Null: bundled when the worker starts. */
+  workflowBundle: WorkflowBundleWithSourceMap | null;
+}
+
+interface DeliveriesOptions {
+  config: DeliveryConfig;
+  pool: Pool;
+  registry: Registry;
+  tracing: Tracing;
+  log: Logger;
+  /** host:port of the metrics of Temporal's core; only a trial needs them. */
+  coreMetrics?: string | undefined;
+}
+
+/**
+ * Starts the delivery of events: Temporal's worker with the attempts, the relay that starts runs,
+ * and the loops that put back what was lost and redeliver ranges.
+ *
+ * Resolves when it runs or Temporal does not answer yet; events then wait in PostgreSQL. A failure
+ * that a retry cannot repair (code that does not bundle) is unhandled on purpose: it ends the
+ * process, which Kubernetes restarts.
+ *
+ * After a failed trial it delivers nothing, until no other worker has polled for five minutes: a
+ * region without a worker would deliver nothing at all.
+ */
+export async function startDeliveries(options: DeliveriesOptions) {
+  const { config, registry, log, coreMetrics } = options;
+  const metrics = createDeliveryMetrics(registry);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let open: { stop(): Promise<void> } | null = null;
+  let trial = startTrial(config.readyAfterMs);
+  let running: Promise<void> = Promise.resolve();
+  await new Promise<void>((found) => {
+    const onProblem = (problem: string) => {
+      log.warn({ problem }, 'temporal');
+      found();
+    };
+    running = openOnce(onProblem).then(found, (cause: unknown) => {
+      if (!signal.aborted) throw cause;
+    });
+  });
+
+  async function openOnce(onProblem: (problem: string) => void): Promise<void> {
+    open = await openDeliveries({ ...options, metrics }, { trial, onProblem, signal });
+    trial.start();
+  }
+
+  function startTrial(durationMs: number): Trial {
+    return new Trial({
+      durationMs,
+      countFailedTasks: () => (coreMetrics === undefined ? Promise.resolve(0) : countFailedTasks(coreMetrics)),
+      onFailed: (reason) => {
+        metrics.isStopped.set(1);
+        log.error({ reason }, 'an internal error before this worker was ready: it delivers nothing and stays unready');
+        running = running.then(stopUntilAlone).catch((cause: unknown) => {
+          if (!signal.aborted) throw cause;
+        });
+      },
+      onError: errorLogger(log, 'failed workflow tasks could not be counted; tried again soon'),
+    });
+  }
+
+  async function stopUntilAlone(): Promise<void> {
+    await open?.stop();
+    open = null;
+    await waitUntilAlone({ server: config.temporal, queue: deliverQueue, signal, log });
+    log.warn('no other worker has polled for five minutes: this one delivers again, without a trial');
+    trial = startTrial(0);
+    await openOnce((problem) => log.warn({ problem }, 'temporal'));
+    metrics.isStopped.set(0);
+  }
+
+  return {
+    /** False until Temporal has answered, and after a failed trial. */
+    isOpen: () => open !== null,
+    /** Returns why the worker is not ready, or null. */
+    findUnreadiness(): string | null {
+      if (trial.state === 'failed') return 'stopped by an internal error before it was ready; the log says which';
+      if (open === null) return 'Temporal has not answered yet; the log says what to do';
+      return trial.state === 'passed' ? null : 'ready after 20 deliveries or READY_AFTER without an internal error';
+    },
+    /** Stops claiming, waits for attempts in progress, and closes in reverse order. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      await trial.stop();
+      await running;
+      await open?.stop();
+    },
+  };
+}
+
+interface OpeningOptions {
+  trial: Trial;
+  /** Called with a sentence: what prevents it from opening, or what is missing. */
+  onProblem: (problem: string) => void;
+  signal: AbortSignal;
+}
+
+/** Opens the parts from top to bottom. Rejects when `signal` aborts before Temporal answers. */
+async function openDeliveries(
+  { config, pool, registry, metrics, tracing, log }: DeliveriesOptions & { metrics: DeliveryMetrics },
+  { trial, onProblem, signal }: OpeningOptions,
+): Promise<{ stop(): Promise<void> }> {
+  const traces = createDeliveryTraces(tracing);
+  const sender = createSender({ config, metrics, log, trial });
+  // Attempts run as soon as Temporal is open, which the relay needs.
+  let relay: ReturnType<typeof createRelay> | null = null;
+  const attempts = createAttempts({
+    ...sender,
+    pool,
+    delaysMs: config.delaysMs,
+    onBegun: (run) => relay?.attemptBegun(run),
+    onEnded(run, answer, line) {
+      relay?.attemptEnded(run);
+      if (line !== null) report(line, { metrics, log, trial });
+      if (line !== null) traces.attempted(line);
+      if (answer?.kind === 'end') traces.ended(run, line);
+    },
+  });
+  const temporal = await openTemporal({
+    ...config.temporal,
+    activities: { ...attempts, ...createTestActivities({ ...sender, pool }) },
+    slots: config.slots,
+    otherSlots: config.otherSlots,
+    bundle: config.workflowBundle,
+    onProblem,
+    signal,
+  });
+  const temporalMetrics = createTemporalMetrics({
+    service: temporal.service,
+    namespace: config.temporal.namespace,
+    registry,
+    onError: errorLogger(log, 'Temporal did not answer about its queue; asked again soon'),
+  });
+  relay = createRelay({
+    pool,
+    startRun: temporal.startRun,
+    isAway,
+    slots: config.slots,
+    onClaimed: (deliveries) => metrics.claimed.inc(deliveries),
+    onStarted: traces.started,
+    onError: errorLogger(log, 'deliveries could not be claimed or started; tried again soon'),
+  });
+  const { drainDeleted, wake } = relay;
+  const expire = createExpire({
+    pool,
+    delaysMs: config.delaysMs,
+    lateMs: config.lateMs,
+    drainDeleted,
+    onExpired(expired) {
+      wake();
+      for (const row of expired) {
+        metrics.expired.inc({ kind: row.kind });
+        traces.lost(row);
+      }
+      log.warn({ deliveries: expired.length }, 'nothing came from the runs of deliveries: they were put back');
+    },
+    onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
+    onError: errorLogger(log, 'deliveries could not be put back or moved; tried again soon'),
+  });
+  const redeliveries = createIntervalLoop({
+    async run(stopping) {
+      while (!stopping.aborted && (await redeliverPage(pool)));
+    },
+    everyMs: redeliverEveryMs,
+    onError: errorLogger(log, 'a page of a redelivery failed; tried again soon'),
+  });
+  await temporalMetrics.start();
+  relay.start();
+  void expire.start();
+  void redeliveries.start();
+
+  return {
+    async stop(): Promise<void> {
+      for (const part of [redeliveries, expire, relay, temporalMetrics, temporal]) await part.stop();
+    },
+  };
+}
+
+/** Counts and logs an attempt. */
+function report(
+  line: AttemptLine,
+  { metrics, log, trial }: { metrics: DeliveryMetrics; log: Logger; trial: Trial },
+): void {
+  const { timingsMs, startedAtMs, ...logged } = line;
+  metrics.attempts.observe({ outcome: line.outcome, cause: line.cause }, timingsMs.total / 1000);
+  if (line.number === 1)
+    metrics.firstAttemptDelay.observe(Math.max(0, startedAtMs - uuidV7TimeMs(line.eventId)) / 1000);
+  if (line.outcome === 'internal_error') metrics.internalErrors.inc({ cause: line.cause });
+  else trial.countDelivery();
+  log.info({ ...logged, durationMs: timingsMs.total }, 'attempt');
+}
+
+/** Returns the time of a UUID v7 (an event's id, made by the database) in ms since 1970. */
+function uuidV7TimeMs(id: string): number {
+  return Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+}

@@ -1,0 +1,172 @@
+import type { Pool } from 'pg';
+import { createPoll } from './poll.ts';
+import {
+  type ClaimedDelivery,
+  claimDeliveriesSql,
+  listQueuedSql,
+  type QueuedWebhook,
+  returnClaimsSql,
+} from './sql/claim.ts';
+import { type Claim, createStarts } from './starts.ts';
+import { reservedMs } from './times.ts';
+import { createTurns } from './turns.ts';
+
+/** Unix times in ms of a delivery's steps from the table to a running workflow. */
+export interface StartTimes {
+  askedAtMs: number;
+  claimedAtMs: number;
+  startedAtMs: number;
+}
+
+interface RelayOptions {
+  pool: Pool;
+  /** Starts a delivery's run, and ends an older one that still runs. */
+  startRun: (delivery: ClaimedDelivery) => Promise<void>;
+  /** Returns whether Temporal does not answer, and not only this start failed. */
+  isAway?: (cause: unknown) => boolean;
+  /** First attempts of wide webhooks that this process makes at once. */
+  slots: number;
+  /** How often it claims for slots that other workers free. */
+  claimEveryMs?: number;
+  onClaimed?: (deliveries: number) => void;
+  /** Called for each delivery whose run has started. */
+  onStarted?: (delivery: ClaimedDelivery, times: StartTimes) => void;
+  /** Called with the first error of a series of failures. */
+  onError: (cause: unknown) => void;
+}
+
+/** The wait between tries while Temporal or PostgreSQL is away. */
+const retryEveryMs = 250;
+
+/**
+ * Claims due deliveries and starts a run for each that has a concurrency slot.
+ *
+ * It finds work by polling an index (`poll.ts`), and is woken when an attempt of this worker ends.
+ * NOTIFY would be faster by milliseconds, but it takes a cluster-wide lock until the writer's
+ * commit is durable, so commits of the platform could not share a flush.
+ *
+ * No transaction is open during a call to Temporal: a claim reserves a slot for some seconds. When
+ * this process dies, `expire.ts` puts its deliveries back.
+ *
+ * Claiming does not wait for starting, which takes tens of milliseconds.
+ */
+export function createRelay(options: RelayOptions) {
+  const { pool, startRun, isAway = () => false, slots, claimEveryMs = 500, onError } = options;
+  const { onClaimed = () => {}, onStarted = () => {} } = options;
+  const poll = createPoll({ look, retryEveryMs });
+  const starts = createStarts({ start, slots, onRoom: poll.wake });
+  const turns = createTurns({ fullEveryMs: claimEveryMs });
+  const deleted = new Set<string>();
+  let temporalIsAway = false;
+  let failedAt = Number.NEGATIVE_INFINITY;
+  let isFailing = false;
+
+  /**
+   * Claims for webhooks with new work and, when an attempt has ended (`isWoken`) and every
+   * `claimEveryMs`, for those that are held up. Returns whether it claimed any delivery.
+   */
+  async function look(isWoken: boolean): Promise<boolean> {
+    try {
+      if (temporalIsAway && (starts.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
+      const turn = turns.next(isWoken);
+      const values = [turn.after.organizationId, turn.after.webhookId, turn.atMost];
+      const { rows: listed } = await pool.query<QueuedWebhook>({ name: 'listQueued', text: listQueuedSql, values });
+      for (const { webhookId, state } of listed) if (state === 'deleted') deleted.add(webhookId);
+      isFailing = temporalIsAway;
+      const covered = turns.choose(turn, listed);
+      const claimed = covered.length > 0 ? await claim(covered) : 0;
+      if (claimed === null) return false;
+      turns.advance(turn, listed, covered);
+      return claimed > 0;
+    } catch (cause) {
+      fail(cause);
+      throw cause;
+    }
+  }
+
+  /** Claims deliveries of these webhooks. Returns how many, or null when there is no room for any. */
+  async function claim(webhooks: QueuedWebhook[]): Promise<number | null> {
+    const { wide, narrow } = starts.room();
+    if (wide === 0 && narrow === 0) return null;
+    const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one shows whether Temporal is back
+    const askedAtMs = Date.now();
+    const columns = [webhooks.map(({ organizationId }) => organizationId), webhooks.map(({ webhookId }) => webhookId)];
+    const narrowLimit = temporalIsAway && wide > 0 ? 0 : narrow;
+    const values = [...columns, Math.min(wide, atMost), Math.min(narrowLimit, atMost), reservedMs / 1_000];
+    const { rows } = await pool.query<ClaimedDelivery>({ name: 'claimDeliveries', text: claimDeliveriesSql, values });
+    const full = new Set(rows.filter(({ isFull }) => isFull).map(({ webhookId }) => webhookId));
+    turns.note(webhooks, new Set(rows.map(({ webhookId }) => webhookId)), full);
+    if (rows.length === 0) return 0;
+    onClaimed(rows.length);
+    const claimedAtMs = Date.now();
+    for (const delivery of rows) starts.add({ delivery, askedAtMs, claimedAtMs });
+    starts.room(); // notes which queues are full, so that they report when they have room
+    return rows.length;
+  }
+
+  async function start(claim: Claim): Promise<void> {
+    const { delivery, ...times } = claim;
+    try {
+      await startRun(delivery);
+    } catch (cause) {
+      fail(cause);
+      if (!isAway(cause)) return; // only this delivery failed: it is claimed again after its reservation
+      temporalIsAway = true;
+      failedAt = performance.now();
+      await giveBack([claim, ...starts.drop()]); // the others would only wait for Temporal too
+      return;
+    }
+    if (temporalIsAway) {
+      temporalIsAway = false;
+      poll.wake();
+    }
+    onStarted(delivery, { ...times, startedAtMs: Date.now() });
+  }
+
+  /** Returns claims, so that no delivery has to wait until its reservation ends. */
+  async function giveBack(claims: Claim[]): Promise<void> {
+    if (claims.length === 0) return;
+    for (const { delivery } of claims) starts.attemptEnded(delivery);
+    try {
+      await pool.query(returnClaimsSql, columnsOf(claims));
+    } catch (cause) {
+      fail(cause);
+    }
+  }
+
+  function fail(cause: unknown): void {
+    if (!isFailing) onError(cause);
+    isFailing = true;
+  }
+
+  return {
+    start: poll.start,
+    /** Claims at once: an attempt ended, or a delivery became due. */
+    wake: poll.wake,
+    attemptBegun: starts.attemptBegun,
+    attemptEnded(run: Parameters<typeof starts.attemptEnded>[0]): void {
+      starts.attemptEnded(run);
+      poll.wake();
+    },
+    /** Returns the deleted webhooks that had queued deliveries since the last call. */
+    drainDeleted(): string[] {
+      const ids = [...deleted];
+      deleted.clear();
+      return ids;
+    },
+    /**
+     * Stops claiming, returns claims that have not begun (hundreds of slow starts would take longer
+     * than a pod has to end), and waits for the others. Can be called twice, and before `start`.
+     */
+    async stop(): Promise<void> {
+      await poll.stop();
+      await Promise.all([giveBack(starts.drop()), starts.drained()]);
+    },
+  };
+}
+
+/** Organizations, webhooks, events and runs, each as an array. */
+function columnsOf(claims: Claim[]): unknown[][] {
+  const names = ['organizationId', 'webhookId', 'eventId', 'run'] as const;
+  return names.map((name) => claims.map(({ delivery }) => delivery[name]));
+}

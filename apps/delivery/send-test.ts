@@ -1,0 +1,109 @@
+import type { Pool } from 'pg';
+import { type TestTarget, testTargetSql } from '#domain/db/statements/test-target.ts';
+import { recordSignatureResult } from '#domain/webhooks/record-signature-result.ts';
+import { generateSecret } from '#domain/webhooks/secret.ts';
+import { signatureHeaders } from '#domain/webhooks/sign.ts';
+import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
+import { buildTestEvent } from '#domain/webhooks/test-event.ts';
+import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from '#workflows/send-test/types.ts';
+import { internalError, type Sender, withoutText } from './attempt.ts';
+import type { Outcome } from './post/outcome.ts';
+
+type Signing = Pick<Sender, 'sign' | 'onInternalError'>;
+
+/** A test event; `request` is null when it could not be signed. */
+interface TestPost {
+  eventId: string;
+  timestampSeconds: number;
+  request: Parameters<Sender['post']>[0] | null;
+}
+
+/** Creates the activities of test events, over the connections of deliveries. */
+export function createTestActivities({ pool, post, sign, onInternalError }: Sender & { pool: Pool }): TestActivities {
+  async function postTest(input: SendTestInput): Promise<TestResult | null> {
+    const target = await findTarget(pool, input);
+    if (target === null) return null;
+    const made = makePost(input, target, { sign, onInternalError });
+    return resultOf(made, await send(made, post));
+  }
+
+  async function checkSignatures(input: SendTestInput): Promise<SignatureCheck | null> {
+    const target = await findTarget(pool, input);
+    if (target === null) return null;
+    const { isInternalError, ...check } = await tryBothSignatures({ input, target, post, sign, onInternalError });
+    const isRecorded = !isInternalError && (await recordSignatureResult(pool, { ...input, ...target }, check.result));
+    const unrecorded = isInternalError ? 'internal_error' : isRecorded ? null : 'changed';
+    return { ...check, unrecorded };
+  }
+
+  const reported =
+    <Result>(activity: (input: SendTestInput) => Promise<Result>) =>
+    (input: SendTestInput): Promise<Result> =>
+      activity(input).catch((cause: unknown) => {
+        onInternalError(cause, { ...input, eventId: '' }, 'activity_failed');
+        throw withoutText();
+      });
+
+  return { postTest: reported(postTest), checkSignatures: reported(checkSignatures) };
+}
+
+/**
+ * Posts a correctly signed test event and, when it is accepted, a wrongly signed one that differs
+ * in its id and MACs only: it is signed with secrets that were generated for it. Records nothing.
+ */
+export async function tryBothSignatures({
+  input,
+  target,
+  post,
+  ...signing
+}: { input: SendTestInput; target: Pick<TestTarget, 'url' | 'secrets' | 'nowMs'> } & Signing &
+  Pick<Sender, 'post'>): Promise<Omit<SignatureCheck, 'unrecorded'> & { isInternalError: boolean }> {
+  const goodPost = makePost(input, target, signing);
+  const goodOutcome = await send(goodPost, post);
+  const good = resultOf(goodPost, goodOutcome);
+  if (!good.delivered) {
+    const { isInternalError } = goodOutcome;
+    return { result: judgeSignatures(good, null), good, bad: null, isInternalError };
+  }
+  const badPost = makePost(input, target, signing);
+  const { request, eventId: id, timestampSeconds } = badPost;
+  const secrets = (target.secrets ?? []).map(() => generateSecret());
+  if (request !== null) {
+    Object.assign(request.headers, signatureHeaders({ id, timestampSeconds, body: request.body, secrets }));
+  }
+  const badOutcome = await send(badPost, post);
+  const bad = resultOf(badPost, badOutcome);
+  return { result: judgeSignatures(good, bad), good, bad, isInternalError: badOutcome.isInternalError };
+}
+
+async function findTarget(pool: Pool, { organizationId, webhookId }: SendTestInput): Promise<TestTarget | null> {
+  const { rows } = await pool.query<TestTarget>(testTargetSql, [organizationId, webhookId]);
+  return rows[0] ?? null;
+}
+
+function makePost(
+  { organizationId, webhookId, eventType }: SendTestInput,
+  { url, secrets, nowMs }: Pick<TestTarget, 'url' | 'secrets' | 'nowMs'>,
+  { sign, onInternalError }: Signing,
+): TestPost {
+  const { id: eventId, body: text } = buildTestEvent(eventType, organizationId, new Date(nowMs));
+  const key = { organizationId, webhookId, eventId };
+  const timestampSeconds = Math.floor(nowMs / 1000);
+  try {
+    if (secrets === null) throw new Error('the webhook has no valid secret');
+    const body = Buffer.from(text);
+    const sealed = secrets.map((secret) => Buffer.from(secret, 'base64'));
+    const headers = { ...sign(key, { sealed, body, timestampSeconds }), 'webhook-attempt': '1' };
+    return { eventId, timestampSeconds, request: { organizationId, webhookId, url, headers, body } };
+  } catch (error) {
+    onInternalError(error, key, 'internal_error');
+    return { eventId, timestampSeconds, request: null };
+  }
+}
+
+const send = async ({ request }: TestPost, post: Sender['post']): Promise<Outcome> =>
+  request === null ? internalError : post(request);
+
+function resultOf({ eventId }: TestPost, { kind, status, cause, explanation, timingsMs }: Outcome): TestResult {
+  return { eventId, delivered: kind === 'delivered', status, cause, explanation, durationMs: timingsMs.total };
+}

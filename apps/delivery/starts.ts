@@ -1,0 +1,156 @@
+import type { ClaimedDelivery } from './sql/claim.ts';
+import { reservedMs } from './times.ts';
+
+/** A claimed delivery, and when its claim was sent and answered (Unix, ms). */
+export interface Claim {
+  delivery: ClaimedDelivery;
+  askedAtMs: number;
+  claimedAtMs: number;
+}
+
+interface QueueLimits {
+  /** How many start at once. */
+  atOnce: number;
+  /** The pause after each, in milliseconds. */
+  restMs: number;
+  /** The most deliveries in it, including those that are starting. */
+  atMost: number;
+}
+
+/**
+ * Deliveries of narrow webhooks start one by one, at most 20 a second: they become due together
+ * when attempts time out together, and once spread out, they stay so.
+ */
+const limits = {
+  wide: { atOnce: 16, restMs: 0, atMost: 64 },
+  narrow: { atOnce: 1, restMs: 50, atMost: 8 },
+} satisfies Record<string, QueueLimits>;
+
+interface StartsOptions {
+  /** Never rejects. */
+  start: (claim: Claim) => Promise<void>;
+  /** Attempts that this process makes at once for wide webhooks. */
+  slots: number;
+  /** Called when a queue that was full is half empty. */
+  onRoom: () => void;
+}
+
+/**
+ * Starts the runs of claimed deliveries, a bounded number at once. Webhooks alternate, and narrow
+ * ones have a queue of their own, so a delivery waits for the starts in progress and one of each
+ * other webhook only.
+ *
+ * There is room only for what this process can attempt at once: its first tasks arrive with the
+ * replies to its starts, and without a free slot they would wait there while their claims expire.
+ * A claim that is older than its reservation is not started: the delivery may have a newer one.
+ */
+export function createStarts({ start, slots, onRoom }: StartsOptions) {
+  const wide = createQueue(limits.wide, { start, onRoom });
+  const narrow = createQueue(limits.narrow, { start, onRoom });
+  /** Runs of wide webhooks that take a slot here, and until when (`performance.now()`). */
+  const occupied = new Map<string, number>();
+
+  function free(): number {
+    const now = performance.now();
+    for (const [run, until] of occupied) if (until < now) occupied.delete(run);
+    return slots - occupied.size;
+  }
+
+  return {
+    add(claim: Claim): void {
+      if (!claim.delivery.narrow) occupied.set(nameOf(claim.delivery), performance.now() + reservedMs);
+      (claim.delivery.narrow ? narrow : wide).add(claim);
+    },
+    isBusy: (): boolean => wide.isBusy() || narrow.isBusy(),
+    /** Returns how many more deliveries of wide and of narrow webhooks may be claimed. */
+    room: () => ({ wide: Math.max(0, Math.min(wide.room(), free())), narrow: narrow.room() }),
+    /** Keeps a run's slot until its attempt ends. */
+    attemptBegun(run: RunName): void {
+      if (occupied.has(nameOf(run))) occupied.set(nameOf(run), Number.POSITIVE_INFINITY);
+    },
+    attemptEnded(run: RunName): void {
+      occupied.delete(nameOf(run));
+    },
+    /** Removes and returns what has not started. */
+    drop(): Claim[] {
+      const dropped = [...wide.drop(), ...narrow.drop()];
+      for (const { delivery } of dropped) occupied.delete(nameOf(delivery));
+      return dropped;
+    },
+    /** Resolves when everything is started or dropped. */
+    async drained(): Promise<void> {
+      await Promise.all([wide.drained(), narrow.drained()]);
+    },
+  };
+}
+
+type RunName = Pick<ClaimedDelivery, 'webhookId' | 'eventId' | 'run'>;
+const nameOf = ({ webhookId, eventId, run }: RunName): string => `${webhookId}/${eventId}/${run}`;
+
+function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onRoom }: Omit<StartsOptions, 'slots'>) {
+  /** By webhook; the next one to start comes first. No list is empty. */
+  const queued = new Map<string, Claim[]>();
+  let queuedCount = 0;
+  let starting = 0;
+  let wasFull = false;
+  let waiters: (() => void)[] = [];
+
+  function removeNext(): Claim | undefined {
+    const [next] = queued;
+    if (next === undefined) return undefined;
+    const [webhookId, [claim, ...others]] = next;
+    queuedCount -= 1;
+    queued.delete(webhookId);
+    if (others.length > 0) queued.set(webhookId, others);
+    return claim;
+  }
+
+  async function startAndPause(claim: Claim): Promise<void> {
+    await start(claim);
+    if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
+  }
+
+  function room(): number {
+    const left = Math.max(0, atMost - queuedCount - starting);
+    wasFull = left === 0;
+    return left;
+  }
+
+  function fill(): void {
+    while (starting < atOnce) {
+      const claim = removeNext();
+      if (claim === undefined) break;
+      if (Date.now() - claim.askedAtMs > reservedMs) continue;
+      starting += 1;
+      void startAndPause(claim).then(() => {
+        starting -= 1;
+        fill();
+        if (wasFull && 2 * (queuedCount + starting) <= atMost) {
+          wasFull = false;
+          onRoom();
+        }
+      });
+    }
+    if (starting > 0) return;
+    for (const resolve of waiters) resolve();
+    waiters = [];
+  }
+
+  return {
+    add(claim: Claim): void {
+      const { webhookId } = claim.delivery;
+      queued.set(webhookId, [...(queued.get(webhookId) ?? []), claim]);
+      queuedCount += 1;
+      fill();
+    },
+    room,
+    isBusy: () => starting > 0,
+    drop(): Claim[] {
+      const dropped = [...queued.values()].flat();
+      queued.clear();
+      queuedCount = 0;
+      return dropped;
+    },
+    drained: () => (starting === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiters.push(resolve))),
+  };
+}

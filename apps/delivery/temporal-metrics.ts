@@ -1,0 +1,59 @@
+import type { NativeConnection } from '@temporalio/worker';
+import type { Registry } from 'prom-client';
+import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { metricsIn } from '#runtime/metrics.ts';
+import { deliverQueue } from '#workflows/deliver-event/types.ts';
+
+/** Temporal's own numbers of the kinds of tasks. */
+export const taskQueueTypes = { workflow: 1, activity: 2 } as const;
+
+type Timestamp = { seconds?: unknown; nanos?: number | null } | null | undefined;
+/** Returns a time or a duration of Temporal's API in milliseconds. */
+export const toMs = (time: Timestamp): number => Number(time?.seconds ?? 0) * 1000 + (time?.nanos ?? 0) / 1e6;
+
+/**
+ * Shows the backlog of the queue of deliveries by kind of task, and when Temporal last answered.
+ * A run that fails leaves the figures unchanged, so that their age shows it, and calls `onError`.
+ */
+export function createTemporalMetrics(options: {
+  service: Pick<NativeConnection['workflowService'], 'describeTaskQueue'>;
+  namespace: string;
+  registry: Registry;
+  everyMs?: number;
+  onError: (cause: unknown) => void;
+}) {
+  const { service, namespace, registry, everyMs = 15_000, onError } = options;
+  const { gauge } = metricsIn(registry);
+  const answeredAt = gauge(
+    'org_api_temporal_answered_timestamp_seconds',
+    'When Temporal last answered this worker about its queues; 0 when it never has.',
+  );
+  const tasks = gauge(
+    'org_api_queue_backlog_tasks',
+    'Tasks that wait in Temporal for a worker, as it estimates them.',
+    'kind',
+  );
+  const age = gauge(
+    'org_api_queue_backlog_age_seconds',
+    'How long the oldest task has waited in Temporal for a worker; 0 when none waits.',
+    'kind',
+  );
+
+  async function ask(): Promise<void> {
+    for (const kind of Object.keys(taskQueueTypes) as (keyof typeof taskQueueTypes)[]) await read(kind);
+    answeredAt.setToCurrentTime();
+  }
+
+  async function read(kind: keyof typeof taskQueueTypes): Promise<void> {
+    const { stats } = await service.describeTaskQueue({
+      namespace,
+      taskQueue: { name: deliverQueue },
+      taskQueueType: taskQueueTypes[kind],
+      reportStats: true,
+    });
+    tasks.set({ kind }, Number(stats?.approximateBacklogCount ?? 0));
+    age.set({ kind }, toMs(stats?.approximateBacklogAge) / 1_000);
+  }
+
+  return createIntervalLoop({ run: ask, everyMs, onError });
+}

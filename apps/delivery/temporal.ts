@@ -1,0 +1,107 @@
+import { Client } from '@temporalio/client';
+import { type NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { once } from '#runtime/once.ts';
+import type { TemporalServer } from '#runtime/settings/temporal.ts';
+import { bundleWorkflows } from '#workflows/bundle-sources.ts';
+import {
+  type DeliverEventInput,
+  type DeliveryActivities,
+  deliverQueue,
+  workflowIdOf,
+} from '#workflows/deliver-event/types.ts';
+import type { TestActivities } from '#workflows/send-test/types.ts';
+import { connectToTemporal, followApiKey } from './connect.ts';
+import type { ClaimedDelivery } from './sql/claim.ts';
+import { startDeadlineMs } from './times.ts';
+
+export interface TemporalOptions extends TemporalServer {
+  activities: DeliveryActivities & TestActivities;
+  /** First attempts of wide webhooks that this process makes at once, and other attempts. */
+  slots: number;
+  otherSlots: number;
+  /** Workflow code that was bundled before; null bundles it now (2 s). */
+  bundle: WorkflowBundleWithSourceMap | null;
+  /** Called with a sentence: what prevents it from opening, or what is missing. */
+  onProblem?: (sentence: string) => void;
+  /** Ends the opening, which continues until Temporal answers. */
+  signal?: AbortSignal;
+}
+
+/** Workflow tasks without an attempt that a worker carries out at once; each takes milliseconds. */
+export const otherWorkflowTasks = 20;
+
+/**
+ * How long Temporal waits for a worker that has a workflow task: one that is killed before the
+ * first admission holds the delivery for this time. The worker extends it during an attempt.
+ */
+const workflowTaskTimeout = '5s';
+
+/** The worker's connection to Temporal, open. */
+export type OpenTemporal = Awaited<ReturnType<typeof openTemporal>>;
+
+/**
+ * Opens Temporal's worker and the client of the relay on one connection. Runs are started eagerly:
+ * the process that starts one gets its first task with the reply.
+ *
+ * @throws the signal's reason when that aborted before Temporal answered.
+ */
+export async function openTemporal(options: TemporalOptions) {
+  const { namespace, onProblem = () => {}, signal = new AbortController().signal } = options;
+  const connection = await connectToTemporal({ server: options, signal, onProblem });
+  if (connection === null) throw signal.reason;
+  const apiKey = followApiKey(connection, options, onProblem);
+  void apiKey.start();
+  const client = new Client({ connection, namespace });
+  const worker = await createWorker(connection, options);
+  const running = worker.run();
+
+  const close = async (): Promise<void> => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+    await running;
+    await apiKey.stop();
+    await connection.close();
+  };
+
+  return {
+    /** Rejects when the worker fails permanently; resolves after `stop`. */
+    running,
+    /** Uses the worker's connection. */
+    client,
+    service: connection.workflowService,
+    startRun: (delivery: ClaimedDelivery) =>
+      connection.withDeadline(Date.now() + startDeadlineMs, () => startRun(client, delivery)),
+    stop: once(close),
+  };
+}
+
+/** Starts a run. The server ends an older one of the delivery in the same transaction. */
+async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery): Promise<void> {
+  const args: [DeliverEventInput] = [input];
+  await client.workflow.start('deliverEvent', {
+    taskQueue: deliverQueue,
+    workflowId: workflowIdOf(input),
+    args,
+    requestEagerStart: true,
+    workflowTaskTimeout,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+  });
+}
+
+async function createWorker(connection: NativeConnection, options: TemporalOptions): Promise<Worker> {
+  const { namespace, activities, slots, otherSlots, bundle } = options;
+  return await Worker.create({
+    connection,
+    namespace,
+    activities,
+    taskQueue: deliverQueue,
+    workflowBundle: bundle ?? (await bundleWorkflows()),
+    shutdownGraceTime: '25s',
+    maxConcurrentLocalActivityExecutions: slots,
+    maxConcurrentActivityTaskExecutions: otherSlots,
+    // A first attempt holds its workflow's task for its whole duration; the steps of other
+    // workflows must not wait for it.
+    maxConcurrentWorkflowTaskExecutions: slots + otherWorkflowTasks,
+    maxCachedWorkflows: 2_000,
+  });
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import type { Tracing } from '#runtime/tracing.ts';
+import type { AttemptInput, DeliveryRun } from '#workflows/deliver-event/types.ts';
+import type { AttemptLine } from './attempt.ts';
+import type { StartTimes } from './relay.ts';
+import type { ClaimedDelivery } from './sql/claim.ts';
+import type { ExpiredRow } from './sql/expire.ts';
+
+/** Returns the trace id of an event: the event id without its dashes. */
+const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
+
+/** Returns the id of a run's root span, which several processes compute alike. */
+const runSpanIdOf = ({ webhookId, run }: Pick<DeliveryRun, 'webhookId' | 'run'>): string =>
+  createHash('sha256').update(`${webhookId}/${run}`).digest('hex').slice(0, 16);
+
+const idsOf = ({ organizationId, webhookId, eventId, run }: DeliveryRun) => ({
+  'org_api.organization_id': organizationId,
+  'org_api.webhook_id': webhookId,
+  'org_api.event_id': eventId,
+  'org_api.run': run,
+});
+
+/**
+ * Records the trace of a delivery. It has a `delivery` span for each run of each webhook, and
+ * within it a `delivery.start` (claimed, and its run started) and a `delivery.attempt` for
+ * each attempt, with an event at the end of each phase. Attributes are ids, numbers and codes.
+ *
+ * A run begins by PostgreSQL's clock and the rest by the worker's, so a first child may seem to
+ * begin a little before its parent.
+ */
+export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
+  const partOf = (run: DeliveryRun) => ({
+    traceId: traceIdOf(run.eventId),
+    spanId: null,
+    parentSpanId: runSpanIdOf(run),
+  });
+  return {
+    started(delivery: ClaimedDelivery, { askedAtMs, claimedAtMs, startedAtMs }: StartTimes): void {
+      tracing.record({
+        ...partOf(delivery),
+        name: 'delivery.start',
+        startedAtMs: askedAtMs,
+        endedAtMs: startedAtMs,
+        attributes: { ...idsOf(delivery), 'org_api.event_type': delivery.type },
+        events: [{ name: 'claimed', atMs: claimedAtMs }],
+      });
+    },
+
+    attempted(line: AttemptLine): void {
+      const { number, type, outcome, status, cause, startedAtMs, timingsMs } = line;
+      tracing.record({
+        ...partOf(line),
+        name: 'delivery.attempt',
+        kind: 'client',
+        startedAtMs,
+        endedAtMs: startedAtMs + timingsMs.total,
+        attributes: {
+          ...idsOf(line),
+          'org_api.event_type': type,
+          'org_api.attempt': number,
+          'org_api.outcome': outcome,
+          'org_api.cause': cause,
+          ...(status === null ? {} : { 'http.response.status_code': status }),
+        },
+        events: phasesOf(startedAtMs, timingsMs),
+        isError: outcome !== 'delivered',
+      });
+    },
+
+    lost(expired: ExpiredRow): void {
+      const { number, startedAtMs } = expired;
+      if (number === null || startedAtMs === null) return;
+      tracing.record({
+        ...partOf(expired),
+        name: 'delivery.attempt',
+        kind: 'client',
+        startedAtMs,
+        endedAtMs: Date.now(),
+        attributes: { ...idsOf(expired), 'org_api.attempt': number, 'org_api.cause': 'lost' },
+        isError: true,
+      });
+    },
+
+    /**
+     * Called when a run has nothing more to do, with its last attempt; null: it made none then.
+     * Called again, with the same ids, when Temporal repeats the run's last task.
+     */
+    ended(run: AttemptInput, line: AttemptLine | null): void {
+      const end = line?.outcome === 'delivered' || line?.outcome === 'exhausted' ? line.outcome : 'closed';
+      tracing.record({
+        traceId: traceIdOf(run.eventId),
+        spanId: runSpanIdOf(run),
+        parentSpanId: null,
+        name: 'delivery',
+        startedAtMs: run.dueAtMs,
+        endedAtMs: Date.now(),
+        attributes: { ...idsOf(run), 'org_api.event_type': run.type, 'org_api.outcome': end },
+        isError: end === 'exhausted',
+      });
+    },
+  };
+}
+
+/** Returns the end of each completed phase, in order. */
+function phasesOf(startedAtMs: number, { dns, connect, tls, firstByte }: AttemptLine['timingsMs']) {
+  const phases = { dns, connect, tls, first_byte: firstByte };
+  let atMs = startedAtMs;
+  return Object.entries(phases).flatMap(([name, durationMs]) => {
+    if (durationMs === null || durationMs === undefined) return [];
+    atMs += durationMs;
+    return [{ name, atMs, attributes: { 'org_api.duration_ms': durationMs } }];
+  });
+}
