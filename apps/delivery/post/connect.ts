@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { causeOfError } from './fault.ts';
+import { connect as connectTls, TLSSocket } from 'node:tls';
+import { causeOfError, causeOfHandshake } from './fault.ts';
 import type { FailureCause } from './outcome.ts';
 
 /** A socket, or why it could not be opened. */
@@ -74,7 +74,11 @@ function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: Abort
       if (!result.ok) socket.destroy();
       resolve(result);
     };
-    const fail = (error: Error | null) => end({ ok: false, cause: causeOfError(error, isTls ? 'tls' : 'connect') });
+    const causeOf = (error: Error | null) =>
+      socket instanceof TLSSocket
+        ? causeOfHandshake(error, socket.getPeerX509Certificate() !== undefined)
+        : causeOfError(error, 'connect');
+    const fail = (error: Error | null) => end({ ok: false, cause: causeOf(error) });
     const abort = () => end({ ok: false, cause: isTls ? 'tls_timeout' : 'connection_timeout' });
     socket.once(event, () => end({ ok: true, socket }));
     socket.on('error', fail);

@@ -54,6 +54,11 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
   ERR_SSL_HTTP_REQUEST: 'tls_not_spoken',
   // With TLS 1.3 the client finishes first, so this error can also arrive in place of the answer.
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'tls_client_certificate',
+  // Receivers with TLS 1.2 name it in different ways. The service sends no certificate, so an alert
+  // about one means that it is missing.
+  'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE': 'tls_client_certificate',
+  'ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_UNKNOWN': 'tls_client_certificate',
+  'ERR_SSL_SSL/TLS_ALERT_NO_CERTIFICATE': 'tls_client_certificate',
   ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: 'tls_no_http1',
 };
 
@@ -70,6 +75,17 @@ export function causeOfError(error: Error | null, phase: Phase): FailureCause {
   if (ownCause !== undefined) return ownCause;
   if (code.startsWith('HPE_')) return 'answer_not_http';
   return code.startsWith('ERR_SSL_') ? 'tls_failed' : closedCauses[phase];
+}
+
+/**
+ * Returns the cause of a TLS handshake that failed. TLS 1.2 has one alert for a missing client
+ * certificate and for ciphers that do not match. The latter is sent before the receiver's own
+ * certificate, and the former after it.
+ */
+export function causeOfHandshake(error: Error | null, hasPeerCertificate: boolean): FailureCause {
+  const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
+  if (hasPeerCertificate && code.endsWith('_ALERT_HANDSHAKE_FAILURE')) return 'tls_client_certificate';
+  return causeOfError(error, 'tls');
 }
 
 /** Several addresses were tried. A cause of the receiver's says more than one of the service's. */

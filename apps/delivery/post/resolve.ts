@@ -8,6 +8,8 @@ type Resolution = { ok: true; addresses: string[] } | { ok: false; cause: Failur
 /** Two tries of 1.5 s leave 7 s of the attempt's 10 s to the receiver. */
 const tryTimeoutMs = 1_500;
 const tries = 2;
+/** How long AAAA may take once A has answered: the delay of RFC 8305, section 3. */
+const resolutionDelayMs = 50;
 
 /**
  * Creates a resolver that queries DNS itself (A and AAAA) each time, without a cache.
@@ -15,8 +17,8 @@ const tries = 2;
  * - It does not use `dns.lookup`, which blocks one of libuv's four threads while a name server
  *   hangs, cannot be cancelled, and reads `/etc/hosts` and search domains, which could lead a
  *   public name into the cluster.
- * - It waits for both record types, because every address has to be checked. A type that fails
- *   while the other has addresses is ignored: some old load balancers never answer AAAA.
+ * - A type that fails while the other has addresses is ignored, and once A has answered, AAAA has 50 ms:
+ *   some old load balancers never answer it. Only addresses that were found and checked are used.
  * - Each name has a separate channel, which can be cancelled, uses a random port (harder to forge
  *   answers to), and reads a changed resolv.conf.
  * - When no server answers, it queries the root's name servers. If that fails too, it is an
@@ -29,8 +31,14 @@ export function createResolve({ servers }: { servers?: string[] } = {}): Resolve
     if (servers !== undefined) resolver.setServers(servers);
     const cancel = () => resolver.cancel();
     signal.addEventListener('abort', cancel, { once: true });
+    let delay: NodeJS.Timeout | undefined;
+    const startDelay = () => {
+      delay = setTimeout(cancel, resolutionDelayMs);
+    };
     try {
-      const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+      const v4 = resolver.resolve4(hostname);
+      v4.then(startDelay, () => {});
+      const answers = await Promise.allSettled([v4, resolver.resolve6(hostname)]);
       const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
       if (addresses.length > 0) return { ok: true, addresses };
       const cause = causeOfCodes(
@@ -40,6 +48,7 @@ export function createResolve({ servers }: { servers?: string[] } = {}): Resolve
       if (needsProof && !signal.aborted && !(await knowsRoot(resolver))) return { ok: false, cause: 'dns_unavailable' };
       return { ok: false, cause };
     } finally {
+      clearTimeout(delay);
       signal.removeEventListener('abort', cancel);
     }
   };

@@ -56,6 +56,18 @@ describe('looking up a name', () => {
     expect(await resolve(name, neverAborted())).toEqual(expected);
   });
 
+  it('waits for AAAA no longer than a moment once A has answered, and as long as it takes for A', async () => {
+    const { resolve, questions } = await resolver({ A: [a('8.8.8.8')], AAAA: null });
+    expect(await resolve(name, neverAborted())).toEqual({ ok: true, addresses: ['8.8.8.8'] });
+    expect([...questions].sort()).toEqual([`${name} A`, `${name} AAAA`]); // before AAAA is asked again
+    const late = await startDnsServer((_name, type) => {
+      if (type === 'AAAA') return [aaaa('2606:4700::1')];
+      return late.questions.filter((asked) => asked.endsWith(' A')).length > 1 ? [a('8.8.8.8')] : null;
+    });
+    const both = await createResolve({ servers: [late.server] })(name, neverAborted());
+    expect(both).toEqual({ ok: true, addresses: ['8.8.8.8', '2606:4700::1'] });
+  });
+
   it('reports that the resolver is unavailable when nothing listens there', async () => {
     const resolve = createResolve({ servers: ['127.0.0.1:1'] });
     expect(await resolve(name, neverAborted())).toEqual({ ok: false, cause: 'dns_unavailable' });
