@@ -1,4 +1,5 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
+import { readAnswer } from '#domain/webhooks/answer-text.ts';
 import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
 import { type DeliveryRow, deliveryStates } from '#domain/webhooks/deliveries.ts';
 import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
@@ -63,9 +64,7 @@ const show: Command = {
     const page = { before: null, atMost: null, withAnswers: true };
     const detail = await getDeliveryDetail(context.database.orm.em, { ...request, eventId }, page);
     const { newestAttempts, olderAttempts: _none, body: _body, ...found } = detail;
-    const attempts = newestAttempts
-      .reverse()
-      .map((attempt) => ({ ...attempt, answer: attempt.answer?.toString('utf8') ?? null }));
+    const attempts = newestAttempts.reverse().map(withReadableAnswer);
     const row = rowOf(found);
     const { attempts: _count, state: _state, ...rest } = row;
     const cells = attempts.map((one) => [
@@ -84,6 +83,15 @@ const show: Command = {
     };
   },
 };
+
+/** Returns an attempt with `answer` as text, or `answerHex` when its bytes are no text. */
+export function withReadableAnswer<Attempt extends { answer: Buffer | null; answerEncoding: string | null }>(
+  attempt: Attempt,
+) {
+  const read = attempt.answer === null ? null : readAnswer(attempt.answer, attempt.answerEncoding);
+  if (read === null || 'text' in read) return { ...attempt, answer: read?.text ?? null };
+  return { ...attempt, answer: null, answerHex: read.hex };
+}
 
 const redeliver: Command = {
   verb: 'redeliver',

@@ -1,23 +1,26 @@
+import { readAnswer } from '#domain/webhooks/answer-text.ts';
 import { type Html, html, nothing } from '../web/html.ts';
 import { foreignText } from './foreign-text.ts';
 import { highlightJson } from './json.ts';
 
 /**
- * Renders what another system sent as inert text. Long lines wrap, long texts scroll, and bytes
- * that are not UTF-8 show as �.
+ * Renders the body of a response as inert text. Long lines wrap, and long texts scroll. Bytes that
+ * are not UTF-8, or that have a `Content-Encoding`, are shown in hex.
  *
  * @param label - names it for screen readers.
  */
-export function receivedText(label: string, sent: Buffer | string): Html {
-  const text = typeof sent === 'string' ? sent : decode(sent);
-  const broken = text.split('\uFFFD').length - 1;
-  const rendered = highlightJson(text) ?? foreignText(text.replaceAll('\r\n', '\n'));
-  const note = html`<p class="quiet">Bytes that are not UTF-8 text are shown as �.</p>`;
-  return html`<pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${
-    label
-  }"><code>${rendered}</code></pre>
-    ${broken > 0 && typeof sent !== 'string' ? note : nothing}`;
+export function receivedText(label: string, answer: Buffer, encoding: string | null): Html {
+  const read = readAnswer(answer, encoding);
+  const rendered =
+    'hex' in read
+      ? (read.hex.match(/.{1,64}/g) ?? []).join('\n')
+      : (highlightJson(read.text) ?? foreignText(read.text.replaceAll('\r\n', '\n')));
+  return html`${'hex' in read ? hexNote(encoding) : nothing}
+    <pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${label}"><code>${rendered}</code></pre>`;
 }
 
-/** Omits a character that is cut off at the end. */
-const decode = (bytes: Buffer): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+const hexNote = (encoding: string | null): Html =>
+  encoding === null
+    ? html`<p class="quiet">The body is not UTF-8 text. Its bytes are shown in hex.</p>`
+    : html`<p class="quiet">The body has the encoding ${foreignText(encoding)}, which the request did not ask for. Its
+        bytes are shown in hex.</p>`;

@@ -8,6 +8,8 @@ export interface Exchange {
   /** The header as sent; null when there is none, or when the headers did not end. */
   retryAfter: string | null;
   answer: Buffer;
+  /** `Content-Encoding` of the answer as sent; null without one. */
+  answerEncoding: string | null;
   error: Error | null;
 }
 
@@ -56,7 +58,8 @@ export function exchange(options: {
       clearTimeout(rest);
       const status = statusLine.status ?? response?.statusCode ?? null;
       const retryAfter = response?.headers['retry-after'] ?? null;
-      resolve({ status, retryAfter, answer: Buffer.concat(kept), error });
+      const answerEncoding = response?.headers['content-encoding'] ?? null;
+      resolve({ status, retryAfter, answer: Buffer.concat(kept), answerEncoding, error });
     };
     if (socket.closed) return finish(); // 'close' is not emitted again
     socket.once('close', finish);

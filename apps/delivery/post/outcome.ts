@@ -24,6 +24,8 @@ export interface Outcome {
   keptBytes: number;
   /** The beginning of the answer's body as it was sent, at most 16 KiB. */
   answer: Buffer;
+  /** The encoding that the receiver named although none is accepted; null: the bytes are the text. */
+  answerEncoding: string | null;
   /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
   retryAfterSeconds: number | null;
   /** Whether the service could not send. Such an attempt does not count against the receiver. */

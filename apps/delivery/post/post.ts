@@ -177,8 +177,15 @@ function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, 
     peerAddress,
     keptBytes: answer.length,
     answer,
+    answerEncoding: encodingOf(exchange?.answerEncoding ?? null),
     retryAfterSeconds,
   };
+}
+
+/** Returns a `Content-Encoding` for the log, cut to 100 characters; null when nothing was encoded. */
+function encodingOf(sent: string | null): string | null {
+  const encoding = (sent ?? '').trim().toLowerCase().slice(0, 100);
+  return encoding === '' || encoding === 'identity' ? null : encoding;
 }
 
 /**

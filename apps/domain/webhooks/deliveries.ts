@@ -44,6 +44,8 @@ export interface AttemptSummary {
   timings: Record<string, number | null> | null;
   peerAddress: string | null;
   keptBytes: number | null;
+  /** The `Content-Encoding` of its kept bytes; null: they are the text. */
+  answerEncoding: string | null;
   /** Ids of the secrets that signed it, newest first. */
   signedWith: string[];
 }

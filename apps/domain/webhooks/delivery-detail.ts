@@ -28,7 +28,8 @@ export interface AttemptDetail extends AttemptSummary {
 const attemptColumns = sql`
   a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause,
     a.explanation,
-  a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes", a.signed_with as "signedWith"`;
+  a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes",
+  a.answer_encoding as "answerEncoding", a.signed_with as "signedWith"`;
 
 /**
  * Returns one delivery as it is now. A delivery that was sent again many times has many attempts,

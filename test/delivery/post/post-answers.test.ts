@@ -168,6 +168,17 @@ describe('the kept response', () => {
     const outcome = await post(url);
     expect(outcome.answer.equals(bomb.subarray(0, 16_384))).toBe(true);
     expect(server.requests[0]).not.toMatch(/accept-encoding/i);
+    expect(outcome.answerEncoding).toBe('gzip');
+  });
+
+  it.each([
+    ['content-encoding: GZip \r\n', 'gzip'],
+    ['content-encoding: identity\r\n', null],
+    ['', null],
+    [`content-encoding: ${'x'.repeat(4_000)}\r\n`, 'x'.repeat(100)],
+  ])('keeps the encoding that the receiver named: %j', async (header, encoding) => {
+    const { url } = await answering(`HTTP/1.1 200 OK\r\n${header}${empty}`);
+    expect(await post(url)).toMatchObject({ kind: 'delivered', answerEncoding: encoding });
   });
 });
 

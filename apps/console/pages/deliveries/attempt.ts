@@ -51,7 +51,7 @@ const detailsOf = (attempt: AttemptDetail): Html => html`
   ])}
   ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scaleOf([attempt.timings]))}`;
 
-function responseOf({ finishedAt, status, answer, keptBytes, cause }: AttemptDetail): Html {
+function responseOf({ finishedAt, status, answer, answerEncoding, keptBytes, cause }: AttemptDetail): Html {
   if (finishedAt === null) return html`<p>The attempt is in progress.</p>`;
   if (cause === 'lost') return html`<p>The response was not recorded.</p>`;
   if (status === null) return html`<p>No response.</p>`;
@@ -60,7 +60,7 @@ function responseOf({ finishedAt, status, answer, keptBytes, cause }: AttemptDet
   const isCut = bytes >= maxStoredBytes;
   const size = isCut ? 'a body, of which the first 16 KiB are shown' : countOf(bytes, 'byte', 'bytes');
   return html`<p>Status ${status} with ${size}.</p>
-    ${receivedText('Response body', answer)}`;
+    ${receivedText('Response body', answer, answerEncoding)}`;
 }
 
 function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): Html {
