@@ -10,10 +10,10 @@ import type {
   DeliveryKey,
   DeliveryRun,
 } from '#workflows/deliver-event/types.ts';
-import { factsOf, type Outcome } from './post/outcome.ts';
+import { factsOf, type KeptAnswer, type Outcome } from './post/outcome.ts';
 import { waitAfterFailureMs, waitAfterInternalErrorMs } from './schedule.ts';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from './sql/admit.ts';
-import { type OutcomeKind, type OutcomeRow, recordOutcomeSql } from './sql/outcome.ts';
+import { type OutcomeKind, type OutcomeRow, recordAnswerSql, recordOutcomeSql } from './sql/outcome.ts';
 import { askAgainMs, postUntilMs, recordUntilMs, slotMs } from './times.ts';
 
 /** What the signature of an attempt covers. */
@@ -92,6 +92,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
       ? waitAfterInternalErrorMs('internal', input.internalErrors, Math.random())
       : waitAfterFailureMs(delaysMs, admission.failures, Math.random());
     const recorded = await record(input, { id, kind, waitMs, admission, outcome, request }, beganAt + recordUntilMs);
+    if (outcome.rest !== null) await recordRest(input, id, outcome.rest);
     const { number, startedAtMs } = admission;
     const { status, cause, timingsMs } = outcome;
     const ended: AttemptLine['outcome'] = recorded?.state === 'exhausted' && kind === 'failed' ? 'exhausted' : kind;
@@ -139,7 +140,8 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   ): Promise<OutcomeRow | null> {
     const { id, kind, waitMs, admission, outcome, request } = ended;
     const { number, isLast, startedAt, secrets } = admission;
-    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, retryAfterSeconds } = outcome;
+    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, answerEncoding } = outcome;
+    const { retryAfterSeconds } = outcome;
     const attempted = [id, number, input.run, isLast, startedAt, secrets?.map((secret) => secret.id) ?? []];
     const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, answer];
     const headers = request === null ? null : JSON.stringify(request.headers);
@@ -147,7 +149,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const query = {
       name: 'recordOutcome',
       text: recordOutcomeSql,
-      values: [...values, timingsMs.total, retryAfterSeconds],
+      values: [...values, timingsMs.total, retryAfterSeconds, answerEncoding],
     };
     const { rows } = await retriedWhileAway(() => pool.query<OutcomeRow>(query), giveUpAt);
     const [row] = rows;
@@ -155,6 +157,16 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const what = `attempt ${number} ended (${cause}), but its delivery is not in the database any more`;
     onInternalError(new Error(what), input, 'delivery_missing');
     return null;
+  }
+
+  /** Records what is kept of an answer that arrives after the outcome, which is safe by now. */
+  async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptAnswer>): Promise<void> {
+    const { keptBytes, answer, answerEncoding } = await rest;
+    if (keptBytes === 0 && answerEncoding === null) return;
+    const values = [...keyOf(input), id, keptBytes, answer, answerEncoding];
+    await pool
+      .query({ name: 'recordAnswer', text: recordAnswerSql, values })
+      .catch((cause: unknown) => onInternalError(cause, input, 'activity_failed'));
   }
 
   return {
@@ -192,6 +204,8 @@ export const internalError: Outcome = {
   peerAddress: null,
   keptBytes: 0,
   answer: Buffer.alloc(0),
+  answerEncoding: null,
+  rest: null,
   retryAfterSeconds: null,
 };
 

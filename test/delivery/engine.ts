@@ -201,6 +201,7 @@ export class Engine {
         null,
         tookMs,
         retryAfterS,
+        null,
       ],
       connection,
     );

@@ -10,6 +10,8 @@ export const refusedPost: Outcome = {
   peerAddress: null,
   keptBytes: 0,
   answer: Buffer.alloc(0),
+  answerEncoding: null,
+  rest: null,
   retryAfterSeconds: null,
   isInternalError: false,
 };

@@ -2,24 +2,33 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { createStatusLineReader } from './status-line.ts';
 
+/** The kept beginning of an answer's body, as it was sent. */
+export interface KeptBody {
+  body: Buffer;
+  /** `Content-Encoding` as sent; null without one. */
+  encoding: string | null;
+}
+
 /** `status` is null without a status line; `error` is null after a close or an abort. */
-export interface Exchange {
+export interface Exchange extends KeptBody {
   status: number | null;
   /** The header as sent; null when there is none, or when the headers did not end. */
   retryAfter: string | null;
-  answer: Buffer;
-  /** `Content-Encoding` of the answer as sent; null without one. */
-  answerEncoding: string | null;
   error: Error | null;
+  /** What is kept in the end, when the answer still arrives. Never rejects. */
+  rest: Promise<KeptBody> | null;
 }
 
 /** The status line is the outcome. What follows is for the log, and must not hold a slot. */
 const restMs = 1_000;
+/** The statuses whose `Retry-After` counts: the head has to arrive, too. */
+export const retryAfterStatuses: readonly (number | null)[] = [429, 503];
 
 /**
- * Posts a body over a new connection and reads the answer until it ends, `keepBytes` of it are
- * kept, a second has passed since the status line, or `signal` aborts. The connection is then
- * closed.
+ * Posts a body over a new connection. Resolves with the status line, and after a 429 or 503 with
+ * the head, so that the outcome is known while the body still arrives. It reads the answer until it
+ * ends, `keepBytes` of it are kept, a second has passed since the status line, or `signal` aborts.
+ * The connection is then closed.
  *
  * - It uses node:http and not undici: undici 8.12 destroys the connection when a receiver sends
  *   `100 Continue` (which RFC 9110 permits), and reports no status before the last header.
@@ -39,14 +48,27 @@ export function exchange(options: {
   return new Promise((resolve) => {
     const statusLine = createStatusLineReader();
     const kept: Buffer[] = [];
+    const rest = Promise.withResolvers<KeptBody>();
     let room = keepBytes;
     let response: IncomingMessage | null = null;
     let error: Error | null = null;
-    let rest: NodeJS.Timeout | undefined;
+    let restTimer: NodeJS.Timeout | undefined;
     const end = () => void socket.destroy();
+
+    const read = (): Omit<Exchange, 'rest'> => ({
+      status: statusLine.status ?? response?.statusCode ?? null,
+      retryAfter: response?.headers['retry-after'] ?? null,
+      body: Buffer.concat(kept),
+      encoding: response?.headers['content-encoding'] ?? null,
+      error,
+    });
+    // Most answers are whole by then: they come in one piece.
+    const answerSoon = () => setImmediate(() => resolve({ ...read(), rest: socket.destroyed ? null : rest.promise }));
     const readStatus = (bytes: Buffer) => {
       statusLine.read(bytes);
-      if (statusLine.status !== null) rest ??= setTimeout(end, restMs);
+      if (statusLine.status === null || restTimer !== undefined) return;
+      restTimer = setTimeout(end, restMs);
+      if (!retryAfterStatuses.includes(statusLine.status)) answerSoon();
     };
     const fail = (cause: Error) => {
       error ??= cause;
@@ -55,11 +77,10 @@ export function exchange(options: {
 
     const finish = () => {
       signal.removeEventListener('abort', end);
-      clearTimeout(rest);
-      const status = statusLine.status ?? response?.statusCode ?? null;
-      const retryAfter = response?.headers['retry-after'] ?? null;
-      const answerEncoding = response?.headers['content-encoding'] ?? null;
-      resolve({ status, retryAfter, answer: Buffer.concat(kept), answerEncoding, error });
+      clearTimeout(restTimer);
+      const whole = read();
+      rest.resolve(whole);
+      resolve({ ...whole, rest: null });
     };
     if (socket.closed) return finish(); // 'close' is not emitted again
     socket.once('close', finish);
@@ -88,6 +109,7 @@ export function exchange(options: {
     });
     post.on('response', (message) => {
       response = message;
+      answerSoon();
       message.on('error', fail);
       message.on('end', end);
       message.on('data', (chunk: Buffer) => {

@@ -5,8 +5,18 @@ const internalErrorExplanation =
   'The service could not prepare the request, and nothing was sent. This is an internal error of the ' +
   'service: the attempt does not count and is made again.';
 
+/** What is kept of an answer for the log. */
+export interface KeptAnswer {
+  /** The length of `answer`. */
+  keptBytes: number;
+  /** The beginning of the answer's body as it was sent, at most 16 KiB. */
+  answer: Buffer;
+  /** The encoding that the receiver named although none is accepted; null: the bytes are the text. */
+  answerEncoding: string | null;
+}
+
 /** The outcome of one post, as the delivery's record stores it. */
-export interface Outcome {
+export interface Outcome extends KeptAnswer {
   /**
    * `refused`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything
    * but a 2xx status line in time. Both count as an attempt unless `isInternalError`.
@@ -20,12 +30,8 @@ export interface Outcome {
   timingsMs: Timings;
   /** The address that was connected to; null without a connection. */
   peerAddress: string | null;
-  /** The length of `answer`. */
-  keptBytes: number;
-  /** The beginning of the answer's body as it was sent, at most 16 KiB. */
-  answer: Buffer;
-  /** The encoding that the receiver named although none is accepted; null: the bytes are the text. */
-  answerEncoding: string | null;
+  /** What is kept in the end, when the answer still arrives; it takes a second at most. Never rejects. */
+  rest: Promise<KeptAnswer> | null;
   /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
   retryAfterSeconds: number | null;
   /** Whether the service could not send. Such an attempt does not count against the receiver. */

@@ -5,9 +5,9 @@ import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
 import { postDeadlineMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
-import { type Exchange, exchange } from './exchange.ts';
+import { type Exchange, exchange, type KeptBody, retryAfterStatuses } from './exchange.ts';
 import { causeOfError, confirmInternalError } from './fault.ts';
-import { type Cause, causeOfStatus, factsOf, type Outcome } from './outcome.ts';
+import { type Cause, causeOfStatus, factsOf, type KeptAnswer, type Outcome } from './outcome.ts';
 import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { type HasRoute, hasRoute } from './route.ts';
@@ -45,7 +45,7 @@ interface Progress extends Pick<Outcome, 'timingsMs' | 'peerAddress'> {
 }
 
 /**
- * Makes one attempt and returns its outcome. Failures of the receiver, its DNS or the network are
+ * Makes one attempt and returns its outcome, which is known with the status line. Failures of the receiver, its DNS or the network are
  * values, and so are errors of the service before anything was sent; later ones are thrown.
  * Redirects are not followed: only the URL that was checked is contacted.
  */
@@ -166,8 +166,7 @@ async function findAddresses(target: Target, post: Post, progress: Progress, sig
 
 function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, nowMs: number): Outcome {
   const status = exchange?.status ?? null;
-  const answer = exchange?.answer ?? Buffer.alloc(0);
-  const retryAfter = status === 429 || status === 503 ? (exchange?.retryAfter ?? null) : null;
+  const retryAfter = retryAfterStatuses.includes(status) ? (exchange?.retryAfter ?? null) : null;
   const retryAfterSeconds = retryAfter === null ? null : parseRetryAfter(retryAfter, nowMs);
   return {
     ...factsOf(cause),
@@ -175,12 +174,17 @@ function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, 
     status,
     timingsMs,
     peerAddress,
-    keptBytes: answer.length,
-    answer,
-    answerEncoding: encodingOf(exchange?.answerEncoding ?? null),
+    ...keptAnswer(exchange ?? { body: Buffer.alloc(0), encoding: null }),
+    rest: exchange?.rest?.then(keptAnswer) ?? null,
     retryAfterSeconds,
   };
 }
+
+const keptAnswer = ({ body, encoding }: KeptBody): KeptAnswer => ({
+  keptBytes: body.length,
+  answer: body,
+  answerEncoding: encodingOf(encoding),
+});
 
 /** Returns a `Content-Encoding` for the log, cut to 100 characters; null when nothing was encoded. */
 function encodingOf(sent: string | null): string | null {

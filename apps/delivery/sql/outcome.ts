@@ -39,7 +39,7 @@ const slotsAfter = /* sql */ `case
  * it (ids); `$12` the HTTP status or null, `$13` cause, `$14` explanation, `$15` timings (json), `$16`
  * peer address, `$17` kept bytes, `$18` the beginning of the answer, `$19` the headers as they were
  * sent (json) or null, `$20` how long the receiver took in ms; `$21` seconds for which it asked to
- * wait (`Retry-After` of a 429 or 503) or null.
+ * wait (`Retry-After` of a 429 or 503) or null, `$22` the encoding of the answer or null.
  *
  * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure
  * changes the delivery only if its own slot was still there: otherwise it was closed as lost, and
@@ -62,14 +62,16 @@ export const recordOutcomeSql = /* sql */ `
     for no key update
   ), recorded as (
     insert into delivery_attempt as a (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-      started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer, headers)
+      started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer,
+      answer_encoding, headers)
     select $1::uuid, $2::uuid, $3::uuid, $6::uuid, $7::integer, $8::integer, $9::boolean, $11::uuid[], $10::timestamptz,
-      clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb, $16::inet, $17::integer, $18::bytea, $19::json
+      clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb, $16::inet, $17::integer, $18::bytea,
+      $22::text, $19::json
     from target
     on conflict (organization_id, webhook_id, event_id, id) do update set finished_at = excluded.finished_at,
       status = excluded.status, cause = excluded.cause, explanation = excluded.explanation,
       timings = excluded.timings, peer_address = excluded.peer_address, kept_bytes = excluded.kept_bytes,
-      answer = excluded.answer, headers = excluded.headers
+      answer = excluded.answer, answer_encoding = excluded.answer_encoding, headers = excluded.headers
     where a.finished_at is null or a.cause = 'lost' and ${isDelivered}
     returning a.id
   ), freed as (
@@ -116,3 +118,11 @@ export const recordOutcomeSql = /* sql */ `
   from next n
   where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
   returning d.state, d.failures, exists (select from recorded) as "isRecorded"`;
+
+/**
+ * Records what is kept of an answer that was still arriving when the outcome was recorded: `$1`…`$3`
+ * the delivery, `$4` the attempt's id, `$5` kept bytes, `$6` the beginning, `$7` its encoding or null.
+ */
+export const recordAnswerSql = /* sql */ `
+  update delivery_attempt a set kept_bytes = $5::integer, answer = $6::bytea, answer_encoding = $7::text
+  where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.id = $4 and a.status is not null`;

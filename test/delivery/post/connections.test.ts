@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { TlsSessions } from '#delivery/post/tls-sessions.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { makeCertificate } from './certificates.ts';
-import { post, startRawServer, startSocketServer } from './raw-server.ts';
+import { post, postUntilStatus, startRawServer, startSocketServer } from './raw-server.ts';
 
 const authority = makeCertificate({ subject: 'Test Authority', isAuthority: true });
 const certificate = makeCertificate({ subject: 'receiver', names: ['hooks.example.com'], issuer: authority });
@@ -65,11 +65,30 @@ describe('a post', () => {
     expect(await send('127.0.0.2')).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.2' });
   });
 
-  it('ends a second after the status line when the body never ends', async () => {
-    const server = await startRawServer((socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\nbeginning'));
-    const outcome = await post(`http://127.0.0.1:${server.port}/`, { deadlineMs: 60_000 });
-    expect(outcome).toMatchObject({ kind: 'delivered', status: 200 });
-    expect(outcome.answer.toString()).toBe('beginning');
+  it('is known with the status line, and keeps what arrives within a second of a body that never ends', async () => {
+    let answering: Socket | undefined;
+    const server = await startRawServer((socket) => {
+      answering = socket;
+      socket.write('HTTP/1.1 200 OK\r\n');
+    });
+    const outcome = await postUntilStatus(`http://127.0.0.1:${server.port}/`, { deadlineMs: 60_000 });
+    expect(outcome).toMatchObject({ kind: 'delivered', status: 200, keptBytes: 0 });
+    answering?.write('\r\nbeginning'); // only now
+    expect((await outcome.rest)?.answer.toString()).toBe('beginning');
+  });
+
+  it('is known with the head when Retry-After counts', async () => {
+    const server = await startRawServer((socket) => {
+      socket.write('HTTP/1.1 429 Slow down\r\n');
+      setTimeout(() => socket.write('retry-after: 7\r\n\r\nand no end'), 20);
+    });
+    const outcome = await postUntilStatus(`http://127.0.0.1:${server.port}/`);
+    expect(outcome).toMatchObject({ status: 429, retryAfterSeconds: 7, rest: expect.any(Promise) });
+  });
+
+  it('needs no second look when the answer is whole', async () => {
+    const server = await startRawServer((socket) => void socket.write(accepted));
+    expect(await postUntilStatus(`http://127.0.0.1:${server.port}/`)).toMatchObject({ status: 200, rest: null });
   });
 
   it.each([

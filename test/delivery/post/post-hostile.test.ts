@@ -101,12 +101,12 @@ describe('a 2xx status line in time is delivered when', () => {
     expect(outcome).toMatchObject({ ...delivered, keptBytes: 16_384 });
   });
 
-  it('the body trickles: what arrived in time is kept', async () => {
+  it('the body trickles: what arrived within a second is kept', async () => {
     const outcome = await postTo((s) => {
       s.write(head);
       keepOn(s, 20, () => s.write('x'));
     });
-    expect(outcome.answer.toString()).toMatch(/^x{1,30}$/);
+    expect(outcome.answer.toString()).toMatch(/^x{1,60}$/);
   });
 
   it('the response arrives before the request was read', async () => {

@@ -81,8 +81,14 @@ const noLookUp = async () => {
   throw new Error('nothing may be looked up in this test');
 };
 
+/** Posts as `postUntilStatus` does, and waits for what is kept of the answer. */
+export async function post(url: string, options: Partial<Post> = {}): Promise<Outcome> {
+  const outcome = await postUntilStatus(url, options);
+  return { ...outcome, ...(await outcome.rest) };
+}
+
 /** Sends one attempt to loopback, which is allowed. A name needs a resolver from the test. */
-export function post(url: string, options: Partial<Post> = {}): Promise<Outcome> {
+export function postUntilStatus(url: string, options: Partial<Post> = {}): Promise<Outcome> {
   return postOnce({
     url,
     headers: { 'content-type': 'application/json', 'user-agent': 'test' },
