@@ -1,0 +1,314 @@
+import type { Pool } from 'pg';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createRelay } from '#delivery/relay.ts';
+import type { ClaimedDelivery } from '#delivery/sql/claim.ts';
+import { expireSql } from '#delivery/sql/expire.ts';
+import { reservedMs } from '#delivery/times.ts';
+import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { setupDatabase } from '#test/setup.ts';
+
+const patient = { timeout: 20_000, interval: 20 };
+/** Deliveries that are claimed: nothing here makes their attempts. */
+const countHeld = 'select count(*)::integer as held from slot';
+
+// Regression: a relay that was stopping first started all its claims, and was killed meanwhile.
+describe('a relay that stops', () => {
+  it('finishes the start in progress, and releases the rest to the next claim', async () => {
+    const { openRelay, rows } = await arrange();
+    const leaving = await openRelay({ isHeld: true });
+    await vi.waitFor(() => expect(leaving.claimed).toBe(30), patient);
+    await vi.waitFor(() => expect(leaving.begun).toHaveLength(16), patient); // maximum number of concurrent starts
+
+    let stopped = false;
+    const stopping = leaving.relay.stop().then(() => {
+      stopped = true;
+    });
+    await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 16 }]), patient);
+    expect(stopped).toBe(false);
+    leaving.release();
+    await stopping;
+    expect(leaving.begun).toHaveLength(16);
+    expect(await rows(countHeld)).toEqual([{ held: 16 }]);
+
+    const staying = await openRelay({ isHeld: false });
+    await vi.waitFor(() => expect(staying.begun).toHaveLength(14), patient);
+    const events = [...leaving.begun, ...staying.begun].map(({ webhookId, eventId }) => `${webhookId}/${eventId}`);
+    expect(new Set(events).size).toBe(30);
+    // They were numbered by the first claim, and keep their numbers.
+    expect(
+      await rows(
+        'select sequence::integer as sequence, count(*)::integer as count from delivery group by 1 order by 1',
+      ),
+    ).toEqual([{ sequence: 1, count: 30 }]);
+  });
+
+  it('is followed by another one, which claims the released deliveries at once', async () => {
+    const { openRelay } = await arrange();
+    const leaving = await openRelay({ isHeld: true });
+    await vi.waitFor(() => expect(leaving.claimed).toBe(30), patient);
+    const staying = await openRelay({ isHeld: false });
+    leaving.release();
+    await leaving.relay.stop();
+    await vi.waitFor(() => expect(leaving.begun.length + staying.begun.length).toBe(30), patient);
+  });
+
+  it('stops also while the database is down, and its claims stay until they expire', async () => {
+    const { openRelay, rows } = await arrange();
+    const leaving = await openRelay({ isHeld: true });
+    await vi.waitFor(() => expect(leaving.begun).toHaveLength(16), patient);
+    await leaving.database.pool.end();
+    const stopping = leaving.relay.stop();
+    await vi.waitFor(() => expect(leaving.errors.length).toBeGreaterThan(0), patient);
+    leaving.release();
+    await stopping;
+    expect(await rows(countHeld)).toEqual([{ held: 30 }]);
+  });
+});
+
+describe('a relay whose starts fail', () => {
+  it('discards only the failed one, and starts it again once its reservation has ended', async () => {
+    const { openRelay, rows } = await arrange();
+    let refused: string | null = null;
+    const { begun, errors } = await openRelay({
+      startRun: async (delivery) => {
+        refused ??= idOf(delivery);
+        if (idOf(delivery) === refused && begunTimes(idOf(delivery)) < 2) throw new Error('refused');
+      },
+    });
+    const begunTimes = (id: string) => begun.filter((delivery) => idOf(delivery) === id).length;
+    await vi.waitFor(() => expect(begun).toHaveLength(30), patient);
+    const [webhookId = '', eventId = ''] = (refused ?? '').split('/');
+    await rows(`update slot set until = now() where webhook_id = '${webhookId}' and event_id = '${eventId}'`);
+    const expired = await rows(expireSql, [5, 60, [1_000], 500]);
+    expect(expired).toMatchObject([{ webhookId, eventId, run: 1, kind: 'unadmitted', state: 'queued' }]);
+
+    await vi.waitFor(() => expect(begun).toHaveLength(31), patient);
+    expect(begun.at(-1)).toMatchObject({ webhookId, eventId, run: 2 });
+    expect(new Set(begun.map(idOf)).size).toBe(30);
+    expect(errors).toHaveLength(1);
+  });
+
+  it('releases its deliveries while Temporal is down, tries one of them, and then starts all', async () => {
+    const { openRelay, rows } = await arrange();
+    let isBack = false;
+    const away = new Error('away');
+    const { begun, errors } = await openRelay({
+      isAway: (cause) => cause === away,
+      startRun: async () => {
+        if (!isBack) throw away;
+      },
+    });
+    await vi.waitFor(() => expect(begun.length).toBeGreaterThan(18), patient);
+    expect(errors).toHaveLength(1); // reported once
+    await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 0 }]), patient);
+    const asked = begun.length;
+    isBack = true;
+    await vi.waitFor(async () => expect(await rows(countHeld)).toEqual([{ held: 30 }]), patient);
+    await vi.waitFor(() => expect(new Set(begun.slice(asked).map(idOf)).size).toBe(30), patient);
+  });
+});
+
+describe('a relay that hears of the end of an attempt', () => {
+  it('does not claim while nothing waits to be claimed', async () => {
+    const { openRelay } = await arrange();
+    const { relay, begun, asked } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
+    await vi.waitFor(() => expect(begun).toHaveLength(30), patient);
+    const claims = asked.claimDeliveries;
+    for (let ended = 0; ended < 20; ended += 1) {
+      const looks = asked.listQueued ?? 0;
+      relay.wake();
+      await vi.waitFor(() => expect(asked.listQueued).toBeGreaterThan(looks), patient);
+    }
+    expect(asked.claimDeliveries).toBe(claims);
+  });
+
+  it('claims at once when a webhook waited for a slot', async () => {
+    const { openRelay, make, rows } = await arrange();
+    const professional = await make.member();
+    await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
+    for (let events = 0; events < 11; events += 1) await make.grant({ professional });
+    const { relay, begun } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000 });
+    await vi.waitFor(() => expect(begun).toHaveLength(40), patient);
+    await rows(`update delivery set state = 'delivered', due_at = null, settled_at = now()
+      where organization_id = '${professional.orgId}' and state = 'running'`);
+    await rows(`delete from slot where organization_id = '${professional.orgId}'`);
+    relay.wake();
+    await vi.waitFor(() => expect(begun).toHaveLength(41), patient);
+  });
+});
+
+describe('a relay with more deliveries than it can start', () => {
+  it('claims what its queue holds, and leaves the rest to other relays', async () => {
+    const { openRelay, addWebhooks } = await arrange();
+    await addWebhooks(60);
+    const first = await openRelay({ isHeld: true });
+    await vi.waitFor(() => expect(first.claimed).toBe(64), patient);
+    const second = await openRelay({ isHeld: true });
+    await vi.waitFor(() => expect(second.claimed).toBe(90 - 64), patient);
+    expect(first.claimed).toBe(64);
+    for (const { release } of [first, second]) release();
+  });
+
+  // Otherwise first tasks would wait in this process while their claims expire, and be started again.
+  it('claims no more than the attempts that its process can make at once', async () => {
+    const { openRelay, rows } = await arrange();
+    const { relay, begun, seen } = await openRelay({ isHeld: false, slots: 20 });
+    await vi.waitFor(() => expect(begun).toHaveLength(20), patient);
+    const [first, second] = begun;
+    relay.attemptBegun(first as ClaimedDelivery);
+    relay.attemptEnded(second as ClaimedDelivery);
+    await vi.waitFor(() => expect(begun).toHaveLength(21), patient);
+    for (const delivery of begun.slice(2, 11)) relay.attemptEnded(delivery);
+    await vi.waitFor(() => expect(begun).toHaveLength(30), patient);
+    expect(seen.most).toBe(20);
+    expect(await rows('select max(run) as runs from delivery')).toEqual([{ runs: 1 }]);
+  });
+
+  it('starts narrow ones one after another, at most twenty a second, and wide ones meanwhile', async () => {
+    const { openRelay, addWebhooks, rows } = await arrange();
+    await addWebhooks(1);
+    await rows(`update receiver set slots = 1 where organization_id in (
+      select organization_id from delivery group by 1 having count(*) > 1)`);
+    const { begun } = await openRelay({ isHeld: false });
+    await vi.waitFor(() => expect(begun.filter(({ narrow }) => narrow)).toHaveLength(10), patient);
+    const narrow = begun.filter((delivery) => delivery.narrow);
+    expect(Math.min(...narrow.slice(1).map(({ atMs }, index) => atMs - (narrow[index]?.atMs ?? 0)))).toBeGreaterThan(
+      45,
+    );
+    const wideAt = begun.findIndex((delivery) => !delivery.narrow);
+    expect(wideAt).toBeLessThan(9);
+  });
+
+  // The delivery may have a newer run, which a late start would end.
+  it('starts no claim that is older than its reservation', async () => {
+    const { openRelay, addWebhooks } = await arrange();
+    await addWebhooks(4);
+    const relay = await openRelay({ isHeld: true });
+    await vi.waitFor(() => expect(relay.claimed).toBe(34), patient);
+    expect(relay.begun).toHaveLength(16);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + reservedMs + 1 });
+    onTestFinished(() => void vi.useRealTimers());
+    relay.release();
+    await relay.relay.stop();
+    expect(relay.begun).toHaveLength(16);
+  });
+});
+
+describe('a relay with more waiting webhooks than one claim covers', () => {
+  it('claims for each of them, and at once for a new one while all others have no free slot', async () => {
+    const { openRelay, make, rows } = await arrange();
+    await rows(insertWaitingWebhooksSql);
+    await rows(`update receiver set slots = 5`);
+    const { begun } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000, slots: 10_000 });
+    await vi.waitFor(() => expect(begun).toHaveLength(3_030), patient);
+    expect(new Set(begun.map(({ webhookId }) => webhookId)).size).toBe(630);
+
+    const professional = await make.member();
+    const { id } = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
+    await make.grant({ professional });
+    await vi.waitFor(() => expect(begun.map(({ webhookId }) => webhookId)).toContain(id), patient);
+    expect(begun).toHaveLength(3_031);
+  });
+});
+
+/**
+ * Three hundred organizations with two webhooks each, five slots and six deliveries for each.
+ */
+const insertWaitingWebhooksSql = `
+  with organizations as (
+    insert into organization (id, name, slug, kind, status)
+    select gen_random_uuid(), 'Many', 'many-' || n, 'law_firm', 'active' from generate_series(1, 300) n returning id
+  ), events as (
+    insert into event (organization_id, id, type, created_at, body, delivery_count)
+    select id, new_id(), 'seat.given', now(), '{}', 20 from organizations, generate_series(1, 6)
+    returning organization_id, id
+  ), webhooks as (
+    insert into webhook (organization_id, id, url, event_types, slot)
+    select id, gen_random_uuid(), 'http://host' || n || ':9/', '{client.started}', n
+    from organizations, generate_series(1, 2) n
+    returning organization_id, id
+  )
+  insert into delivery (organization_id, webhook_id, event_id, created_at, due_at)
+  select w.organization_id, w.id, e.id, now(), now()
+  from webhooks w join events e on e.organization_id = w.organization_id`;
+
+const idOf = ({ webhookId, eventId }: ClaimedDelivery) => `${webhookId}/${eventId}`;
+
+interface OpenOptions {
+  /** Starts do not end before `release`. */
+  isHeld?: boolean;
+  slots?: number;
+  startRun?: (delivery: ClaimedDelivery) => Promise<void>;
+  isAway?: (cause: unknown) => boolean;
+  claimEveryMs?: number;
+}
+
+/** Counts calls of the named statements. */
+function countStatements(pool: Pool): Record<string, number> {
+  const asked: Record<string, number> = {};
+  const query = pool.query.bind(pool) as (...values: unknown[]) => unknown;
+  Object.assign(pool, {
+    query: (statement: { name?: string }, ...values: unknown[]) => {
+      const { name } = statement;
+      if (name !== undefined) asked[name] = (asked[name] ?? 0) + 1;
+      return query(statement, ...values);
+    },
+  });
+  return asked;
+}
+
+/** Thirty webhooks, fifteen of each of two organizations, each with one due delivery. */
+async function arrange() {
+  const { database, owner, make } = await setupDatabase();
+  for (const professional of [await make.member(), await make.member()]) {
+    for (let count = 0; count < 15; count += 1)
+      await make.webhook({ orgId: professional.orgId, url: `http://host${count}:9/` });
+    await make.grant({ professional });
+  }
+
+  async function openRelay(options: OpenOptions) {
+    const { isHeld = false, slots = 200, startRun, isAway = () => false, claimEveryMs = 500 } = options;
+    const opened = await openDatabase({
+      server: parsePostgresUrl(database.urls.worker),
+      applicationName: 'test',
+      poolMax: 3,
+    });
+    onTestFinished(() => opened.close());
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (!isHeld) resolve();
+    const begun: (ClaimedDelivery & { atMs: number })[] = [];
+    const errors: unknown[] = [];
+    const seen = { claimed: 0, most: 0 };
+    const asked = countStatements(opened.pool);
+    const relay = createRelay({
+      pool: opened.pool,
+      slots,
+      claimEveryMs,
+      isAway,
+      startRun: (delivery) => {
+        begun.push({ ...delivery, atMs: performance.now() });
+        return startRun === undefined ? promise : startRun(delivery);
+      },
+      onClaimed: (deliveries) => {
+        seen.claimed += deliveries;
+        seen.most = Math.max(seen.most, deliveries);
+      },
+      onError: (cause) => void errors.push(cause),
+    });
+    relay.start();
+    onTestFinished(() => relay.stop());
+    return Object.assign(seen, { seen, relay, begun, asked, errors, database: opened, release: resolve });
+  }
+  const rows = async (query: string, values: unknown[] = []) => (await owner.pool.query(query, values)).rows;
+  /** Webhooks of organizations of their own, fifteen each at most, with one due delivery each. */
+  async function addWebhooks(count: number): Promise<void> {
+    for (let left = count; left > 0; left -= 15) {
+      const professional = await make.member();
+      for (let webhooks = 0; webhooks < Math.min(left, 15); webhooks += 1)
+        await make.webhook({ orgId: professional.orgId, url: `http://host${webhooks}:9/` });
+      await make.grant({ professional });
+    }
+  }
+  return { openRelay, make, addWebhooks, rows };
+}
