@@ -1,0 +1,424 @@
+import type { Pool } from 'pg';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type AttemptLine, type AttemptOptions, createAttempts } from '#delivery/attempt.ts';
+import { factsOf, type Outcome } from '#delivery/post/outcome.ts';
+import { postOnce } from '#delivery/post/post.ts';
+import { createResolve } from '#delivery/post/resolve.ts';
+import { createTestActivities } from '#delivery/send-test.ts';
+import { signWith } from '#delivery/sender.ts';
+import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
+import { expireSql } from '#delivery/sql/expire.ts';
+import { recordOutcomeSql } from '#delivery/sql/outcome.ts';
+import { postUntilMs } from '#delivery/times.ts';
+import { openDatabase } from '#domain/db/connect.ts';
+import { readLedgerSql } from '#domain/db/statements/ledger.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { refusedPost as refused } from '#test/post-outcomes.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { workerEnvironment } from '#test/worker.ts';
+import type { AttemptInput } from '#workflows/deliver-event/types.ts';
+import { readConfig } from '../../apps/worker/config.ts';
+
+const timeout = 60_000;
+const accepted: Outcome = { ...refused, kind: 'delivered', status: 200, cause: 'accepted' };
+const hang = () => new Promise<never>(() => {});
+
+describe('an attempt', () => {
+  it('is answered with the wait of its place in the schedule, and the last one ends the run', async () => {
+    const { ask, makeDue, lines, pool } = await arrange({ delaysMs: [60_000, 120_000] });
+    for (const waitMs of [60_000, 120_000]) {
+      const answer = await ask();
+      expect(answer).toEqual({ kind: 'wait', waitMs: expect.any(Number), isInternalError: false });
+      expect(waitOf(answer)).toBeGreaterThanOrEqual(waitMs);
+      expect(waitOf(answer)).toBeLessThanOrEqual(1.1 * waitMs);
+      await makeDue();
+    }
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(lines.map(({ number, outcome }) => [number, outcome])).toEqual([
+      [1, 'failed'],
+      [2, 'failed'],
+      [3, 'exhausted'],
+    ]);
+    const { rows } = await pool.query('select is_last from delivery_attempt order by number');
+    expect(rows.map(({ is_last }) => is_last)).toEqual([false, false, true]);
+    expect(await difference(pool)).toBe(0);
+  });
+
+  it('that is not due waits until it is, and none follows a 2xx', async () => {
+    const { ask, posts, makeDue } = await arrange({ post: async () => (posts.length === 1 ? refused : accepted) });
+    const first = await ask();
+    const early = await ask();
+    expect(early).toMatchObject({ kind: 'wait', isInternalError: false });
+    expect(waitOf(early)).toBeGreaterThan(waitOf(first) - 10_000);
+    expect(waitOf(early)).toBeLessThanOrEqual(waitOf(first));
+    await makeDue();
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(posts).toHaveLength(2);
+  });
+
+  it('whose run has a newer one is not made', async () => {
+    const { ask, posts, pool } = await arrange();
+    await pool.query('update delivery set run = 2');
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(posts).toEqual([]);
+  });
+
+  it('that is asked for again while it may be in progress is made once its slot has ended', async () => {
+    let isKilled = true;
+    const { ask, posts, pool, expire, makeDue } = await arrange({
+      post: () => (isKilled ? hang() : Promise.resolve(accepted)),
+    });
+    void ask(); // its process is killed while the post is in progress
+    await vi.waitFor(() => expect(posts).toHaveLength(1));
+    isKilled = false;
+    const again = await ask();
+    expect(again).toMatchObject({ kind: 'wait', isInternalError: false });
+    expect(waitOf(again)).toBeGreaterThan(20_000);
+    expect(waitOf(again)).toBeLessThanOrEqual(26_000);
+    expect(posts).toHaveLength(1);
+
+    expect(await expire()).toMatchObject([{ kind: 'lost', number: 1, state: 'queued' }]);
+    await makeDue();
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(posts).toHaveLength(2);
+    const { rows } = await pool.query('select number, cause from delivery_attempt order by number');
+    expect(rows).toEqual([
+      { number: 1, cause: 'lost' },
+      { number: 2, cause: 'accepted' },
+    ]);
+    expect(await difference(pool)).toBe(0);
+  });
+
+  // Regression: a schedule of two attempts made twelve posts.
+  it('that kills its process each time is made at most three times more than the schedule has attempts', async () => {
+    const { ask, posts, pool, expire, makeDue } = await arrange({ delaysMs: [60_000], post: hang });
+    for (let count = 1; count <= 5; count += 1) {
+      void ask();
+      await vi.waitFor(() => expect(posts).toHaveLength(count));
+      expect(await expire()).toMatchObject([{ kind: 'lost', state: count < 5 ? 'queued' : 'exhausted' }]);
+      await makeDue();
+    }
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(posts).toHaveLength(5);
+    const { rows } = await pool.query('select is_last, cause from delivery_attempt order by number');
+    expect(rows).toEqual([false, true, true, true, true].map((is_last) => ({ is_last, cause: 'lost' })));
+    expect(await difference(pool)).toBe(0);
+  });
+});
+
+// Regression: a failover of PostgreSQL of more than five seconds closed accepted posts as lost, and
+// repeated them.
+describe('an outcome that arrives while the database is down', () => {
+  it('is recorded when the database is back within the attempt’s time, and nothing is posted again', {
+    timeout,
+  }, async () => {
+    const awayMs = 6_000;
+    const proxied = await setupProxied();
+    const { ask, posts, pool } = await arrange({
+      proxied,
+      post: async () => {
+        await proxied.proxy.refuse();
+        setTimeout(() => void proxied.proxy.resume(), awayMs);
+        return accepted;
+      },
+    });
+
+    expect(await ask()).toEqual({ kind: 'end' });
+
+    const { rows } = await pool.query(
+      `select cause, state, finished_at - started_at > interval '5 seconds' as late from delivery_attempt
+        join delivery using (event_id)`,
+    );
+    expect(rows).toEqual([{ cause: 'accepted', state: 'delivered', late: true }]);
+    expect(posts).toHaveLength(1);
+  });
+});
+
+describe('an attempt whose admission was committed while its reply was lost', () => {
+  it('is found by the process that requested it, posted once, and uses up no other attempt', async () => {
+    const proxied = await setupProxied();
+    const { ask, posts, pool } = await arrange({ proxied });
+    // An open connection: what it sends arrives, and no answer returns.
+    await proxied.worker.pool.query('select 1');
+    proxied.proxy.dropReplies();
+    const attempting = ask();
+    const admitted = async () => (await pool.query('select from slot where attempt_id is not null')).rowCount;
+    await vi.waitFor(async () => expect(await admitted()).toBe(1), { timeout: 20_000, interval: 20 });
+    expect(posts).toEqual([]);
+    await proxied.proxy.refuse();
+    await proxied.proxy.resume();
+
+    expect(await attempting).toMatchObject({ kind: 'wait' });
+
+    expect(posts).toHaveLength(1);
+    const { rows } = await pool.query(
+      'select number, cause, attempts from delivery_attempt join delivery using (event_id)',
+    );
+    expect(rows).toEqual([{ number: 1, cause: 'answered_server_error', attempts: 1 }]);
+    expect((await pool.query('select from slot')).rowCount).toBe(0);
+  });
+
+  it('is requested again when it was not committed', async () => {
+    const proxied = await setupProxied();
+    const { ask, posts } = await arrange({ proxied });
+    await proxied.worker.pool.query('select 1');
+    proxied.proxy.pause();
+    const attempting = ask();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await proxied.proxy.refuse();
+    await proxied.proxy.resume();
+    expect(await attempting).toMatchObject({ kind: 'wait' });
+    expect(posts).toHaveLength(1);
+  });
+
+  it('asks again later, and not at once, when PostgreSQL does not answer in time', { timeout }, async () => {
+    const proxied = await setupProxied();
+    const { ask, posts } = await arrange({ proxied });
+    await proxied.proxy.refuse();
+    const answer = await ask({ internalErrors: 1 });
+    expect(answer).toMatchObject({ kind: 'wait', isInternalError: true });
+    expect(waitOf(answer)).toBeGreaterThanOrEqual(4_000);
+    expect(posts).toEqual([]);
+  });
+});
+
+describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
+  /** Removes the last second's commits, like a promoted standby that lacks them. */
+  const loseAdmission = async (pool: Pool) => {
+    await pool.query('delete from delivery_attempt');
+    await pool.query('delete from slot');
+    await pool.query('update delivery set attempts = 0');
+  };
+
+  it('is written again with its attempt, and the receiver that accepted it gets no second post', async () => {
+    const { ask, pool, posts } = await arrange({
+      post: async () => {
+        await loseAdmission(pool);
+        return accepted;
+      },
+    });
+    expect(await ask()).toEqual({ kind: 'end' });
+    const { rows } = await pool.query(
+      `select number, a.run, is_last, cause, status, cardinality(signed_with) as secrets, attempts, state
+       from delivery_attempt a join delivery using (event_id)`,
+    );
+    const attempt = { number: 1, run: 1, is_last: false, cause: 'accepted', status: 200, secrets: 1 };
+    expect(rows).toEqual([{ ...attempt, attempts: 1, state: 'delivered' }]);
+    expect(await difference(pool)).toBe(0);
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(posts).toHaveLength(1);
+  });
+
+  it('is written once, also when the statement is repeated', async () => {
+    const { ask, pool } = await arrange({
+      post: async () => {
+        await loseAdmission(pool);
+        return refused;
+      },
+    });
+    const query = vi.spyOn(pool, 'query');
+    onTestFinished(() => query.mockRestore());
+    await ask();
+    const calls = query.mock.calls as unknown as [{ name?: string; values: unknown[] }][];
+    const values = calls.find(([call]) => call.name === 'recordOutcome')?.[0].values;
+    const before = (await pool.query('select * from delivery')).rows;
+    expect((await pool.query(recordOutcomeSql, values)).rows).toMatchObject([{ isRecorded: false }]);
+    expect((await pool.query('select number from delivery_attempt')).rows).toEqual([{ number: 1 }]);
+    expect((await pool.query('select * from delivery')).rows).toEqual(before);
+  });
+
+  it('is reported as an internal error when its delivery is missing too', async () => {
+    const { ask, pool, input, errors } = await arrange({
+      post: async () => {
+        await loseAdmission(pool);
+        await pool.query('delete from delivery');
+        await pool.query('delete from event');
+        return accepted;
+      },
+    });
+    expect(await ask()).toEqual({ kind: 'end' });
+    expect(errors).toEqual([
+      [
+        'delivery_missing',
+        input.eventId,
+        'attempt 1 ended (accepted), but its delivery is not in the database any more',
+      ],
+    ]);
+  });
+});
+
+describe('an internal error in an attempt', () => {
+  it('reaches Temporal without its message, and the log with it', async () => {
+    const { ask, input, errors } = await arrange({ post: () => Promise.reject(new Error('it quotes a secret')) });
+    const failure = await ask().catch((error: Error) => error);
+    expect(failure).toMatchObject({ message: 'internal error; see the worker log', stack: '' });
+    expect((failure as Error).cause).toBeUndefined();
+    expect(errors).toEqual([['activity_failed', input.eventId, 'it quotes a secret']]);
+  });
+});
+
+/**
+ * Errors before the first byte of a request is sent, and the recorded cause. Regression: each was
+ * `lost`, and used up the schedule.
+ */
+describe('an attempt that fails before anything is sent', () => {
+  it.each([
+    ['its webhook has no secret', `delete from webhook_secret`],
+    ['its secret does not open', `update webhook_secret set sealed = 'damaged'`],
+    ['the row with its body is missing', `set session_replication_role = replica; delete from event`],
+    ['its stored URL cannot be read', `update webhook set url = 'https:/'`],
+    ['its stored URL is none that a registration takes', `update webhook set url = 'https://user@127.0.0.1/'`],
+  ])('is recorded as an internal error when %s, and does not count', async (_, damage) => {
+    const { ask, pool, errors, receiver } = await arrangeReal();
+    await pool.query(damage);
+    await pool.query('update receiver set slots = 7');
+    await pool.query('update delivery set failures = 12');
+
+    const answer = await ask({ internalErrors: 3 });
+
+    // Not exhausted, although it is the schedule's last: the same attempt is repeated, and the wait
+    // grows with the number of errors.
+    expect(answer).toMatchObject({ kind: 'wait', isInternalError: true });
+    expect(waitOf(answer)).toBeGreaterThanOrEqual(120_000);
+    const { rows } = await pool.query('select cause, explanation, status, is_last from delivery_attempt');
+    const { explanation } = factsOf('internal_error');
+    expect(rows).toEqual([{ cause: 'internal_error', explanation, status: null, is_last: true }]);
+    const { rows: states } = await pool.query('select state, attempts, failures from delivery');
+    expect(states).toEqual([{ state: 'running', attempts: 1, failures: 12 }]);
+    const { rows: receivers } = await pool.query('select failing_since, slots from receiver');
+    expect(receivers).toEqual([{ failing_since: null, slots: 7 }]);
+    expect(receiver.received).toEqual([]);
+    expect(errors).toHaveLength(1);
+  });
+
+  it('is recorded as an internal error when its admission took so long that the attempt could outlast its limit', {
+    timeout,
+  }, async () => {
+    const { ask, pool, receiver } = await arrangeReal();
+    const holder = await pool.connect();
+    await holder.query('begin');
+    await holder.query('select from slot for update');
+    const attempt = ask();
+    await new Promise((resolve) => setTimeout(resolve, postUntilMs + 500));
+    await holder.query('commit');
+    holder.release();
+    expect(await attempt).toMatchObject({ kind: 'wait', isInternalError: true });
+    expect((await pool.query('select cause from delivery_attempt')).rows).toEqual([{ cause: 'internal_error' }]);
+    expect(receiver.received).toEqual([]);
+  });
+});
+
+// Regression: a worker whose clock was ten minutes off signed with its own time, and receivers
+// refused its posts as too old.
+it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s clock shows', async () => {
+  const { ask, pool, input, sender, receiver } = await arrangeReal();
+  const { rows } = await pool.query<{ now: number }>('select extract(epoch from clock_timestamp())::float8 as now');
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 600_000 });
+  try {
+    await ask();
+    await createTestActivities({ ...sender, pool }).postTest({ ...input, eventType: 'client.started' });
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(receiver.received).toHaveLength(2);
+  for (const { headers } of receiver.received) {
+    expect(Math.abs(Number(headers['webhook-timestamp']) - Number(rows[0]?.now))).toBeLessThan(60);
+    expect(headers['service-signature']).toContain(`t=${headers['webhook-timestamp']},`);
+  }
+});
+
+const waitOf = (answer: object): number => ('waitMs' in answer ? Number(answer.waitMs) : Number.NaN);
+
+/** Returns the ledger's difference. */
+async function difference(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ ledger: { difference: number } }>(readLedgerSql);
+  return Number(rows[0]?.ledger.difference);
+}
+
+/** A database with a worker's pool that connects through a proxy. */
+async function setupProxied() {
+  const servers = await setupDatabase();
+  const url = new URL(servers.database.urls.worker);
+  const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
+  url.hostname = '127.0.0.1';
+  const worker = await openDatabase({ server: parsePostgresUrl(url.href), applicationName: 'test', poolMax: 2 });
+  onTestFinished(() => worker.close());
+  return { ...servers, proxy, worker };
+}
+
+interface ArrangeOptions extends Partial<Pick<AttemptOptions, 'post' | 'sign' | 'delaysMs'>> {
+  /** A database whose attempts use the pool of a proxy. */
+  proxied?: Awaited<ReturnType<typeof setupProxied>>;
+  url?: string;
+  /** Where internal errors are noted. */
+  errors?: unknown[];
+}
+
+/** One delivery that a relay has claimed, and the activity that its run calls. */
+async function arrange({ proxied, url = 'http://127.0.0.1:9/', errors = [], ...replaced }: ArrangeOptions = {}) {
+  const { database, owner, make } = proxied ?? (await setupDatabase());
+  const { pool } = owner;
+  const professional = await make.member();
+  const webhook = await make.webhook({ orgId: professional.orgId, url });
+  await make.grant({ professional });
+  const delaysMs = replaced.delaysMs ?? Array(12).fill(60_000);
+  const { rows } = await pool.query<AttemptInput>(claimDeliveriesSql, [[webhook.orgId], [webhook.id], 10, 10, 10]);
+  const [claimed] = rows;
+  if (claimed === undefined) throw new Error('nothing was claimed');
+  const { organizationId, webhookId, eventId, run, type, dueAtMs } = claimed;
+  const input: AttemptInput = { organizationId, webhookId, eventId, run, type, dueAtMs, internalErrors: 0 };
+  const posts: string[] = [];
+  const lines: AttemptLine[] = [];
+  const { post = async () => refused, sign = () => ({}) } = replaced;
+  const { attemptDelivery } = createAttempts({
+    pool: proxied?.worker.pool ?? pool,
+    delaysMs,
+    sign,
+    post: (request) => {
+      posts.push(request.url);
+      return post(request);
+    },
+    onBegun: () => {},
+    onEnded: (_, __, line) => void (line === null ? null : lines.push(line)),
+    onInternalError: (error, { eventId: id }, code) => errors.push([code, id, (error as Error).message]),
+  });
+  return {
+    database,
+    pool,
+    input,
+    posts,
+    lines,
+    errors,
+    ask: (more: Partial<AttemptInput> = {}) => attemptDelivery({ ...input, ...more }),
+    /** Makes the delivery due, as time does. */
+    makeDue: () => pool.query(`update delivery set due_at = now() where due_at is not null`),
+    /** Ends the time of the slots, and repairs. */
+    async expire() {
+      await pool.query('update slot set until = now()');
+      return (await pool.query(expireSql, [delaysMs.length + 4, 60, delaysMs, 100])).rows;
+    },
+  };
+}
+
+/** The same with real signatures, and posts to a real receiver. */
+async function arrangeReal() {
+  const receiver = await startReceiver();
+  const errors: unknown[] = [];
+  const config = readConfig(workerEnvironment({ urls: { worker: 'postgres://worker@localhost/none' } } as never));
+  const sender = {
+    sign: signWith(() => config.webhookSecretKeys),
+    post: (request: Parameters<AttemptOptions['post']>[0]) =>
+      postOnce({
+        ...request,
+        allow: config.webhookAllow,
+        resolve: createResolve(),
+        onInternalError: (error) => errors.push(error),
+      }),
+  };
+  const arranged = await arrange({ ...sender, url: receiver.url, errors });
+  return { ...arranged, receiver, sender: { ...sender, onInternalError: () => {} } };
+}
