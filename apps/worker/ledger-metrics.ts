@@ -1,6 +1,13 @@
 import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import { countFailingWebhooksSql, type FailingWebhooks } from '#domain/db/statements/count-webhooks.ts';
+import {
+  addStepsSql,
+  finishStepSql,
+  readStepSql,
+  type TakenStep,
+  takeStepSql,
+} from '#domain/db/statements/maintenance.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
@@ -20,10 +27,20 @@ const help: Record<keyof Ledger, string> = {
   stuck: 'Overdue deliveries that do not wait for their own receiver. Alert when it stays above 0.',
 };
 
+/** What one worker read, for all. */
+interface Reading {
+  ledger: Ledger;
+  webhooks: FailingWebhooks;
+}
+
+const step = 'read_ledger';
+/** A reading costs one percent of a core at most, for the region. */
+const pauseFactor = 100;
+
 /**
- * Shows the ledger and the failing webhooks as gauges, every 15 s. Each run first rolls up settled
- * deliveries, which keeps the query short. Every worker shows the same figures, so a graph takes
- * their maximum. A run that fails leaves the previous figures and their time.
+ * Shows the ledger and the failing webhooks as gauges, every 15 s. One worker reads them and stores
+ * the reading, and all show it, with its time. The next reading follows after `everyMs`, or after
+ * 100 times the time that it took. It first rolls up settled deliveries, which keeps it short.
  */
 export function ledgerMetrics(
   pool: Pool,
@@ -33,21 +50,50 @@ export function ledgerMetrics(
   const { gauge } = metricsIn(registry);
   const figures = Object.entries(help) as [keyof Ledger, string][];
   const gauges = figures.map(([figure, text]) => ({ figure, gauge: gauge(`org_api_ledger_${figure}`, text) }));
-  const readAt = gauge('org_api_ledger_read_timestamp_seconds', 'When the ledger was last read.');
+  const readAt = gauge('org_api_ledger_read_timestamp_seconds', 'When a worker last read the ledger.');
   const webhooks = gauge(
     'org_api_webhooks',
     'Webhooks that are not well: failing (active, only failures came back lately), suspended (nothing was ' +
-      'accepted for SUSPEND_AFTER) and paused (by a person).',
+      'accepted for SUSPEND_AFTER, or 410 was answered) and paused (by a person).',
     'state',
   );
 
   async function refresh(): Promise<void> {
-    await rollUpLedger(pool);
-    const ledger = await readLedger(pool);
-    for (const { figure, gauge } of gauges) gauge.set(ledger[figure]);
-    const { rows } = await pool.query<FailingWebhooks>({ name: 'countFailingWebhooks', text: countFailingWebhooksSql });
-    for (const [state, count] of Object.entries(rows[0] ?? {})) webhooks.set({ state }, count);
-    readAt.setToCurrentTime();
+    try {
+      await readWhenDue();
+    } finally {
+      await show();
+    }
+  }
+
+  async function readWhenDue(): Promise<void> {
+    await pool.query(addStepsSql, [[step]]);
+    const { rows } = await pool.query<TakenStep>(takeStepSql, [[step]]);
+    const [taken] = rows;
+    if (taken === undefined) return;
+    const beganAt = performance.now();
+    let reading: Reading | null = null;
+    try {
+      await rollUpLedger(pool);
+      const ledger = await readLedger(pool);
+      const counted = await pool.query<FailingWebhooks>({
+        name: 'countFailingWebhooks',
+        text: countFailingWebhooksSql,
+      });
+      reading = { ledger, webhooks: counted.rows[0] as FailingWebhooks };
+    } finally {
+      const pauseMs = Math.max(everyMs, pauseFactor * (performance.now() - beganAt));
+      await pool.query(finishStepSql, [taken.name, taken.until, pauseMs / 1_000, reading && JSON.stringify(reading)]);
+    }
+  }
+
+  async function show(): Promise<void> {
+    const { rows } = await pool.query<{ reading: Reading; readAtMs: number }>(readStepSql, [step]);
+    const [row] = rows;
+    if (row === undefined) return;
+    for (const { figure, gauge } of gauges) gauge.set(row.reading.ledger[figure]);
+    for (const [state, count] of Object.entries(row.reading.webhooks)) webhooks.set({ state }, count);
+    readAt.set(row.readAtMs / 1_000);
   }
 
   return createIntervalLoop({ run: refresh, everyMs, onError });

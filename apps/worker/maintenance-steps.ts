@@ -28,7 +28,7 @@ const anchorsPerRun = 500;
  */
 const seldomRuns = 10;
 
-/** The steps by their names in logs and metrics. What people wait for comes first. */
+/** The steps by their names in logs and metrics. At a start, what people wait for comes first. */
 export const maintenanceSteps = [
   'end_grants',
   'suspend_webhooks',
@@ -45,7 +45,7 @@ export type MaintenanceStep = (typeof maintenanceSteps)[number];
 
 export interface Step {
   name: MaintenanceStep;
-  /** How long the step pauses when all is done; 0: it is part of each run. */
+  /** How long the step pauses when all is done; at least the interval of the loop. */
   everyMs: number;
   /** Runs one bounded statement that is safe to repeat; what is left is done in the next run. */
   run: (client: pg.Client) => Promise<{ isAllDone: boolean }>;

@@ -1,12 +1,17 @@
 import pg from 'pg';
 import { type CurrentServer, connectionOptions, type PostgresServer, serverNow } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
+import { addStepsSql, finishStepSql, type TakenStep, takeStepSql } from '#domain/db/statements/maintenance.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
-import { type MaintenanceStep, type Step, type StepOptions, stepsOfMaintenance } from './maintenance-steps.ts';
+import {
+  type MaintenanceStep,
+  maintenanceSteps,
+  type Step,
+  type StepOptions,
+  stepsOfMaintenance,
+} from './maintenance-steps.ts';
 
-/** The advisory lock of maintenance: one process per database. It is "orgm" in ASCII. */
-const maintenanceLock = 0x6f72676d;
-/** How many runs a failed step skips, so that one that times out leaves time to the others. */
+/** How many intervals a failed step pauses, so that one that times out leaves time to the others. */
 const pausedRuns = 10;
 /** The server's limit keeps the connection usable; the client's is for a hanging server. */
 const statementTimeoutMs = 25_000;
@@ -23,18 +28,16 @@ interface MaintenanceOptions extends Omit<StepOptions, 'everyMs'> {
 
 /**
  * Returns the loop that runs the steps of maintenance. A step that fails is reported, pauses for
- * ten runs and does not affect the others.
+ * ten intervals and does not affect the others.
  *
- * One process at a time runs them, by an advisory lock on the connection that does the work. When
- * that connection ends, another worker takes over within a second.
+ * Every worker runs the loop. Each takes one step that is due after another, for a minute: a worker
+ * that dies or hangs holds one step for so long, and the others continue. Steps are safe to repeat.
  */
 export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoop, 'start' | 'stop'> {
   const { server, everyMs = 1000, onRun = () => {}, onError } = options;
-  const steps = stepsOfMaintenance({ ...options, everyMs });
-  const dueAtMs = new Map<MaintenanceStep, number>();
+  const steps = new Map<string, Step>(stepsOfMaintenance({ ...options, everyMs }).map((step) => [step.name, step]));
   let client: pg.Client | null = null;
   let openedBy: PostgresServer | null = null;
-  let isHolder = false;
 
   async function connect(): Promise<pg.Client> {
     openedBy = serverNow(server);
@@ -48,40 +51,42 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
     );
     for (const event of ['error', 'away']) opened.on(event as 'error', () => drop(opened));
     await opened.connect();
+    await opened.query(addStepsSql, [maintenanceSteps]);
     return opened;
   }
 
   function drop(lost: pg.Client): void {
     if (client === lost) client = null;
-    isHolder = false;
     lost.end().catch(() => {});
   }
 
-  async function work(): Promise<void> {
+  async function work(signal: AbortSignal): Promise<void> {
     if (client !== null && openedBy !== serverNow(server)) drop(client); // its login is being replaced
     client ??= await connect();
-    if (!isHolder) {
-      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
-        maintenanceLock,
-      ]);
-      isHolder = rows[0]?.taken === true;
-    }
-    if (!isHolder) return;
-    for (const step of steps) {
-      if (performance.now() >= (dueAtMs.get(step.name) ?? 0)) await runStep(step, client);
+    for (let tried = 0; tried < steps.size && !signal.aborted; tried += 1) {
+      const { rows }: { rows: TakenStep[] } = await client.query<TakenStep>(takeStepSql, [maintenanceSteps]);
+      const [taken] = rows;
+      const step = steps.get(taken?.name ?? '');
+      if (taken === undefined || step === undefined) break;
+      const pauseMs = await runStep(step, client);
+      await client.query(finishStepSql, [taken.name, taken.until, pauseMs / 1_000, null]);
     }
     onRun();
   }
 
-  /** @throws the error of the connection itself, after which no step can run. */
-  async function runStep({ name, everyMs: againMs, run }: Step, holder: pg.Client): Promise<void> {
+  /**
+   * Returns after how many ms the step is due again.
+   *
+   * @throws the error of the connection itself, after which no step can run.
+   */
+  async function runStep({ name, everyMs: againMs, run }: Step, holder: pg.Client): Promise<number> {
     try {
       const { isAllDone } = await run(holder);
-      dueAtMs.set(name, isAllDone ? performance.now() + againMs : 0);
+      return isAllDone ? Math.max(everyMs, againMs) : everyMs;
     } catch (cause) {
       if (client !== holder || !(cause instanceof pg.DatabaseError)) throw cause;
-      dueAtMs.set(name, performance.now() + pausedRuns * everyMs);
       onError(cause, name);
+      return pausedRuns * everyMs;
     }
   }
 
@@ -99,7 +104,6 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
       await loop.stop();
       await client?.end().catch(() => {});
       client = null;
-      isHolder = false;
     },
   };
 }

@@ -4,6 +4,32 @@ import { setupDatabase } from '#test/setup.ts';
 import { ledgerMetrics } from '../../apps/worker/ledger-metrics.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
+it('one worker reads the ledger, all show its reading, and the next one waits a hundred times as long', async () => {
+  const { database, owner } = await setupDatabase();
+  const blocking = await owner.pool.connect();
+  await blocking.query('begin; lock table ledger_day in access exclusive mode');
+  const workers = [1, 2].map(() => {
+    const registry = new Registry();
+    const metrics = ledgerMetrics(openPool(database.urls.worker, 1), registry, { everyMs: 50, onError: () => {} });
+    onTestFinished(() => metrics.stop());
+    void metrics.start();
+    return registry;
+  });
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  await expect.poll(async () => (await owner.pool.query(waiting)).rowCount, { timeout: 10_000 }).toBe(1);
+  const began = performance.now();
+  await expect.poll(async () => performance.now() - began, { timeout: 10_000 }).toBeGreaterThan(200);
+  expect((await owner.pool.query(waiting)).rowCount).toBe(1); // the other worker does not read
+  await blocking.query('commit');
+  blocking.release();
+  for (const registry of workers)
+    await expect.poll(() => registry.metrics(), { timeout: 10_000 }).toMatch(/^org_api_ledger_read_\w+ [1-9]/m);
+  const { rows } = await owner.pool.query(
+    `select extract(epoch from due_at - read_at)::float8 as pause from maintenance_step where name = 'read_ledger'`,
+  );
+  expect(rows[0].pause).toBeGreaterThan(100 * 0.2);
+});
+
 it('the metrics show the ledger with the worker’s own login, and keep the last values while the database is down', async () => {
   const { database, owner, make } = await setupDatabase();
   const professional = await make.member();
@@ -14,6 +40,7 @@ it('the metrics show the ledger with the worker’s own login, and keep the last
   onTestFinished(() => metrics.stop());
   const figure = async (name: string) =>
     new RegExp(`^org_api_ledger_${name} (\\S+)$`, 'm').exec(await registry.metrics())?.[1];
+  const readAgain = () => owner.pool.query('update maintenance_step set due_at = now()');
   await metrics.start();
   expect(await figure('difference')).toBe('0');
 
@@ -23,11 +50,14 @@ it('the metrics show the ledger with the worker’s own login, and keep the last
     [professional.orgId],
   );
   await make.grant({ professional });
+  await readAgain();
   await expect.poll(() => figure('waiting'), { timeout: 10_000 }).toBe('1');
   await owner.pool.query('delete from delivery');
+  await readAgain();
   await expect.poll(() => figure('difference'), { timeout: 10_000 }).toBe('1');
 
   await owner.pool.query('alter table delivery rename to elsewhere');
+  await readAgain();
   await expect.poll(() => errors.length, { timeout: 10_000 }).toBeGreaterThan(0);
   expect(await figure('difference')).toBe('1');
   await metrics.stop();

@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Database } from '#domain/db/connect.ts';
 import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
@@ -52,12 +54,19 @@ async function startMaintenance(databaseUrl: string, retentionDays = 730, isAnch
 const comesToItsEnd = (owner: Pick<Database, 'pool'>, { id }: { id: string }) =>
   owner.pool.query('update client_grant set ends_at = now() where id = $1', [id]);
 
+/** Lets the time of a step come, of all by default. */
+const makeDue = (owner: Pick<Database, 'pool'>, step: string | null = null) =>
+  owner.pool.query('update maintenance_step set due_at = now() where $1::text is null or name = $1', [step]);
+
+const childFile = fileURLToPath(new URL('maintenance-child.ts', import.meta.url));
+
 describe('the maintenance loop', () => {
   it('sends anchors again until the log system has accepted them', async () => {
     const { database, owner, make } = await setupDatabase();
     const orgId = await make.organization();
     await owner.pool.query(`insert into activity (organization_id, action) values ($1, 'test')`, [orgId]);
     for (const isSent of [false, false, true]) {
+      await makeDue(owner);
       const run = await startMaintenance(database.urls.worker, 730, isSent);
       await vi.waitFor(() => expect(run.anchors).toMatchObject([{ organizationId: orgId, places: 1 }]), {
         timeout: 20_000,
@@ -78,6 +87,7 @@ describe('the maintenance loop', () => {
     const first = await startMaintenance(database.urls.worker);
     await vi.waitFor(async () => expect(await places()).toEqual([{ places: 1 }]), { timeout: 20_000 });
     await first.maintenance.stop();
+    await makeDue(owner);
     const second = await startMaintenance(database.urls.worker);
     const anchored = [...first.anchors, ...second.anchors];
     expect(anchored).toMatchObject([
@@ -86,9 +96,11 @@ describe('the maintenance loop', () => {
     await write();
     await vi.waitFor(async () => expect(await places()).toEqual([{ places: 2 }]), { timeout: 20_000 });
     await second.maintenance.stop();
+    await makeDue(owner);
     const third = await startMaintenance(database.urls.worker);
     await third.maintenance.stop();
     expect(third.anchors).toEqual([]);
+    await makeDue(owner);
     await owner.pool.query(`update activity_chain set anchored_on = anchored_on - 1`);
     expect((await startMaintenance(database.urls.worker)).anchors).toMatchObject([{ places: 2 }]);
     expect([first.errors, second.errors]).toEqual([[], []]);
@@ -134,16 +146,50 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(counts.ended).toBe(1200), 10_000);
   });
 
-  it('runs in one process at a time, and another takes over when it stops', async () => {
-    const { database } = await setupDatabase();
-    const first = await startMaintenance(database.urls.worker);
-    const second = await startMaintenance(database.urls.worker);
-    await vi.waitFor(() => expect(first.counts.rounds).toBeGreaterThan(3), 10_000);
-    expect(second.counts.rounds).toBe(0);
+  it('leaves each step to one process at a time', async () => {
+    const { database, owner } = await setupDatabase();
+    const both = [await startMaintenance(database.urls.worker), await startMaintenance(database.urls.worker)];
+    const { rows } = await owner.pool.query('select count(*)::int as count from maintenance_step where due_at > now()');
+    expect(rows[0].count).toBeGreaterThan(5); // those of each hour, which one of them did
+    await owner.pool.query(`update maintenance_step set due_at = now() + interval '1 minute'`);
+    await owner.pool.query(`drop table ${(await partitions(owner)).at(-1)}`);
+    await makeDue(owner, 'keep_partitions');
+    await vi.waitFor(async () => expect(await partitions(owner)).toHaveLength(4), 10_000);
+    await Promise.all(both.map(({ maintenance }) => maintenance.stop()));
+    expect(both.flatMap(({ errors }) => errors)).toEqual([]);
+  });
 
-    await first.maintenance.stop();
+  it('goes on beside a stopped process, which holds one step for a minute at most', async () => {
+    const { database, owner, make } = await setupDatabase();
+    const professional = await make.member();
+    const grant = await make.grant({ professional });
+    const blocking = await owner.pool.connect();
+    await blocking.query('begin; lock table client_grant in access exclusive mode');
+    const child = spawn(process.execPath, [childFile, database.urls.worker], { stdio: 'inherit' });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const waiting = `select from pg_stat_activity where application_name = 'org-api-maintenance'
+      and datname = current_database() and wait_event_type = 'Lock'`;
+    await vi.waitFor(async () => expect((await owner.pool.query(waiting)).rowCount).toBe(1), 20_000);
+    child.kill('SIGSTOP');
+    await blocking.query('commit');
+    blocking.release();
 
-    await vi.waitFor(() => expect(second.counts.rounds).toBeGreaterThan(0), 10_000);
+    await owner.pool.query(`insert into activity (organization_id, action) values ($1, 'test')`, [professional.orgId]);
+    await comesToItsEnd(owner, grant);
+    const { counts, errors } = await startMaintenance(database.urls.worker);
+    const linked = 'select from activity_chain where organization_id = $1';
+    await vi.waitFor(
+      async () => expect((await owner.pool.query(linked, [professional.orgId])).rowCount).toBe(1),
+      10_000,
+    );
+    expect(counts.ended).toBe(0);
+    const { rows } = await owner.pool.query(
+      `update maintenance_step set due_at = due_at - interval '60 seconds' where name = 'end_grants'
+       returning due_at <= clock_timestamp() as "isFree"`,
+    );
+    expect(rows).toEqual([{ isFree: true }]);
+    await vi.waitFor(() => expect(counts.ended).toBe(1), 10_000);
+    expect(errors).toEqual([]);
   });
 
   it('continues after its connection was cut', async () => {
@@ -200,13 +246,9 @@ describe('the maintenance loop', () => {
       [paused.orgId, paused.id],
     );
     const failing = await make.webhook({ orgId: professional.orgId });
-    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
-    for (let event = 0; event < 2; event += 1)
-      await make.delivery({ webhook: failing, started: true, attempts: [{ status: 500, startedAt: hoursAgo(1) }] });
     await owner.pool.query(
-      'update webhook set failing_since = $2, failing_seconds = 73 * 3600, last_failed_at = now(), ' +
-        'has_failed_twice = true where id = $1',
-      [failing.id, hoursAgo(73)],
+      `update receiver set failing_since = now() - interval '73 hours', exhausted_in_row = 2 where webhook_id = $1`,
+      [failing.id],
     );
     await owner.pool.query(`drop table ${(await partitions(owner)).at(-1)}`);
     const { counts, failed, errors } = await startMaintenance(database.urls.worker);

@@ -14,18 +14,14 @@ const openFunctionsSql = /* sql */ `
       where a.grantee = 0 and a.privilege_type = 'EXECUTE')
   order by 1`;
 
-/** What a login needs of them: maintenance runs in one worker at a time. */
-const grantSql = /* sql */ `grant execute on function pg_catalog.pg_try_advisory_lock(bigint) to org_api_worker`;
-
 /**
- * Closes the functions for large objects and advisory locks to every login but those that use them,
- * as far as the owner may. Returns those that stay open to all.
+ * Closes the functions for large objects and advisory locks to every login, as far as the owner may.
+ * Returns those that stay open to all.
  */
 export async function closePublicFunctions(owner: pg.Client): Promise<string[]> {
   const list = async () => (await owner.query<{ name: string }>(openFunctionsSql)).rows.map(({ name }) => name);
   const open = await list();
   if (open.length > 0)
     await owner.query(open.map((name) => `revoke execute on function ${name} from public`).join(';'));
-  await owner.query(grantSql); // without the right to grant it, these two are warnings
   return list();
 }

@@ -25,6 +25,18 @@ export class Ledger extends Migration {
       create index ledger_day_by_day on ledger_day (day);
     `);
 
+    // The steps of maintenance, one of which reads the ledger. A worker takes a step that is due by
+    // moving `due_at` a minute ahead, so one that hangs holds nothing for longer. Workers add the rows.
+    this.addSql(/* sql */ `
+      create table maintenance_step (
+        name text primary key,
+        due_at timestamptz not null default clock_timestamp(),
+        -- What the step found last, which all workers show, and when; null for steps that find nothing.
+        reading json,
+        read_at timestamptz
+      ) with (fillfactor = 50);
+    `);
+
     // Separate triggers count events, one statement at a time. So an event that is
     // missing with all of its deliveries shows, and so does a trigger that was disabled. They also
     // fire for replicated changes ("always"). They run as the owner, because the writer has no

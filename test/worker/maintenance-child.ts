@@ -1,0 +1,14 @@
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { createMaintenance } from '../../apps/worker/maintenance.ts';
+
+/** Runs the steps of maintenance in a process that a test stops and kills. */
+const maintenance = createMaintenance({
+  server: parsePostgresUrl(process.argv[2] ?? ''),
+  activityRetentionDays: 730,
+  deliveryRetentionDays: 90,
+  suspendAfterSeconds: 3_600,
+  everyMs: 50,
+  onError: (cause) => console.error(cause),
+});
+await maintenance.start();
+setInterval(() => {}, 1_000);
