@@ -9,7 +9,7 @@ import { WorkflowRefused } from '#workflows/refused.ts';
  * other pages while Temporal is away. Every call throws `WorkflowsAway` if it cannot be carried
  * out.
  */
-export interface Workflows extends WorkflowClient {
+export interface Workflows extends Pick<WorkflowClient, 'sendTest' | 'checkSignatures' | 'close'> {
   /** Whether this installation has a Temporal server. */
   isConfigured: boolean;
 }
@@ -21,8 +21,8 @@ export class WorkflowsAway extends Refused<'workflows_away'> {
   }
 }
 
-/** How long (ms) a call may take; the two that wait for a receiver have separate limits. */
-const deadlineMs = { signal: 5_000, sendTest: 45_000, checkSignatures: 65_000 } as const;
+/** How long (ms) a call may take; each waits for a receiver. */
+const deadlineMs = { sendTest: 45_000, checkSignatures: 65_000 } as const;
 
 /** The sentences for people. They name no part of the system. */
 export const awaySentences = {
@@ -33,8 +33,8 @@ export const awaySentences = {
 
 /** The warning in the operator's log when there is no Temporal server. */
 export const withoutTemporal =
-  'TEMPORAL_ADDRESS is not set, so this console sends no test event, checks no signatures and ' +
-  'retries no delivery on request: set it to the Temporal that the workers use';
+  'TEMPORAL_ADDRESS is not set, so this console sends no test event and checks no signatures: ' +
+  'set it to the Temporal that the workers use';
 
 /** `temporal` null: the installation has no Temporal server, and each call says so. */
 export function createWorkflows(temporal: TemporalServer | null): Workflows {
@@ -68,9 +68,6 @@ export function createWorkflows(temporal: TemporalServer | null): Workflows {
 
   return {
     isConfigured: temporal !== null,
-    retryNow: (delivery, round) => ask(deadlineMs.signal, (client) => client.retryNow(delivery, round)),
-    cancelDelivery: (delivery, round) => ask(deadlineMs.signal, (client) => client.cancelDelivery(delivery, round)),
-    cancelRedelivery: (redeliveryId) => ask(deadlineMs.signal, (client) => client.cancelRedelivery(redeliveryId)),
     sendTest: (input) => ask(deadlineMs.sendTest, (client) => client.sendTest(input)),
     checkSignatures: (input) => ask(deadlineMs.checkSignatures, (client) => client.checkSignatures(input)),
     async close() {

@@ -1,11 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction } from '#domain/db/transaction.ts';
 import { firstEventIdAt } from '#domain/webhooks/event-id.ts';
-import { oldestRedeliverable } from '#domain/webhooks/redeliver.ts';
+import { oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
 import { type DueRedeliveryRow, finishRedeliverySql, lockDueRedeliverySql, recordPageSql } from './sql/redelivery.ts';
 import { type RedeliveredPageRow, redeliverPageSql } from './sql/requests.ts';
 
-/** The rate of a redelivery that names none: deliveries in a second. */
+/** How many deliveries a redelivery sends in a second. */
 export const redeliveriesPerSecond = 20;
 /** How many deliveries a page reads, so that it stays fast when few of many match. */
 const scannedPerPage = 2_000;
@@ -31,14 +31,13 @@ export function redeliverPage(pool: Pool, { now = new Date(), scanAtMost = scann
 }
 
 async function carryOut(client: PoolClient, row: DueRedeliveryRow, now: Date, scanAtMost: number): Promise<void> {
-  const { organizationId, id, webhookId, from, to, failedSince, onlyFailed } = row;
-  const perSecond = row.perSecond ?? redeliveriesPerSecond;
+  const { organizationId, id, webhookId, from, to, failedSince } = row;
   const bounds = boundsOf(row, now);
-  const selection = [from, to, failedSince, oldestRedeliverable(now), onlyFailed];
-  const values = [organizationId, webhookId, ...bounds, scanAtMost, perSecond, ...selection];
+  const selection = [from, to, failedSince, oldestRedeliverable(now)];
+  const values = [organizationId, webhookId, ...bounds, scanAtMost, redeliveriesPerSecond, ...selection];
   const { rows } = await client.query<RedeliveredPageRow>(redeliverPageSql, values);
   const { seen, matched, queued, next } = rows[0] ?? { seen: 0, matched: 0, queued: 0, next: null };
-  await client.query(recordPageSql, [organizationId, id, next, seen, matched, queued, queued / perSecond]);
+  await client.query(recordPageSql, [organizationId, id, next, seen, matched, queued, queued / redeliveriesPerSecond]);
 }
 
 /**

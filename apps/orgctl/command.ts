@@ -20,10 +20,10 @@ export interface Context {
   /** Writes to standard error: progress, and what failed beside the answer. */
   report: (line: string) => void;
   /**
-   * Opens the client that notifies running workflows. Returns null when Temporal is not configured
-   * or does not answer; that has been reported, with what is `left` undone.
+   * Opens the client that sends test events through a worker. Returns null when Temporal is not
+   * configured or does not answer, which has been reported.
    */
-  openSignals: (left?: string) => Promise<WorkflowClient | null>;
+  openWorkflows: () => Promise<WorkflowClient | null>;
 }
 
 /** An answer: a document for programs, and a text for people. */

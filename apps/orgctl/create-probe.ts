@@ -13,7 +13,7 @@ import { revokeKey } from '#domain/keys/revoke.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
 import { assertUrl } from '#domain/webhooks/fields.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
-import { deleteWebhook } from '#domain/webhooks/park.ts';
+import { deleteWebhook } from '#delivery/requests.ts';
 import { CommandRefused } from './refused.ts';
 
 /** What the probe needs to read and to receive. `key` and `webhookSecret` are shown only once. */

@@ -1,16 +1,15 @@
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { readAnswer } from '#domain/webhooks/answer-text.ts';
-import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
+import { cancelDelivery } from '#delivery/requests.ts';
 import { type DeliveryRow, deliveryStates } from '#domain/webhooks/deliveries.ts';
 import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
 import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
-import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { redeliverOne } from '#delivery/requests.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';
 import { type Answer, type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
-import { notifyBy, notifyWorkflow } from './notify-workflow.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
@@ -18,9 +17,6 @@ import { getWebhookRequest } from './webhook.ts';
 
 const eventOption = { ...webhookOption, event: { value: 'ID', about: 'the event', required: true } };
 const defaultLimit = 1_000;
-const notRunning = 'The delivery has no running workflow. The worker starts one within two minutes.';
-const retriedByItself = 'the delivery is due now, and the worker starts its attempt within two minutes';
-const endsByItself = 'the delivery is cancelled, and its workflow ends at the time of its next attempt';
 
 const list: Command = {
   verb: 'list',
@@ -44,12 +40,11 @@ const list: Command = {
       one.eventId,
       one.type,
       deliveryStatusOf(one),
-      one.round,
       one.attempts,
       one.createdAt,
       one.nextAttemptAt ?? one.settledAt,
     ]);
-    const headings = ['EVENT', 'TYPE', 'STATUS', 'ROUND', 'ATTEMPTS', 'OCCURRED', 'NEXT OR FINISHED'];
+    const headings = ['EVENT', 'TYPE', 'STATUS', 'ATTEMPTS', 'OCCURRED', 'NEXT OR FINISHED'];
     return { json: deliveries, text: table(headings, cells, 'No deliveries.') };
   },
 };
@@ -69,14 +64,13 @@ const show: Command = {
     const { attempts: _count, state: _state, ...rest } = row;
     const cells = attempts.map((one) => [
       one.number,
-      one.round,
       one.startedAt,
       one.status,
       one.cause ?? 'Delivering',
       one.timings?.total,
       one.explanation,
     ]);
-    const headings = ['#', 'ROUND', 'STARTED', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'];
+    const headings = ['#', 'STARTED', 'STATUS', 'CAUSE', 'MS', 'EXPLANATION'];
     return {
       json: { ...row, attempts },
       text: `${fields({ status: deliveryStatusOf(found), ...rest })}\n\n${table(headings, cells, 'No attempts yet.')}`,
@@ -121,8 +115,7 @@ const cancel: Command = {
   async run(options, context) {
     const eventId = options.getId('event');
     const input = { ...(await getWebhookRequest(options, context)), eventId };
-    const { round, started } = await cancelDelivery(context.database.orm.em, input);
-    if (started) await notifyWorkflow(context, endsByItself, (signals) => signals.cancelDelivery(input, round));
+    await cancelDelivery(context.database.orm.em, input);
     const text = `${eventId}: cancelled. It is not retried, and you cannot redeliver it.`;
     return { json: { eventId, state: 'cancelled' }, text };
   },
@@ -130,8 +123,8 @@ const cancel: Command = {
 
 /** Returns the delivery's row without its current status and its webhook. */
 const rowOf = (delivery: FoundDelivery): Omit<DeliveryRow, 'webhookId'> => {
-  const { eventId, type, state, round, attempts, sequence, createdAt, nextAttemptAt, settledAt } = delivery;
-  return { eventId, type, state, round, attempts, sequence, createdAt, nextAttemptAt, settledAt };
+  const { eventId, type, state, attempts, sequence, createdAt, nextAttemptAt, settledAt } = delivery;
+  return { eventId, type, state, attempts, sequence, createdAt, nextAttemptAt, settledAt };
 };
 
 function readSelection(options: Options): { eventId: string } | Selection {
@@ -147,16 +140,9 @@ function readSelection(options: Options): { eventId: string } | Selection {
 }
 
 async function redeliverEvent(input: WebhookRequest & { eventId: string }, context: Context): Promise<Answer> {
-  const signals = await context.openSignals();
-  try {
-    const sent = await redeliverOne(context.database.orm.em, input, { canRetryNow: signals !== null });
-    if (sent.how === 'queued') return { json: sent, text: `${sent.eventId}: redelivery queued, round ${sent.round}.` };
-    const notified = await notifyBy(signals, context, retriedByItself, (open) => open.retryNow(input, sent.round));
-    if (notified === false) context.report(notRunning);
-    return { json: sent, text: `${sent.eventId}: the next attempt ${notified === null ? 'is due' : 'starts'} now.` };
-  } finally {
-    await signals?.close();
-  }
+  const sent = await redeliverOne(context.database.orm.em, input);
+  const text = sent.how === 'queued' ? 'redelivery queued' : 'an attempt is already in progress';
+  return { json: sent, text: `${sent.eventId}: ${text}.` };
 }
 
 const admissionStates: readonly AdmissionState[] = ['running', 'paused', 'draining'];

@@ -94,18 +94,15 @@ async function run(command: Command, options: Options, config: OrgctlConfig): Pr
     statementTimeoutMs,
   });
   try {
-    return await command.run(options, { config, database, report, openSignals: (left) => openSignals(config, left) });
+    return await command.run(options, { config, database, report, openWorkflows: () => openWorkflows(config) });
   } finally {
     await database.close();
   }
 }
 
-async function openSignals(
-  { temporal }: OrgctlConfig,
-  left = 'deliveries with a running workflow keep their schedule',
-): Promise<WorkflowClient | null> {
+async function openWorkflows({ temporal }: OrgctlConfig): Promise<WorkflowClient | null> {
   if (temporal === null) {
-    report(`Temporal is not configured (TEMPORAL_ADDRESS): ${left}.`);
+    report('Temporal is not configured (TEMPORAL_ADDRESS).');
     return null;
   }
   try {
@@ -114,7 +111,7 @@ async function openSignals(
     return await openWorkflowClient(temporal);
   } catch (error) {
     if (!(error instanceof WorkflowRefused)) throw error;
-    report(`${error.message.slice(0, -1)}: ${left}.`);
+    report(error.message);
     return null;
   }
 }

@@ -9,7 +9,6 @@ import {
   type RedeliveryRow,
 } from '#domain/webhooks/redeliveries.ts';
 import { type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
-import { notifyWorkflow } from './notify-workflow.ts';
 import { CommandRefused, LeftRunning } from './refused.ts';
 import { fields, table } from './table.ts';
 import { getWebhookRequest } from './webhook.ts';
@@ -21,15 +20,12 @@ const lookEveryMs = 250;
 const tellEveryMs = 2_000;
 const beginWithinMs = 15_000;
 
-const stopsByItself = 'the redelivery stops after the current batch';
-
 const endReasons = {
   webhook_parked: 'the webhook was paused or suspended. Resume it, then redeliver the remaining events',
   webhook_deleted: 'the webhook was deleted',
 };
 
-const sentSoFar = ({ queued, retriesRequested }: RedeliveryRow) =>
-  `${queued} deliveries queued, ${retriesRequested} retries requested`;
+const sentSoFar = ({ queued }: RedeliveryRow) => `${queued} deliveries queued`;
 const howToLook = ({ id }: RedeliveryRow) =>
   `run orgctl redelivery show --id ${id} to see its progress, or orgctl redelivery cancel --id ${id} to stop it`;
 
@@ -86,16 +82,16 @@ export async function waitForRedelivery(asked: RedeliveryRow, context: Context):
 /** Returns a function that reports what changed, at most every two seconds. */
 function createProgressReport({ report }: Context): (redelivery: RedeliveryRow) => void {
   let [seenLast, tellFrom] = [0, performance.now() + tellEveryMs];
-  return ({ seen, queued, retriesRequested }) => {
+  return ({ seen, queued }) => {
     if (seen === seenLast || performance.now() < tellFrom) return;
-    report(`${queued + retriesRequested} redelivered, ${seen} scanned`);
+    report(`${queued} redelivered, ${seen} scanned`);
     [seenLast, tellFrom] = [seen, performance.now() + tellEveryMs];
   };
 }
 
 const notBegun = (redelivery: RedeliveryRow) =>
-  `No worker started redelivery ${redelivery.id} within ${beginWithinMs / 1_000} s. Check that a worker runs and ` +
-  `can reach Temporal. The redelivery stays queued and starts then. To follow it, ${howToLook(redelivery)}.`;
+  `No worker started redelivery ${redelivery.id} within ${beginWithinMs / 1_000} s. Check that a worker runs. ` +
+  `The redelivery stays queued and starts then. To follow it, ${howToLook(redelivery)}.`;
 
 const list: Command = {
   verb: 'list',
@@ -117,12 +113,11 @@ const list: Command = {
       one.state,
       one.seen,
       one.queued,
-      one.retriesRequested,
       one.requestedAt,
       one.finishedAt,
       one.failedSince === null ? `${one.from} to ${one.to}` : `failed since ${one.failedSince}`,
     ]);
-    const headings = ['ID', 'STATE', 'SEEN', 'QUEUED', 'RETRIED', 'REQUESTED', 'FINISHED', 'WHAT'];
+    const headings = ['ID', 'STATE', 'SEEN', 'QUEUED', 'REQUESTED', 'FINISHED', 'WHAT'];
     return { json: redeliveries, text: table(headings, cells, 'No redeliveries.') };
   },
 };
@@ -144,8 +139,6 @@ const cancel: Command = {
   options: idOption,
   async run(options, context) {
     const redelivery = await cancelRedelivery(context.database.orm.em, await getRequest(options, context));
-    if (redelivery.finishedAt === null)
-      await notifyWorkflow(context, stopsByItself, (signals) => signals.cancelRedelivery(redelivery.id));
     return { json: redelivery, text: redeliveryText(redelivery) };
   },
 };

@@ -3,7 +3,7 @@ import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { deliveryStates } from '#domain/webhooks/deliveries.ts';
 import { getWebhook, getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
-import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
@@ -163,25 +163,25 @@ const rotate: Command = {
  */
 async function askWorker<Result>(
   context: Context,
-  ask: (signals: WorkflowClient) => Promise<Result | null>,
+  ask: (workflows: WorkflowClient) => Promise<Result | null>,
 ): Promise<Result> {
-  const signals = await context.openSignals();
-  if (signals === null) throw new CommandRefused('Temporal is not available. Test events are sent by its workers.');
+  const workflows = await context.openWorkflows();
+  if (workflows === null) throw new CommandRefused('Temporal is not available. Test events are sent by its workers.');
   try {
-    const result = await ask(signals);
+    const result = await ask(workflows);
     if (result === null) throw new CommandRefused('The webhook was deleted during this command.');
     return result;
   } finally {
-    await signals.close();
+    await workflows.close();
   }
 }
 
 /** Sends a test event and returns the receiver's response. */
 function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {
-  return askWorker(context, async (signals) => {
+  return askWorker(context, async (workflows) => {
     const eventType = await requestTest(context.database.orm.em, request, askedType);
     const { organizationId, webhookId } = request;
-    return signals.sendTest({ organizationId, webhookId, eventType });
+    return workflows.sendTest({ organizationId, webhookId, eventType });
   });
 }
 
@@ -198,10 +198,10 @@ const verify: Command = {
   options: webhookOption,
   async run(options, context) {
     const request = await getWebhookRequest(options, context);
-    const check = await askWorker(context, async (signals) => {
+    const check = await askWorker(context, async (workflows) => {
       const eventType = await requestSignatureCheck(context.database.orm.em, request);
       const { organizationId, webhookId } = request;
-      return signals.checkSignatures({ organizationId, webhookId, eventType });
+      return workflows.checkSignatures({ organizationId, webhookId, eventType });
     });
     const { result, unrecorded, good, bad } = check;
     if (unrecorded !== null) context.report(unrecordedSentences[unrecorded]);

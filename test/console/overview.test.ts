@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { getOverview } from '#domain/db/statements/overview.ts';
-import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { redeliverOne } from '#delivery/requests.ts';
 import { recordTestOutcome, requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { sumCalls } from '#test/sum-calls.ts';
 import { writeLines } from '../domain/activity/lines.ts';

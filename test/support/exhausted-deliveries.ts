@@ -15,12 +15,12 @@ export async function insertExhausted(
        insert into event (organization_id, id, type, created_at, body, delivery_count)
        select $1, m.id, 'client.started', m.at, format('{"id":"%s","type":"client.started"}', m.id), 1 from made m
      ), delivery as (
-       insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
-       select $1, $2, m.id, 'exhausted', 1, m.at, m.at from made m
+       insert into delivery (organization_id, webhook_id, event_id, state, run, failures, attempts, created_at, settled_at)
+       select $1, $2, m.id, 'exhausted', 1, 1, 1, m.at, m.at from made m
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
        started_at, finished_at, status, cause)
-     select $1, $2, m.id, 1, 1, true, '{}', m.at, m.at, 500, 'status' from made m`,
+     select $1, $2, m.id, m.id, 1, 1, true, '{}', m.at, m.at, 500, 'status' from made m`,
     [fields.organizationId, fields.webhookId, fields.count],
   );
 }

@@ -31,10 +31,25 @@ export interface MadeWebhook {
   secret: string;
 }
 
-/** An attempt as a factory inserts it. `status` null with `finishedAt` null: in progress. */
+/** The webhook of a delivery. */
+type Hook = Pick<MadeWebhook, 'id' | 'orgId'>;
+
+/**
+ * An attempt as a factory inserts it, with a slot while it is in progress: `finishedAt` null. Its
+ * number is the next one, and its cause fits its status.
+ */
 export interface MadeAttempt {
+  number?: number;
+  run?: number;
   status?: number | null;
-  cause?: string;
+  cause?: string | null;
+  explanation?: string | null;
+  timings?: Record<string, number> | null;
+  peerAddress?: string | null;
+  keptBytes?: number | null;
+  answer?: Buffer | null;
+  headers?: Record<string, string> | null;
+  signedWith?: string[];
   startedAt?: Date;
   finishedAt?: Date | null;
   isLast?: boolean;
@@ -234,25 +249,20 @@ export function createFactories(database: Database) {
      */
     async delivery(fields: {
       webhook: MadeWebhook;
-      state?: 'waiting' | 'delivered' | 'exhausted' | 'cancelled';
+      state?: 'queued' | 'running' | 'delivered' | 'exhausted' | 'cancelled';
       type?: EventType;
       createdAt?: Date;
       settledAt?: Date;
-      nextAttemptAt?: Date;
-      started?: boolean;
-      claimed?: boolean;
-      round?: number;
+      dueAt?: Date;
+      run?: number;
+      failures?: number;
       attempts?: MadeAttempt[];
     }): Promise<string> {
-      const {
-        webhook,
-        state = 'waiting',
-        type = 'client.started',
-        attempts = [],
-        started = false,
-        claimed = false,
-      } = fields;
-      const { createdAt = new Date(), settledAt = new Date(), nextAttemptAt = new Date(), round = 1 } = fields;
+      const { webhook, state = 'queued', type = 'client.started', attempts = [] } = fields;
+      const { createdAt = new Date(), settledAt = new Date(), dueAt = new Date() } = fields;
+      const { run = state === 'queued' && attempts.length === 0 ? 0 : 1 } = fields;
+      const ended = attempts.filter(({ finishedAt }) => finishedAt !== null);
+      const { failures = state === 'delivered' ? 0 : ended.length } = fields;
       const { orgId, id: webhookId } = webhook;
       // An id with the event's time, as the database generates it.
       const millisecondId = firstEventIdAt(new Date(createdAt.getTime() + 1_000)).slice(0, 15);
@@ -264,47 +274,68 @@ export function createFactories(database: Database) {
         [orgId, eventId, type, createdAt, body],
       );
       await query('insert into ledger_count (organization_id, changes) values ($1, 1)', [orgId]);
-      const isSettled = state !== 'waiting';
+      const isOpen = state === 'queued' || state === 'running';
       await query(
-        `insert into delivery (organization_id, webhook_id, event_id, state, round, attempts, created_at,
-          settled_at, next_attempt_at, started, claimed)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+        `insert into delivery (organization_id, webhook_id, event_id, state, run, failures, attempts, created_at,
+          settled_at, due_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
         [
           orgId,
           webhookId,
           eventId,
           state,
-          round,
-          attempts.length,
+          run,
+          failures,
+          ended.length,
           createdAt,
-          isSettled ? settledAt : null,
-          state === 'waiting' ? nextAttemptAt : null,
-          started,
-          claimed,
+          isOpen ? null : settledAt,
+          isOpen ? dueAt : null,
         ],
       );
-      for (const [index, attempt] of attempts.entries()) {
-        const { status = null, startedAt = createdAt, finishedAt = startedAt, isLast = false } = attempt;
-        const { cause = status !== null && status < 300 ? 'accepted' : 'status' } = attempt;
-        await query(
-          `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
-            started_at, finished_at, status, cause)
-           values ($1, $2, $3, $4, $5, $6, '{}', $7, $8, $9, $10)`,
-          [
-            orgId,
-            webhookId,
-            eventId,
-            index + 1,
-            round,
-            isLast,
-            startedAt,
-            finishedAt,
-            status,
-            finishedAt === null ? null : cause,
-          ],
-        );
-      }
+      for (const [index, attempt] of attempts.entries())
+        await make.attempt({ webhook, eventId, number: index + 1, run, startedAt: createdAt, ...attempt });
       return eventId;
+    },
+
+    /** Inserts an attempt of a delivery, which must exist. Returns the attempt's id. */
+    async attempt({ webhook, eventId, ...attempt }: MadeAttempt & { webhook: Hook; eventId: string }): Promise<string> {
+      const of = [webhook.orgId, webhook.id, eventId];
+      const { number = null, run = 1, status = null, startedAt = new Date(), finishedAt = startedAt } = attempt;
+      const { isLast = false, signedWith = [], explanation = null, timings = null, peerAddress = null } = attempt;
+      const { keptBytes = null, answer = null, headers = null } = attempt;
+      const { cause = status !== null && status < 300 ? 'accepted' : 'status' } = attempt;
+      const id = randomUUID();
+      await query(
+        `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
+          started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer, headers)
+         select $1, $2, $3, $4, coalesce($5, (select count(*) + 1 from delivery_attempt a where a.organization_id = $1
+           and a.webhook_id = $2 and a.event_id = $3)), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18`,
+        [
+          ...of,
+          id,
+          number,
+          run,
+          isLast,
+          signedWith,
+          startedAt,
+          finishedAt,
+          status,
+          finishedAt === null ? null : cause,
+          explanation,
+          timings === null ? null : JSON.stringify(timings),
+          peerAddress,
+          keptBytes,
+          answer,
+          headers === null ? null : JSON.stringify(headers),
+        ],
+      );
+      if (finishedAt === null)
+        await query(
+          `insert into slot (organization_id, webhook_id, event_id, run, host, narrow, attempt_id, admitted_at, until)
+           values ($1, $2, $3, $4, '', false, $5, $6::timestamptz, $6::timestamptz + interval '1 hour')`,
+          [...of, run, id, startedAt],
+        );
+      return id;
     },
   };
   return make;

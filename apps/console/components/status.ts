@@ -4,6 +4,7 @@ import type { ClientRow } from '#domain/organization/list-clients.ts';
 import type { MemberStatus } from '#domain/organization/list-members.ts';
 import type { AttemptSummary } from '#domain/webhooks/deliveries.ts';
 import type { HealthKey } from '#domain/webhooks/health.ts';
+import { mostSlots } from '#domain/webhooks/limits.ts';
 import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
 import { type DeliveryStatus, deliveryStatusOf, type WebhookStatus, webhookStatusOf } from '#domain/webhooks/status.ts';
@@ -26,11 +27,11 @@ const webhookKinds: Record<WebhookStatus, NoticeKind | 'plain'> = {
   Deleted: 'plain',
 };
 
-/** Returns the status of a webhook, and beside it whether a resumed one sends little at a time. */
-export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince' | 'ramp'>): Html {
+/** Returns the status of a webhook, and beside it whether fewer deliveries than ten run at once. */
+export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince' | 'slots'>): Html {
   const status = webhookStatusOf(webhook);
-  const isResuming = status === 'Active' && webhook.ramp !== null;
-  return withRemark(badge(webhookKinds[status], status), isResuming ? 'Resuming' : null);
+  const isLimited = status === 'Active' && webhook.slots < mostSlots;
+  return withRemark(badge(webhookKinds[status], status), isLimited ? 'Limited' : null);
 }
 
 const deliveryKinds: Record<DeliveryStatus, NoticeKind | 'plain'> = {

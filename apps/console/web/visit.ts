@@ -25,7 +25,7 @@ export interface ConsoleParts {
   factors: FactorSettings;
   /** Bounds what sign-ins cost this process. */
   signInLimiter: SignInLimiter;
-  /** Signals and starts workflows. */
+  /** Sends test events through a worker. */
   workflows: Workflows;
   /** Base URL of the read API, for the ready `curl` line. */
   apiUrl: string;

@@ -8,10 +8,6 @@ export interface DueRedeliveryRow {
   from: string | null;
   to: string | null;
   failedSince: string | null;
-  /** For a range, whether only failed deliveries are sent again. */
-  onlyFailed: boolean;
-  /** Deliveries in a second; null for the worker's own rate. */
-  perSecond: number | null;
   requestedAt: string;
   isCancelRequested: boolean;
   /** The event after which the page begins; null before the first. */
@@ -25,7 +21,7 @@ export interface DueRedeliveryRow {
 export const lockDueRedeliverySql = /* sql */ `
   select r.organization_id as "organizationId", r.id, r.webhook_id as "webhookId", w.state as "webhookState",
     api.utc(r.range_from) as "from", api.utc(r.range_to) as "to", api.utc(r.failed_since) as "failedSince",
-    r.only_failed as "onlyFailed", r.per_second as "perSecond", api.utc(r.requested_at) as "requestedAt",
+    api.utc(r.requested_at) as "requestedAt",
     r.cancel_requested_at is not null as "isCancelRequested", r.reached
   from redelivery r join webhook w on w.organization_id = r.organization_id and w.id = r.webhook_id
   where r.state in ('requested', 'running') and (r.due_at <= clock_timestamp() or r.cancel_requested_at is not null)

@@ -34,9 +34,6 @@ export const cancelOneSql = /* sql */ `
   where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state in ('queued', 'running')
   returning d.event_id as "eventId"`;
 
-/** Whether a delivery `s` has failed: it is exhausted, or waits for another attempt. */
-const hasFailed = /* sql */ `(s.state = 'exhausted' or s.state in ('queued', 'running') and s.attempts > 0)`;
-
 /** The row of `redeliverPageSql`. */
 export interface RedeliveredPageRow {
   /** How many deliveries it checked: to the end when `next` is null, otherwise up to `next`. */
@@ -53,9 +50,9 @@ export interface RedeliveredPageRow {
  *
  * `$1` organization, `$2` webhook, `$3` the event after which it begins and `$4` the one before
  * which it stops, `$5` how many deliveries it checks, `$6` how many it sends at most. Either a
- * range: events from `$7` to before `$8`, all but cancelled ones, or with `$11` those that failed;
- * or, `$7` null, all failed since `$9`: exhausted since, or failed before and waiting for another
- * attempt. Events before `$10` are too old. Those that are attempted now stay as they are.
+ * range: events from `$7` to before `$8`, all but cancelled ones; or, `$7` null, all failed since
+ * `$9`: exhausted since, or failed before and waiting for another attempt. Events before `$10` are
+ * too old. Those that are attempted now stay as they are.
  *
  * Returns one row. It checks a bounded number of rows, so that a page of a webhook with a million
  * deliveries, none of which match, is fast too. Rows are locked in the order of their events, so
@@ -70,7 +67,7 @@ export const redeliverPageSql = /* sql */ `
     select s.event_id from seen s
     where s.created_at >= $10::timestamptz
       and case when $7::timestamptz is not null then s.created_at >= $7::timestamptz and s.created_at < $8::timestamptz
-        and case when $11 then ${hasFailed} else s.state <> 'cancelled' end
+        and s.state <> 'cancelled'
         else s.state = 'exhausted' and s.settled_at >= $9::timestamptz
           or s.state in ('queued', 'running') and s.attempts > 0 end
     order by s.event_id limit $6
@@ -83,7 +80,7 @@ export const redeliverPageSql = /* sql */ `
   ), locked as (
     select d.event_id from delivery d
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id in (select m.event_id from matching m)
-      and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null and not $11
+      and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null
         or d.state in ('queued', 'running') and not ${hasSlot})
     order by d.event_id
     for no key update

@@ -66,8 +66,6 @@ export async function createWebhook(
       createdAt,
       state: 'active',
       parkedReason: null,
-      failingSince: null,
-      ramp: null,
       signatureResult: null,
       signatureCheckedAt: null,
       ...managerOf(by),

@@ -6,7 +6,7 @@ import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './a
 import { WebhookRefused } from './refused.ts';
 
 export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'parked'] as const;
-/** The state of a delivery. `parked` (`waiting` in the table): its webhook is parked. */
+/** The state of a delivery, as it is shown: an open one is `waiting`, or `parked` with its webhook. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** How far a waiting delivery is. */
@@ -18,9 +18,7 @@ export interface DeliveryRow {
   eventId: string;
   type: EventType;
   state: DeliveryState;
-  /** Which round is current: redelivery, resume and repair each begin a new one. */
-  round: number;
-  /** How many attempts were made, in all rounds. */
+  /** How many attempts have ended. */
   attempts: number;
   /** The webhook's own count of its events; null until it is first claimed. */
   sequence: number | null;
@@ -34,7 +32,6 @@ export interface DeliveryRow {
 /** One attempt, without the answer. `finishedAt` and `cause` null: in progress. */
 export interface AttemptSummary {
   number: number;
-  round: number;
   startedAt: string;
   finishedAt: string | null;
   status: number | null;
@@ -58,15 +55,15 @@ export const isParked = sql`(${isOpen} and exists (
   select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'parked'))`;
 
 /** The state of a delivery `d`, a `DeliveryState`. */
-const deliveryState = sql`case when ${isParked} then 'parked' else d.state end`;
+export const deliveryState = sql`case when ${isParked} then 'parked' when ${isOpen} then 'waiting' else d.state end`;
 
 /** When the next attempt of a delivery `d` is due; null unless it is waiting. */
-export const nextAttemptAt = sql`case when not ${isParked} then d.next_attempt_at end`;
+export const nextAttemptAt = sql`case when not ${isParked} then d.due_at end`;
 
 /** The columns of a delivery `d` with its event `e` in lists. */
 export const deliveryColumns = sql`
   d.webhook_id as "webhookId", d.event_id as "eventId", e.type,
-  ${deliveryState} as state, d.round, d.attempts, d.sequence::float8 as sequence,
+  ${deliveryState} as state, d.attempts, d.sequence::float8 as sequence,
   api.utc(d.created_at) as "createdAt", api.utc(${nextAttemptAt}) as "nextAttemptAt",
     api.utc(d.settled_at) as "settledAt"`;
 
@@ -77,18 +74,15 @@ export function isInState(state: DeliveryState | null): SqlPart {
   return state === 'waiting' ? sql`${isOpen} and not ${isParked}` : sql`d.state = ${literal(state)}`;
 }
 
-/** Whether the last attempt of a delivery `d` is in progress. */
-const isAttempting = sql`exists (
-  select from delivery_attempt a where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
-    and a.event_id = d.event_id and a.number = d.attempts and a.finished_at is null)`;
-
-/** Returns whether a waiting `d` failed before and has no attempt in progress: it is Retrying. */
-export const isRetrying = sql`(d.attempts > 0 and not ${isAttempting})`;
+/** Whether an attempt of a delivery `d` is in progress. */
+export const isAttempting = sql`exists (
+  select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
+    and s.event_id = d.event_id and s.attempt_id is not null)`;
 
 const progressConditions: Record<Progress, SqlPart> = {
-  Pending: sql`d.attempts = 0`,
-  Delivering: sql`d.attempts > 0 and ${isAttempting}`,
-  Retrying: isRetrying,
+  Pending: sql`d.attempts = 0 and not ${isAttempting}`,
+  Delivering: isAttempting,
+  Retrying: sql`d.attempts > 0 and not ${isAttempting}`,
 };
 
 /** Returns a condition on how far a waiting `d` is, true for null. */

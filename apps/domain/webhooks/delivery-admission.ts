@@ -22,7 +22,7 @@ const readAdmissionSql = /* sql */ `
   select a.state, to_char(a.changed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "changedAt",
     u.count::integer as "underWay",
     a.state <> 'running' and u.count = 0 and a.changed_at < clock_timestamp() - interval '10 seconds' as "isDrained"
-  from delivery_admission a cross join (select count(*) as count from concurrency_slot) u`;
+  from delivery_admission a cross join (select count(*) as count from slot s where s.attempt_id is not null) u`;
 
 export async function readDeliveryAdmission(pool: Pool): Promise<DeliveryAdmission> {
   const { rows } = await pool.query<DeliveryAdmission>(readAdmissionSql);

@@ -26,7 +26,7 @@ export interface AttemptDetail extends AttemptSummary {
 }
 
 const attemptColumns = sql`
-  a.number, a.round, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause,
+  a.number, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause,
     a.explanation,
   a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes",
   a.answer_encoding as "answerEncoding", a.signed_with as "signedWith"`;

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { arrayOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
-import { assertShown, isParked, isRetrying } from './deliveries.ts';
+import { assertShown, isOpen, isParked } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 
 /** The outcomes of the events of one period, as of now. */
@@ -97,27 +97,30 @@ export function bucketsOf(span: HealthSpan, now: Date) {
   };
 }
 
-/** Matches a delivered `d` whose first attempt was accepted. Reads attempts of redelivered ones. */
-const isFirstAccepted = sql`(d.attempts <= 1 or d.round > 1 and exists (
+/**
+ * Matches a delivered `d` whose first attempt was accepted. Reads attempts of those that may have
+ * been redelivered: a redelivery is another run.
+ */
+const isFirstAccepted = sql`(d.attempts <= 1 or d.run > 1 and exists (
   select from delivery_attempt a
   where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
     and a.number = 1 and a.status between 200 and 299))`;
 
-/** Matches a `d` with a failed attempt; a further one may be in progress. */
-const hasFailed = sql`(d.attempts > 1 or ${isRetrying})`;
+/** Matches an open `d` with a failed attempt; a further one may be in progress. */
+const hasFailed = sql`d.attempts > 0`;
 
 /** Selects the counts of the newest deliveries `d` that match, at most `healthLooksAt`. */
 export const selectHealth = (matching: SqlPart): SqlPart => sql`
   select count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
-  count(*) filter (where d.state = 'waiting' and not ${isParked} and not ${hasFailed})::integer as pending,
-  count(*) filter (where d.state = 'waiting' and not ${isParked} and ${hasFailed})::integer as retrying,
-  count(*) filter (where d.state = 'waiting' and ${isParked})::integer as held,
+  count(*) filter (where ${isOpen} and not ${isParked} and not ${hasFailed})::integer as pending,
+  count(*) filter (where ${isOpen} and not ${isParked} and ${hasFailed})::integer as retrying,
+  count(*) filter (where ${isOpen} and ${isParked})::integer as held,
   count(*) filter (where d.state = 'exhausted')::integer as failed,
   count(*) filter (where d.state = 'cancelled')::integer as cancelled,
   count(*) = ${literal(healthLooksAt)} as "isCapped"
   from (
-    select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.round from delivery d
+    select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.run from delivery d
     where ${matching} order by d.event_id desc limit ${literal(healthLooksAt)}
   ) d`;
 

@@ -1,5 +1,7 @@
 /** The limits of webhooks, each named once with its unit. */
 
+/** The most deliveries of one webhook that are attempted at once. */
+export const mostSlots = 10;
 /** Webhooks of one organization that are not deleted. */
 export const webhooksPerOrganization = 20;
 /** The most characters of a description. */
@@ -13,7 +15,7 @@ export const signingSecretsAtMost = 5;
 export const redeliverableDays = 30;
 /** A webhook is suspended only when an attempt failed within this time. */
 export const suspendTriedWithinSeconds = 3_600;
-/** Deliveries of one webhook that one statement restarts or cancels, every second. */
+/** Deliveries of one webhook that one statement moves or cancels, every second. */
 export const deliveriesPerMove = 2_000;
 /** The least days that a settled delivery is kept: one more than its event can be sent again. */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;

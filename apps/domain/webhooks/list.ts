@@ -72,10 +72,10 @@ async function selectWebhooks<Counts>(
 ): Promise<(WebhookHead & Counts)[]> {
   return query<WebhookHead & Counts>(em)`
     select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.state,
-      w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", w.ramp,
+      w.parked_reason as "parkedReason", api.utc(r.failing_since) as "failingSince", r.slots,
       w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt",
       api.utc(w.created_at) as "createdAt", w.managed_by as "managedBy" ${columns}
-    from webhook w ${source}
+    from webhook w join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id ${source}
     where w.organization_id = ${organizationId} and ${which}
     order by w.created_at, w.id`;
 }

@@ -28,9 +28,10 @@ export interface ManagedWebhook
 export async function findManagedWebhook(em: EntityManager, objectUid: string): Promise<ManagedWebhook | null> {
   const [webhook] = await query<ManagedWebhook>(em.fork())`
     select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.state,
-      w.parked_reason as "parkedReason", api.utc(w.failing_since) as "failingSince", s.id as "secretId",
+      w.parked_reason as "parkedReason", api.utc(r.failing_since) as "failingSince", s.id as "secretId",
       api.utc(s.created_at) as "secretCreatedAt", api.utc(l.settled_at) as "lastDeliveredAt"
     from webhook w
+    join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
     join webhook_secret s on s.organization_id = w.organization_id and s.webhook_id = w.id and s.valid_until is null
     cross join lateral (
       select max(d.settled_at) filter (where d.state = 'delivered') as settled_at from (

@@ -74,7 +74,8 @@ export async function listRecentFailures(
   await assertMayManageWebhooks(fork, request);
   const isWanted = request.webhookId ? sql`w.id = ${request.webhookId}` : sql`w.state <> 'deleted'`;
   return query<RecentFailure>(fork)`
-    select d.webhook_id as "webhookId", w.url, w.description, d.event_id as "eventId", e.type, d.state, d.attempts,
+    select d.webhook_id as "webhookId", w.url, w.description, d.event_id as "eventId", e.type,
+      case when d.settled_at is null then 'waiting' else d.state end as state, d.attempts,
       api.utc(a.started_at) as at, a.status, a.cause, a.explanation
     from webhook w
     cross join lateral (

@@ -4,8 +4,7 @@ import { findPersonOf } from '../access/authority.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { Redelivery, type RedeliveryState } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
-import { numbered, query, runStatement, type SqlPart, sql } from '../db/statement.ts';
-import { finishRedeliverySql } from '../db/statements/redelivery-progress.ts';
+import { query, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import {
   assertMayManageWebhooks,
   assertMayUse,
@@ -15,21 +14,20 @@ import {
 } from './access.ts';
 import { assertShown, isOpen } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
-import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliver.ts';
+import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliverable.ts';
 import { WebhookRefused } from './refused.ts';
 
 /**
- * Redeliveries of many deliveries: requested, cancelled and listed here, and carried out by the
- * workflow `redelivery/<id>`. The row is the whole request, so a request needs only the database,
- * and an outage of Temporal only delays it.
+ * Redeliveries of many deliveries: requested, cancelled and listed here, and carried out page by
+ * page by the workers. The row is the whole request, so a request needs only the database.
  */
 
 /**
- * Selects deliveries: those of events from `from` to before `to`, in any state, or with
- * `onlyFailed` those that are exhausted or still failing; or all that failed since `failedSince`,
- * that is exhausted since then or still failing. Times are ISO 8601.
+ * Selects deliveries: those of events from `from` to before `to`, all but cancelled ones; or all
+ * that failed since `failedSince`, that is exhausted since then or still failing. Times are ISO
+ * 8601.
  */
-export type Selection = { from: string; to: string; onlyFailed?: boolean } | { failedSince: string };
+export type Selection = { from: string; to: string } | { failedSince: string };
 
 export type { RedeliveryState };
 
@@ -51,12 +49,11 @@ export interface RedeliveryRow {
   /** Null unless a person has cancelled it; it then ends within a page. */
   cancelRequestedAt: string | null;
   finishedAt: string | null;
-  /** Deliveries scanned, those of them queued, and open ones whose workflow was asked to retry. */
+  /** Deliveries scanned. */
   seen: number;
-  /** Of those, the ones that the selection includes. */
+  /** Of those, the ones that the selection includes, and the ones that were put into the queue. */
   matched: number;
   queued: number;
-  retriesRequested: number;
 }
 
 /** A redelivery, and the caller. */
@@ -70,21 +67,20 @@ const columns = sql`
   api.utc(r.failed_since) as "failedSince", r.state, r.end_reason as "endReason", r.requested_by as "requestedBy",
     api.utc(r.requested_at) as "requestedAt",
   api.utc(r.cancel_requested_at) as "cancelRequestedAt", api.utc(r.finished_at) as "finishedAt", r.seen,
-    r.matched, r.queued, r.retries_requested as "retriesRequested"`;
+    r.matched, r.queued`;
 
 /**
  * Requests that a selection of a webhook's deliveries be sent again. A webhook has one redelivery
  * at a time, which has all of the rate limit.
  *
- * @param input - `perSecond`: deliveries in a second, 1 to 100; the worker's own rate when absent.
  * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is
  * empty or begins more than 30 days ago, or a redelivery of the webhook is in progress.
  */
 export async function requestRedelivery(
   em: EntityManager,
-  input: WebhookRequest & { selection: Selection; perSecond?: number },
+  input: WebhookRequest & { selection: Selection },
 ): Promise<RedeliveryRow> {
-  const { organizationId, webhookId, by, selection, perSecond = null } = input;
+  const { organizationId, webhookId, by, selection } = input;
   const id = randomUUIDv7();
   try {
     return await em.fork().transactional(async (tx) => {
@@ -97,14 +93,11 @@ export async function requestRedelivery(
         rangeFrom: 'from' in selection ? new Date(selection.from) : null,
         rangeTo: 'from' in selection ? new Date(selection.to) : null,
         failedSince: 'from' in selection ? null : new Date(selection.failedSince),
-        onlyFailed: 'from' in selection && selection.onlyFailed === true,
-        perSecond,
         requestedBy: findPersonOf(by),
         endReason: null,
         cancelRequestedAt: null,
         finishedAt: null,
         reached: null,
-        leasedUntil: null,
       });
       await tx.flush();
       await recordWebhookActivity(tx, input, 'webhook.redeliver', { redeliveryId: id, ...selection });
@@ -147,9 +140,7 @@ export async function countRedelivery(
     'from' in selection
       ? look(
           sql`d.state <> 'cancelled'`,
-          sql`d.created_at >= ${selection.from}::timestamptz and d.created_at < ${selection.to}::timestamptz
-            and (not ${selection.onlyFailed === true}::boolean or d.settled_at is null and d.attempts > 0
-              or d.state = 'exhausted')`,
+          sql`d.created_at >= ${selection.from}::timestamptz and d.created_at < ${selection.to}::timestamptz`,
         )
       : sql`${look(sql`d.state = 'exhausted'`, sql`d.settled_at >= ${selection.failedSince}::timestamptz`)}
           union all ${look(isOpen, sql`d.attempts > 0`)}`;
@@ -180,8 +171,8 @@ export async function cancelRedelivery(em: EntityManager, request: RedeliveryReq
     if (redelivery.requestCancel()) {
       await tx.flush();
       await recordWebhookActivity(tx, webhook, 'webhook.cancel_redelivery', { redeliveryId });
-      const values = [organizationId, redeliveryId, 'cancelled', null];
-      if (redelivery.state === 'requested') await runStatement(tx, numbered(finishRedeliverySql, values));
+      redelivery.cancelUnlessBegun();
+      await tx.flush(); // a trigger records how it ended, after the request
     }
     return getRedelivery(tx, organizationId, redeliveryId);
   });

@@ -10,7 +10,7 @@ import {
 } from '../db/statements/redelivery-progress.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { firstEventIdAt } from './event-id.ts';
-import { oldestRedeliverable } from './redeliver.ts';
+import { oldestRedeliverable } from './redeliverable.ts';
 
 /** Which page of which redelivery is to be carried out. */
 interface PageRequest {

@@ -21,7 +21,6 @@ type WebhookRefusal =
   | 'too_many_tests'
   | 'no_such_delivery'
   | 'delivery_cancelled'
-  | 'delivery_open'
   | 'delivery_settled'
   | 'event_too_old'
   | 'empty_range'

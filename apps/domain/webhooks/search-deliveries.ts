@@ -7,6 +7,7 @@ import {
   type DeliveryRow,
   type DeliveryState,
   deliveryColumns,
+  isAttempting,
   isInProgress,
   isInState,
   nextAttemptAt,
@@ -129,7 +130,7 @@ export function searchSql(
   const isSifted = progress !== null || type !== null || from !== null || to !== null || state === 'delivered';
   const scanLimit = isSifted ? scannedAtMost : atMost + 1;
   const newestFirst = sql`order by d.event_id desc, d.webhook_id desc limit ${literal(scanLimit)}`;
-  const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.round, d.attempts, d.created_at`;
+  const columns = sql`d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.attempts, d.created_at`;
   // Plans are generic, so a bound that is not set must not be part of the statement: `$1 is null or
   // …` is no condition of an index.
   const wanted = allOf([
@@ -230,12 +231,17 @@ export async function listDeliveries(
   }
 }
 
-/** What a delivery `d`, with its last attempt `a`, is at now. */
+/** What a delivery `d`, with its last attempt `a` that has ended, is at now. */
 export const nowColumns = sql`
   case when ${nextAttemptAt} is not null then greatest(0, extract(epoch
-    from d.next_attempt_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
-  a.number is not null and a.finished_at is null as "isAttempting", a.status as "lastStatus", a.cause as "lastCause"`;
+    from d.due_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
+  ${isAttempting} as "isAttempting", case when not ${isAttempting} then a.status end as "lastStatus",
+  case when not ${isAttempting} then a.cause end as "lastCause"`;
 
 export const lastAttempt = sql`
-  left join delivery_attempt a on a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
-    and a.event_id = d.event_id and a.number = d.attempts`;
+  left join lateral (
+    select a.status, a.cause from delivery_attempt a
+    where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
+      and a.number = d.attempts
+    limit 1
+  ) a on true`;

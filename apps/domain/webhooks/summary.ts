@@ -14,11 +14,11 @@ export interface WebhookHead {
   eventTypes: string[];
   state: 'active' | 'parked' | 'deleted';
   /** Null unless it is parked. */
-  parkedReason: 'failing' | 'paused' | null;
+  parkedReason: 'failing' | 'gone' | 'paused' | null;
   /** Since when all deliveries fail; null when the last one was accepted, or none was made yet. */
   failingSince: string | null;
-  /** After a resume: how many deliveries may be in progress; null for all ten. */
-  ramp: number | null;
+  /** How many deliveries may be in progress, 1 to 10; fewer while its receiver fails or is slow. */
+  slots: number;
   /** As last checked; both null when not checked since a change of URL or secret. */
   signatureResult: SignatureResult | null;
   signatureCheckedAt: string | null;

@@ -3,7 +3,7 @@ import type { ClusterObject } from '#domain/access/authority.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
-import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { type Controller, type Note, ReconcileFailed } from '../controller/contract.ts';
 import { readSeconds } from '../duration.ts';

@@ -78,6 +78,10 @@ function judgeDelivery(webhook: ManagedWebhook | null): JudgedCondition {
     const remedy = 'Fix it, set suspend to true, and then to false.';
     return delivering.fails('Suspended', `The receiver accepted no events for days. ${remedy}`);
   }
+  if (parkedReason === 'gone') {
+    const remedy = 'Set another URL, or set suspend to true, and then to false.';
+    return delivering.fails('Suspended', `The receiver answered 410 Gone. ${remedy}`);
+  }
   if (failingSince !== null) return delivering.fails('Failing', `All deliveries have failed since ${failingSince}.`);
   return delivering.holds('Active', 'Events are sent.');
 }

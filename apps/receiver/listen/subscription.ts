@@ -2,7 +2,7 @@ import { BlockList } from 'node:net';
 import type { EventType } from '#domain/contract/events.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
-import { deleteWebhook } from '#domain/webhooks/park.ts';
+import { deleteWebhook } from '#delivery/requests.ts';
 import type { OpenStack } from './stack.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { deleteWebhook } from '#domain/webhooks/park.ts';
+import { deleteWebhook } from '#delivery/requests.ts';
 import { intervalOfRatio } from './bootstrap.ts';
 import { addOrganization, addOrganizations, type BenchOrganization, queueEvents } from './changes.ts';
 import { describe } from './latency.ts';

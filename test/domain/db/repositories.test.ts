@@ -19,7 +19,7 @@ import { changeRole, createRole, deleteRole } from '#domain/organization/roles.t
 import { assignSeat, endSeat } from '#domain/organization/seats.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { cancelRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { testAllowList, testKeySecrets, testSealingKeys } from '#test/secrets.ts';

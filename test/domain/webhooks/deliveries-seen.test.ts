@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type AdmittedRow, admitAttemptSql } from '#domain/db/statements/attempts.ts';
-import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
+import { cancelDelivery } from '#delivery/requests.ts';
 import { findAttempt, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { type HealthSpan, healthLooksAt, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { getWebhook } from '#domain/webhooks/list.ts';
-import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { redeliverOne } from '#delivery/requests.ts';
 import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { pageCounts } from '#domain/webhooks/summary.ts';
 import { recordOutcome } from '#test/record-outcome.ts';

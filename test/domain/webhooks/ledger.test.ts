@@ -4,7 +4,7 @@ import { type AdmittedRow, admitAttemptSql, recordLostSql } from '#domain/db/sta
 import { readLedgerSql } from '#domain/db/statements/ledger.ts';
 import { redeliverOneSql } from '#domain/db/statements/redeliveries.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { deleteWebhook, pauseWebhook, resumeWebhook } from '#domain/webhooks/park.ts';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { recordOutcome } from '#test/record-outcome.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 

@@ -45,7 +45,6 @@ const detailsOf = (attempt: AttemptDetail): Html => html`
     attempt.explanation !== null && ['Cause', html`${attempt.explanation} <code>${attempt.cause}</code>`],
     ['Started', exactTime(attempt.startedAt)],
     attempt.finishedAt !== null && ['Finished', exactTime(attempt.finishedAt)],
-    ['Round', String(attempt.round)],
     ['IP address', attempt.peerAddress ?? 'No connection'],
     ['Signed with', countOf(attempt.signedWith.length, 'secret', 'secrets')],
   ])}

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { cancelDelivery } from '#domain/webhooks/cancel-delivery.ts';
+import { cancelDelivery } from '#delivery/requests.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { copyableId } from '../../components/copy.ts';
 import { form } from '../../components/form.ts';
@@ -12,7 +12,6 @@ import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { getWebhookHead } from '../webhooks/find-webhook.ts';
-import { ignoreAway } from '../webhooks/temporal.ts';
 import { deliveriesBreadcrumbs, deliveryPath, deliveryRequest, describeDelivery } from './cells.ts';
 
 /** Cancels one delivery, after a confirmation page. */
@@ -24,13 +23,9 @@ export const cancelRoutes = member.formPage({
   stepUp: true,
   form: z.object({}),
   async act(visit) {
-    const { em, workflows } = visit.console;
     const request = deliveryRequest(visit);
-    const { organizationId, webhookId, eventId } = request;
-    const { round, started } = await cancelDelivery(em, request);
-    if (started && workflows.isConfigured)
-      await workflows.cancelDelivery({ organizationId, webhookId, eventId }, round).catch(ignoreAway);
-    return redirect(deliveryPath(visit, eventId), { flash: 'Delivery cancelled.' });
+    await cancelDelivery(visit.console.em, request);
+    return redirect(deliveryPath(visit, request.eventId), { flash: 'Delivery cancelled.' });
   },
   render: cancelPage,
 });

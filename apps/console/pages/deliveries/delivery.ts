@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
-import { redeliverOne } from '#domain/webhooks/redeliver.ts';
-import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
+import { redeliverOne } from '#delivery/requests.ts';
 import { copyableId } from '../../components/copy.ts';
 import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -17,9 +16,7 @@ import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { WorkflowsAway } from '../../workflows.ts';
 import { getWebhookHead, webhookPath } from '../webhooks/find-webhook.ts';
-import { temporalNotice } from '../webhooks/temporal.ts';
 import { attemptList } from './attempts.ts';
 import {
   deliveriesBreadcrumbs,
@@ -49,35 +46,15 @@ export const deliveryRoutes = [
     once: true,
     form: z.object({ how: z.enum(['retry', 'redeliver']) }),
     async act(visit, { how }) {
-      const { em, workflows } = visit.console;
-      const delivery = deliveryRequest(visit);
-      const options = { canRetryNow: workflows.isConfigured, onlyOpen: how === 'retry' };
-      const sent = await redeliverOne(em, delivery, options);
-      const flash = sent.how === 'queued' ? 'Redelivery requested.' : await requestRetry(visit, delivery, sent.round);
+      const onlyOpen = how === 'retry';
+      const sent = await redeliverOne(visit.console.em, deliveryRequest(visit), { onlyOpen });
+      const requested = onlyOpen ? 'Retry requested.' : 'Redelivery requested.';
+      const flash = sent.how === 'queued' ? requested : 'An attempt is already in progress.';
       return redirect(deliveryPath(visit, sent.eventId), { flash });
     },
     rerender: (visit, state) => deliveryPage(visit, state, null),
   }),
 ];
-
-/**
- * Notifies the delivery's workflow that a retry is requested. The delivery is already due in
- * PostgreSQL, so workers start it even when the workflow cannot be notified. Returns what happened,
- * in words that stay true while the page shows how the attempt ends.
- */
-export async function requestRetry(
-  { console, organizationId }: MemberVisit,
-  { webhookId, eventId }: DeliveryKey,
-  round: number,
-): Promise<string> {
-  try {
-    await console.workflows.retryNow({ organizationId, webhookId, eventId }, round);
-    return 'Retry requested.';
-  } catch (error) {
-    if (!(error instanceof WorkflowsAway)) throw error;
-    return 'Retry requested. Sending was unavailable at that time, so the attempt may start late.';
-  }
-}
 
 const getDelivery = (visit: MemberVisit, before: number | null): Promise<DeliveryDetail> =>
   getDeliveryDetail(visit.console.em, deliveryRequest(visit), { before, atMost: attemptsPerPage });
@@ -90,7 +67,6 @@ async function deliveryPage(visit: MemberVisit, state: FormState, before: number
     title: delivery.type,
     breadcrumbs: deliveriesBreadcrumbs(visit, webhook),
     body: html`
-      ${temporalNotice(visit)}
       ${problemNotice(state)}
       ${live({
         id: 'delivery',
@@ -123,11 +99,7 @@ const detailsOf = (delivery: DeliveryDetail): Html =>
     ['Event ID', copyableId('event ID', delivery.eventId)],
     ['Sequence number', delivery.sequence === null ? 'Not assigned yet' : String(delivery.sequence)],
     ['Attempts', String(delivery.attempts)],
-    roundOf(delivery) > 1 && ['Round', `${roundOf(delivery)} (each redelivery, resume or repair starts a new round)`],
   ]);
-
-/** Returns the round of the attempts. A cancellation starts a round without attempts. */
-const roundOf = ({ state, round }: DeliveryDetail): number => (state === 'cancelled' ? round - 1 : round);
 
 /** Renders the actions that a delivery's state and its webhook's allow. */
 function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryDetail, webhookState: string): Html {

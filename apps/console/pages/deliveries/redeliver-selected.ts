@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listWebhooks } from '#domain/webhooks/list.ts';
-import { redeliverOne } from '#domain/webhooks/redeliver.ts';
+import { redeliverOne } from '#delivery/requests.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
 import { copyableUrl } from '../../components/copy.ts';
@@ -12,7 +12,6 @@ import { html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { webhookName } from '../webhooks/cells.ts';
-import { requestRetry } from './delivery.ts';
 import { eventCount } from './redelivery-cells.ts';
 
 /** How many deliveries can be selected in a list: those of one page. */
@@ -52,7 +51,6 @@ export const redeliverSelectedRoutes = member.formPage({
 const skippedReasons: readonly string[] = [
   'delivery_cancelled',
   'event_too_old',
-  'delivery_open',
   'no_such_delivery',
   'no_such_webhook',
   'webhook_parked',
@@ -66,14 +64,11 @@ const skippedReasons: readonly string[] = [
  * @throws WebhookRefused when none can be sent: the first refusal.
  */
 async function redeliverAll(visit: MemberVisit, keys: readonly DeliveryKey[]) {
-  const { em, workflows } = visit.console;
-  const options = { canRetryNow: workflows.isConfigured };
   let sent = 0;
   let refused: WebhookRefused | null = null;
   for (const key of keys) {
     try {
-      const { how, round } = await redeliverOne(em, { ...visit.request, ...key }, options);
-      if (how === 'retry_now') await requestRetry(visit, key, round);
+      await redeliverOne(visit.console.em, { ...visit.request, ...key });
       sent += 1;
     } catch (error) {
       if (!(error instanceof WebhookRefused) || !skippedReasons.includes(error.reason)) throw error;

@@ -8,9 +8,8 @@ export const describeSelection = ({ failedSince, from, to }: RedeliveryRow): Htm
   failedSince === null ? html`Events from ${time(from)} to ${time(to)}` : html`Failed since ${time(failedSince)}`;
 
 /** Returns how many events a redelivery has sent, of those scanned. */
-export function describeProgress({ seen, queued, retriesRequested }: RedeliveryRow): Html {
-  const sent = (queued + retriesRequested).toLocaleString('en');
-  return html`${sent} of ${seen.toLocaleString('en')} scanned`;
+export function describeProgress({ seen, queued }: RedeliveryRow): Html {
+  return html`${queued.toLocaleString('en')} of ${seen.toLocaleString('en')} scanned`;
 }
 
 /** Returns a number of events in words: `1 event`, `2,400 events`. */

@@ -17,7 +17,6 @@ import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { getWebhookHead, webhookPath } from '../webhooks/find-webhook.ts';
-import { ignoreAway } from '../webhooks/temporal.ts';
 import { deliveriesBreadcrumbs } from './cells.ts';
 import { describeSelection } from './redelivery-cells.ts';
 
@@ -37,9 +36,7 @@ export const redeliveryRoutes = [
     form: z.object({}),
     async act(visit) {
       const { id } = await getRedelivery(visit);
-      const { em, workflows } = visit.console;
-      const { finishedAt } = await cancelRedelivery(em, { ...visit.request, redeliveryId: id });
-      if (finishedAt === null && workflows.isConfigured) await workflows.cancelRedelivery(id).catch(ignoreAway);
+      await cancelRedelivery(visit.console.em, { ...visit.request, redeliveryId: id });
       return redirect(webhookPath(visit, `/redeliveries/${id}`));
     },
     rerender: redeliveryPage,
@@ -91,7 +88,6 @@ const detailsOf = (redelivery: RedeliveryRow): Html =>
     ['Status', redeliveryStatus(redelivery)],
     ['Scanned', redelivery.seen.toLocaleString('en')],
     ['Redelivered', redelivery.queued.toLocaleString('en')],
-    ['Already retrying', redelivery.retriesRequested.toLocaleString('en')],
     ['Requested', exactTime(redelivery.requestedAt)],
     redelivery.finishedAt !== null && ['Finished', exactTime(redelivery.finishedAt)],
   ]);

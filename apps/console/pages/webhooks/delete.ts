@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deleteWebhook } from '#domain/webhooks/park.ts';
+import { deleteWebhook } from '#delivery/requests.ts';
 import { copyableUrl } from '../../components/copy.ts';
 import { form } from '../../components/form.ts';
 import { detailList } from '../../components/table.ts';

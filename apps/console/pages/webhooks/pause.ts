@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pauseWebhook } from '#domain/webhooks/park.ts';
+import { pauseWebhook } from '#delivery/requests.ts';
 import { form } from '../../components/form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';

@@ -1,5 +1,8 @@
 import { z } from 'zod';
-import { resumeWebhook } from '#domain/webhooks/park.ts';
+import { resumeWebhook } from '#delivery/requests.ts';
+import { requestRedelivery } from '#domain/webhooks/redeliveries.ts';
+import { oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
+import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import { checkboxField, form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
@@ -23,21 +26,40 @@ export const resumeRoutes = member.formPage({
   permission: 'org.webhooks.manage',
   stepUp: true,
   once: true,
-  form: z.object({ withoutProbe: checkbox }),
-  async act(visit, { withoutProbe }) {
+  form: z.object({ withoutProbe: checkbox, redeliverFailed: checkbox }),
+  async act(visit, { withoutProbe, redeliverFailed }) {
     if (!withoutProbe) {
       const probe = await sendTest(visit, null).catch(rethrowWithAdvice);
       if (!probe.delivered) return resumePage(visit, freshForm(), probe);
     }
+    // Read before: a resume clears since when deliveries have failed.
+    const { failingSince } = await getWebhook(visit);
     const { deliveries } = await resumeWebhook(visit.console.em, webhookRequest(visit));
     const accepted = withoutProbe ? '' : 'The receiver accepted the test event. ';
     const sent = deliveries === 0 ? '' : ` ${heldDeliveriesAre(deliveries)} being sent.`;
-    return redirect(webhookPath(visit), { flash: `${accepted}Webhook resumed.${sent}` });
+    const again = redeliverFailed && failingSince !== null ? await redeliverSince(visit, failingSince) : '';
+    return redirect(webhookPath(visit), { flash: `${accepted}Webhook resumed.${sent}${again}` });
   },
   render: (visit, state) => resumePage(visit, state, null),
 });
 
 const heldDeliveriesAre = (count: number): string => `${countDeliveries(count, 'held')} ${count === 1 ? 'is' : 'are'}`;
+
+/**
+ * Requests that the events be sent again that have failed since a time (ISO text). Returns what
+ * happened in a sentence, because the webhook is resumed either way.
+ */
+async function redeliverSince(visit: MemberVisit, failingSince: string): Promise<string> {
+  const oldest = oldestRedeliverable(visit.console.now()).getTime() + 60_000;
+  const failedSince = new Date(Math.max(Date.parse(failingSince), oldest)).toISOString();
+  try {
+    await requestRedelivery(visit.console.em, { ...webhookRequest(visit), selection: { failedSince } });
+    return ' Redelivery of failed events requested.';
+  } catch (error) {
+    if (!(error instanceof WebhookRefused)) throw error;
+    return ` Failed events are not redelivered. ${error.message}`;
+  }
+}
 
 /** Throws the error again, with advice on how to resume without a test event. */
 function rethrowWithAdvice(error: unknown): never {
@@ -65,11 +87,20 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
               state,
               button: `Resume webhook ${name}`,
               cancel: webhookPath(visit),
-              fields: checkboxField(state, {
+              fields: html`${checkboxField(state, {
                 name: 'withoutProbe',
                 label: 'Skip the test event',
                 hint: 'For receivers that accept real events only. Failed deliveries are retried as usual.',
-              }),
+              })}
+              ${
+                webhook.failingSince === null
+                  ? nothing
+                  : checkboxField(state, {
+                      name: 'redeliverFailed',
+                      label: 'Redeliver failed events',
+                      hint: 'Also sends events whose last attempt failed since the receiver began to fail.',
+                    })
+              }`,
             })}`
           : html`<p>This webhook is ${webhook.state === 'active' ? 'already active' : 'deleted'}.
               <a href="${webhookPath(visit)}">View webhook</a></p>`
@@ -84,4 +115,4 @@ const probeSection = (probe: TestResult): Html => html`<section class="result" a
 const consequence = (held: number): string =>
   held === 0
     ? 'the webhook becomes active. No deliveries are held.'
-    : `${heldDeliveriesAre(held)} sent: one at a time at first, then twice as many after each success, up to ten.`;
+    : `${heldDeliveriesAre(held)} sent: one at a time at first, then twice as many after each fast success, up to ten.`;

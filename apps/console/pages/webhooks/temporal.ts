@@ -9,7 +9,7 @@ export function temporalNotice({ console }: MemberVisit): Html {
   return notice(
     'info',
     'Sending is not available on this installation. Contact support. You can manage webhooks, and ' +
-      'no events are lost. Test events, signature checks and immediate retries are unavailable.',
+      'no events are lost. Test events and signature checks are unavailable.',
   );
 }
 
@@ -21,9 +21,4 @@ export function temporalNotice({ console }: MemberVisit): Html {
  */
 export function requireTemporal({ console }: MemberVisit): void {
   if (!console.workflows.isConfigured) throw new WorkflowsAway(awaySentences.notConfigured);
-}
-
-/** Ignores a workflow that could not be notified: it reads the change before its next step. */
-export function ignoreAway(error: unknown): void {
-  if (!(error instanceof WorkflowsAway)) throw error;
 }

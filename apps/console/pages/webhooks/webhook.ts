@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mostSlots } from '#domain/webhooks/limits.ts';
 import { listRecentFailures } from '#domain/webhooks/organization-health.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { copyableId, copyableUrl } from '../../components/copy.ts';
@@ -64,7 +65,7 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
 }
 
 async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
-  const { state, parkedReason, failingSince, ramp } = webhook;
+  const { state, parkedReason, failingSince, slots } = webhook;
   const resume = canChange(webhook) ? html`<a href="${webhookPath(visit, '/resume')}">Resume webhook</a>` : nothing;
   if (state === 'deleted') return statusNotice('info', 'This webhook is deleted. Its delivery history is kept.');
   if (parkedReason === 'paused')
@@ -75,18 +76,28 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
       html`Suspended, because the receiver accepted no events for days. ${await causeOf(visit)} New events are held
         until you resume. ${resume}`,
     );
+  if (parkedReason === 'gone')
+    return statusNotice(
+      'bad',
+      html`Suspended, because the receiver answered 410 Gone: it wants no more events at this URL. New events are
+        held until you resume. ${resume}`,
+    );
   if (failingSince !== null)
     return statusNotice(
       'bad',
       html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).
         ${await causeOf(visit)} ${
           canChange(webhook) ? html`<a href="${webhookPath(visit, '/edit')}">Edit webhook</a>.` : nothing
-        } Events are sent one at a time until the receiver accepts one. If it accepts none for
+        } Fewer events are sent at once until the receiver accepts one. If it accepts none for
         days, the webhook is suspended.`,
     );
-  if (ramp === null) return nothing;
-  const atOnce = ramp === 1 ? 'one delivery' : `${ramp} deliveries`;
-  return statusNotice('info', `Resuming. Sending ${atOnce} at a time, and twice as many after each success.`);
+  if (slots === mostSlots) return nothing;
+  const atOnce = slots === 1 ? 'one delivery' : `${slots} deliveries`;
+  return statusNotice(
+    'info',
+    `Sending at most ${atOnce} at a time. The limit doubles, up to ten, after each event that the receiver accepts ` +
+      'within a second.',
+  );
 }
 
 /** States why the last attempt that failed did, with a link to its delivery. */

@@ -12,8 +12,6 @@ const RedeliverySchema = defineEntity({
     rangeFrom: p.datetime().strictNullable(),
     rangeTo: p.datetime().strictNullable(),
     failedSince: p.datetime().strictNullable(),
-    onlyFailed: p.boolean().default(false),
-    perSecond: p.smallint().strictNullable(),
     state: p.text().$type<RedeliveryState>().default('requested'),
     endReason: p.text().$type<'webhook_parked' | 'webhook_deleted'>().strictNullable(),
     requestedBy: p.text().strictNullable(),
@@ -37,6 +35,13 @@ export class Redelivery extends RedeliverySchema.class {
     if (!isOpen || this.cancelRequestedAt !== null) return false;
     this.cancelRequestedAt = sql<Date>`clock_timestamp()`;
     return true;
+  }
+
+  /** Ends it as cancelled when no worker has begun it. */
+  cancelUnlessBegun(): void {
+    if (this.state !== 'requested') return;
+    this.state = 'cancelled';
+    this.finishedAt = sql<Date>`clock_timestamp()`;
   }
 }
 RedeliverySchema.setClass(Redelivery);

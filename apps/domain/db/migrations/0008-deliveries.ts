@@ -148,10 +148,6 @@ export class Deliveries extends Migration {
         range_from timestamptz,
         range_to timestamptz,
         failed_since timestamptz,
-        -- Of a range, only what has failed; and how many deliveries it sends in a second, null for
-        -- the worker's own rate.
-        only_failed boolean not null default false,
-        per_second smallint constraint redelivery_rate_in_range check (per_second between 1 and 100),
         state text not null default 'requested'
           constraint redelivery_state_known check (state in ('requested', 'running', 'done', 'cancelled', 'ended')),
         -- Why it ended before it had scanned all.
@@ -174,7 +170,6 @@ export class Deliveries extends Migration {
         constraint redelivery_webhook foreign key (organization_id, webhook_id) references webhook,
         constraint redelivery_one_selection
           check ((range_from is null) = (range_to is null) and (range_from is null) <> (failed_since is null)),
-        constraint redelivery_only_failed_of_range check (not only_failed or range_from is not null),
         constraint redelivery_range_not_empty check (range_from < range_to),
         constraint redelivery_counts_add_up check (queued >= 0 and queued <= matched and matched <= seen),
         constraint redelivery_finished_has_time

@@ -93,9 +93,10 @@ const overviewSql = /* sql */ `
           )
       ) as "hasDelivered",
     (select count(*)::int from webhook w where w.organization_id = $1 and w.state <> 'deleted') as webhooks,
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'active'
-      and w.failing_since is not null) as "failingWebhooks",
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'failing'
+    (select count(*)::int from webhook w
+      join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
+      where w.organization_id = $1 and w.state = 'active' and r.failing_since is not null) as "failingWebhooks",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason in ('failing', 'gone')
       and w.state = 'parked') as "suspendedWebhooks",
     (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'paused'
       and w.state = 'parked') as "pausedWebhooks",

@@ -1,0 +1,181 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { WebhookSecret } from '#domain/db/entities/webhook.ts';
+import { numbered, query, runStatement } from '#domain/db/statement.ts';
+import {
+  assertMayUse,
+  lockLivingWebhook,
+  lockWebhook,
+  recordWebhookActivity,
+  type WebhookRequest,
+} from '#domain/webhooks/access.ts';
+import { type DeliveryState, deliveryState, noSuchDelivery } from '#domain/webhooks/deliveries.ts';
+import { deliveriesPerMove } from '#domain/webhooks/limits.ts';
+import { assertSendable, eventTooOld, oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
+import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { cancelOneSql, cancelWebhookDeliveriesSql, countOpenDeliveriesSql, redeliverOneSql } from './sql/requests.ts';
+
+/**
+ * What people ask of deliveries and of a webhook's state. Each request is one transaction of
+ * PostgreSQL with its activity row. It asks nothing of Temporal, so it works while Temporal is
+ * away: the next claim gives a delivery a new run, and older runs end when they ask.
+ */
+
+/** A delivery, and the caller. */
+type DeliveryRequest = WebhookRequest & { eventId: string };
+
+/** A delivery sent again. `attempting`: an attempt is in progress, and nothing was changed. */
+export interface Redelivered {
+  eventId: string;
+  how: 'queued' | 'attempting';
+}
+
+/**
+ * Sends one event to one webhook again, with the same event id. A settled delivery starts the
+ * schedule again; an open one is due now and keeps its place. One whose attempt is in progress
+ * stays as it is, and is not recorded.
+ *
+ * @param onlyOpen - whether a settled one is refused: a request for the next attempt must not send
+ * a delivered event again.
+ * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, it has no
+ * delivery of this event or that was cancelled, or the event is older than 30 days.
+ */
+export async function redeliverOne(
+  em: EntityManager,
+  input: DeliveryRequest,
+  { onlyOpen = false }: { onlyOpen?: boolean } = {},
+): Promise<Redelivered> {
+  const { organizationId, webhookId, eventId } = input;
+  return em.fork().transactional(async (tx) => {
+    await assertSendable(tx, input);
+    assertRedeliverable(await lockDelivery(tx, input), onlyOpen);
+    const values = [organizationId, webhookId, eventId];
+    const [row] = await runStatement<Pick<Redelivered, 'how'>>(tx, numbered(redeliverOneSql, values));
+    if (row === undefined) throw noSuchDelivery();
+    if (row.how === 'queued')
+      await recordWebhookActivity(tx, input, onlyOpen ? 'delivery.retry' : 'delivery.redeliver', { eventId });
+    return { eventId, how: row.how };
+  });
+}
+
+/**
+ * Cancels one open delivery; the ledger compares it with its activity row. An attempt in progress
+ * ends by itself and is recorded; unless it is accepted, it changes nothing.
+ *
+ * @throws WebhookRefused when the caller may not, the webhook is managed by another, it has no such
+ * delivery, or that is settled already.
+ */
+export async function cancelDelivery(em: EntityManager, input: DeliveryRequest): Promise<void> {
+  const { organizationId, webhookId, eventId } = input;
+  await em.fork().transactional(async (tx) => {
+    await assertMayUse(tx, input);
+    const { state } = await lockDelivery(tx, input);
+    const rows = await runStatement(tx, numbered(cancelOneSql, [organizationId, webhookId, eventId]));
+    if (rows.length === 0) throw deliverySettled(state);
+    await recordWebhookActivity(tx, input, 'delivery.cancel', { eventId });
+  });
+}
+
+/** The state of a locked delivery. */
+interface LockedDelivery {
+  state: DeliveryState;
+  isTooOld: boolean;
+}
+
+async function lockDelivery(tx: EntityManager, delivery: DeliveryRequest): Promise<LockedDelivery> {
+  const { organizationId, webhookId, eventId } = delivery;
+  const [found] = await query<LockedDelivery>(tx)`
+    select ${deliveryState} as state,
+      d.created_at < ${oldestRedeliverable(new Date()).toISOString()}::timestamptz as "isTooOld"
+    from delivery d
+    where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}
+    for no key update`;
+  if (found === undefined) throw noSuchDelivery();
+  return found;
+}
+
+function assertRedeliverable({ state, isTooOld }: LockedDelivery, onlyOpen: boolean): void {
+  if (state === 'cancelled')
+    throw new WebhookRefused('delivery_cancelled', 'This delivery was cancelled. You can’t redeliver it.');
+  if (onlyOpen && state !== 'waiting') throw deliverySettled(state);
+  if (isTooOld) throw eventTooOld();
+}
+
+/** Refuses a change that makes sense only while a delivery is open. */
+const deliverySettled = (state: DeliveryState) =>
+  new WebhookRefused('delivery_settled', `This delivery is already ${state === 'exhausted' ? 'failed' : state}.`);
+
+/** The number of open deliveries of the changed webhook, up to 10,000. */
+export interface MovedDeliveries {
+  deliveries: number;
+}
+
+/**
+ * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt in
+ * progress ends by itself. Pausing one that is paused or suspended changes nothing and is not
+ * recorded, except that a cluster object turns a suspension into its own pause, which it can
+ * end.
+ *
+ * It changes the webhook's row, which every admission reads. Each second a worker also moves
+ * sleeping deliveries of paused webhooks to the queue, and cancels those of deleted ones.
+ *
+ * @throws WebhookRefused when the caller may not, or the webhook is deleted.
+ */
+export async function pauseWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
+  return em.fork().transactional(async (tx) => {
+    const webhook = await lockLivingWebhook(tx, request);
+    const isChanged = webhook.managedUid === null ? webhook.pause() : webhook.hold();
+    return isChanged ? recordState(tx, request, 'webhook.pause') : { deliveries: 0 };
+  });
+}
+
+/**
+ * Resumes a paused or suspended webhook: one delivery at a time at first, and twice as many after
+ * each that is accepted. Deliveries keep their place in the schedule. The webhook's failures are
+ * cleared, so that the time until suspension begins again. Resuming an active webhook changes
+ * nothing and is not recorded.
+ *
+ * The signed probe before a resume is the caller's step: a post takes seconds, and no transaction
+ * stays open for it.
+ *
+ * @throws WebhookRefused when the caller may not, or the webhook is deleted.
+ */
+export async function resumeWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
+  return em.fork().transactional(async (tx) => {
+    const webhook = await lockLivingWebhook(tx, request);
+    return webhook.resume() ? recordState(tx, request, 'webhook.resume') : { deliveries: 0 };
+  });
+}
+
+/**
+ * Deletes a webhook: its open deliveries are cancelled, with an activity row that counts them, its
+ * secrets are deleted, and its slot is free. The record of what was sent stays. Deleting it again
+ * changes nothing and is not recorded.
+ *
+ * @throws WebhookRefused when the caller may not, or there is no such webhook.
+ */
+export async function deleteWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
+  return em.fork().transactional(async (tx) => {
+    const webhook = await lockWebhook(tx, request);
+    if (!webhook.delete()) return { deliveries: 0 };
+    const { organizationId, webhookId } = request;
+    const moved = await recordState(tx, request, 'webhook.delete');
+    await tx.nativeDelete(WebhookSecret, { organizationId, webhookId });
+    // Deliveries of an object's webhook are left to the worker: the operator's login may change none.
+    const { by } = request;
+    if (by !== 'operator' && 'objectUid' in by) return moved;
+    const cancel = numbered(cancelWebhookDeliveriesSql, [deliveriesPerMove, organizationId, webhookId]);
+    for (const { deliveries } of await runStatement<MovedDeliveries>(tx, cancel))
+      await recordWebhookActivity(tx, request, 'delivery.cancel', { deliveries });
+    return moved;
+  });
+}
+
+/** Writes the webhook's new state with its activity row, and counts its open deliveries. */
+async function recordState(tx: EntityManager, request: WebhookRequest, action: string): Promise<MovedDeliveries> {
+  await tx.flush();
+  const { organizationId, webhookId } = request;
+  const [row] = await runStatement<MovedDeliveries>(tx, numbered(countOpenDeliveriesSql, [organizationId, webhookId]));
+  const { deliveries = 0 } = row ?? {};
+  await recordWebhookActivity(tx, request, action, { deliveries });
+  return { deliveries };
+}

@@ -1,0 +1,25 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { assertMayUse, noSuchWebhook, type WebhookRequest, webhookDeleted } from './access.ts';
+import { redeliverableDays } from './limits.ts';
+import { WebhookRefused } from './refused.ts';
+
+/** @throws WebhookRefused when the caller may not, or the webhook cannot send. */
+export async function assertSendable(tx: EntityManager, request: WebhookRequest): Promise<void> {
+  const webhook = await assertMayUse(tx, request);
+  if (webhook === null) throw noSuchWebhook();
+  if (webhook.state === 'deleted') throw webhookDeleted();
+  if (webhook.state === 'parked') throw webhookParked();
+}
+
+/** Returns the time before which events can no longer be sent again. */
+export const oldestRedeliverable = (now: Date) => new Date(now.getTime() - redeliverableDays * 86_400_000);
+
+const webhookParked = () =>
+  new WebhookRefused(
+    'webhook_parked',
+    'This webhook is paused or suspended. Resume it first, which sends held deliveries.',
+  );
+
+/** The refusal of an event that is too old. */
+export const eventTooOld = () =>
+  new WebhookRefused('event_too_old', `You can redeliver only events of the last ${redeliverableDays} days.`);
