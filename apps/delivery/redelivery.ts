@@ -18,23 +18,26 @@ const scannedPerPage = 2_000;
  *
  * @returns false when none is due.
  */
-export function redeliverPage(pool: Pool, { now = new Date(), scanAtMost = scannedPerPage } = {}): Promise<boolean> {
+export function redeliverPage(
+  pool: Pool,
+  { now = new Date(), scanAtMost = scannedPerPage, sendAtMost = redeliveriesPerSecond } = {},
+): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<DueRedeliveryRow>(lockDueRedeliverySql);
     const [row] = rows;
     if (row === undefined) return false;
     if (row.isCancelRequested) await finish(client, row, 'cancelled', null);
     else if (row.webhookState !== 'active') await finish(client, row, 'ended', `webhook_${row.webhookState}`);
-    else await carryOut(client, row, now, scanAtMost);
+    else await carryOut(client, row, now, [scanAtMost, sendAtMost]);
     return true;
   });
 }
 
-async function carryOut(client: PoolClient, row: DueRedeliveryRow, now: Date, scanAtMost: number): Promise<void> {
+async function carryOut(client: PoolClient, row: DueRedeliveryRow, now: Date, limits: number[]): Promise<void> {
   const { organizationId, id, webhookId, from, to, failedSince } = row;
   const bounds = boundsOf(row, now);
   const selection = [from, to, failedSince, oldestRedeliverable(now)];
-  const values = [organizationId, webhookId, ...bounds, scanAtMost, redeliveriesPerSecond, ...selection];
+  const values = [organizationId, webhookId, ...bounds, ...limits, ...selection];
   const { rows } = await client.query<RedeliveredPageRow>(redeliverPageSql, values);
   const { seen, matched, queued, next } = rows[0] ?? { seen: 0, matched: 0, queued: 0, next: null };
   await client.query(recordPageSql, [organizationId, id, next, seen, matched, queued, queued / redeliveriesPerSecond]);

@@ -156,15 +156,15 @@ describe('with the keyboard alone', () => {
     const ada = await t.enrol();
     const webhook = await insertWebhook(t, ada);
     const attempt = { status: 503, cause: 'answered_unavailable' };
-    const nextAttemptAt = new Date(Date.now() + 60_000);
-    const eventId = await t.make.delivery({ webhook, nextAttemptAt, started: true, attempts: [attempt] });
+    const dueAt = new Date(Date.now() + 60_000);
+    const eventId = await t.make.delivery({ webhook, dueAt, state: 'running', attempts: [attempt] });
     const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
     await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries/${eventId}`);
     await ready(page);
     const said = page.locator('[role="status"][data-said]');
     expect(await said.textContent()).toBe('');
     await t.owner.pool.query(
-      `update delivery set state = 'delivered', settled_at = now(), next_attempt_at = null where event_id = $1`,
+      `update delivery set state = 'delivered', settled_at = now(), due_at = null where event_id = $1`,
       [eventId],
     );
     await expect.poll(() => said.textContent(), { timeout: 20_000 }).toBe('Delivered');

@@ -24,7 +24,7 @@ it('a live part keeps its content on a wrong response, says that it is not up to
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:1' });
   const ada = await t.enrol();
   const webhook = await insertWebhook(t, ada);
-  await t.make.delivery({ webhook, nextAttemptAt: new Date(Date.now() + 50_000), started: true });
+  await t.make.delivery({ webhook, dueAt: new Date(Date.now() + 50_000), state: 'running' });
   const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
   await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries`);
   await ready(page);

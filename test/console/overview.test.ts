@@ -189,8 +189,8 @@ it('the log shows a requested retry as a retry, and a redelivery as a redelivery
   const t = await setup();
   const webhook = await insertWebhook(t, t.ada);
   const [open, settled] = [await t.make.delivery({ webhook }), await t.make.delivery({ webhook, state: 'delivered' })];
-  await redeliverOne(t.em, { ...t.request(webhook.id), eventId: open }, { canRetryNow: true, onlyOpen: true });
-  await redeliverOne(t.em, { ...t.request(webhook.id), eventId: settled }, { canRetryNow: true });
+  await redeliverOne(t.em, { ...t.request(webhook.id), eventId: open }, { onlyOpen: true });
+  await redeliverOne(t.em, { ...t.request(webhook.id), eventId: settled });
   const isLogged = async (action: string) =>
     (await t.visitor.get(`/o/${t.ada.orgId}/activity?action=${action}`)).text.includes('Ada Rivers');
   expect(await isLogged('delivery.retry')).toBe(true);

@@ -107,7 +107,6 @@ async function openDelivery(page: Page, t: ConsoleInstallation, ada: Enrolled): 
     state: 'delivered',
     createdAt: began,
     settledAt: new Date(began.getTime() + 5_000),
-    started: true,
     attempts: [
       { status: 503, cause: 'answered_unavailable', startedAt: began },
       { status: 200, cause: 'accepted', startedAt: new Date(began.getTime() + 5_000) },

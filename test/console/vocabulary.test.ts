@@ -35,8 +35,8 @@ it('each status of a delivery has one word: in its badge, in the filter, in the 
   const inProgress = { status: null, finishedAt: null };
   const made = {
     Pending: await t.make.delivery({ webhook }),
-    Delivering: await t.make.delivery({ webhook, started: true, attempts: [failed, inProgress] }),
-    Retrying: await t.make.delivery({ webhook, started: true, attempts: [failed] }),
+    Delivering: await t.make.delivery({ webhook, state: 'running', attempts: [failed, inProgress] }),
+    Retrying: await t.make.delivery({ webhook, state: 'running', attempts: [failed] }),
     Held: await t.make.delivery({ webhook: paused }),
     Delivered: await t.make.delivery({ webhook, state: 'delivered', attempts: [{ status: 200 }] }),
     Failed: await t.make.delivery({ webhook, state: 'exhausted', attempts: [{ ...failed, isLast: true }] }),
@@ -63,11 +63,11 @@ it('a failing webhook’s page names the cause of its last failure, and its char
   const explanation = 'The receiver failed (5xx): look for the error in its log.';
   const eventId = await t.make.delivery({
     webhook,
-    started: true,
+    state: 'running',
     attempts: [{ status: 503, cause: 'answered_unavailable' }],
   });
   await t.owner.pool.query('update delivery_attempt set explanation = $1', [explanation]);
-  await t.owner.pool.query('update webhook set failing_since = now() where id = $1', [webhook.id]);
+  await t.owner.pool.query('update receiver set failing_since = now() where webhook_id = $1', [webhook.id]);
   const path = `/o/${t.ada.orgId}/webhooks/${webhook.id}`;
   const { text } = await t.visitor.get(path);
   expect(plain(text)).toContain(`Last failure: 503 ${explanation} View delivery`);

@@ -104,8 +104,8 @@ export async function makeDeliveries(t: ConsoleInstallation, webhook: MadeWebhoo
   const waiting = await t.make.delivery({
     webhook,
     createdAt: ago(20),
-    nextAttemptAt: new Date(Date.now() + 12 * minuteMs),
-    started: true,
+    dueAt: new Date(Date.now() + 12 * minuteMs),
+    state: 'running',
     attempts: [
       { ...failed, startedAt: ago(20) },
       { status: null, cause: 'connection_timeout', startedAt: ago(4) },

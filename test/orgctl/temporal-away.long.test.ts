@@ -21,7 +21,7 @@ it('delivery redeliver --event requests a retry although Temporal goes down befo
 }, async () => {
   const t = await setupAway();
   const webhook = await t.make.webhook();
-  const event = await t.make.delivery({ webhook, started: true, nextAttemptAt: new Date(Date.now() + 3_600_000) });
+  const event = await t.make.delivery({ webhook, state: 'running', dueAt: new Date(Date.now() + 3_600_000) });
   // The command first checks that Temporal answers. This lock delays it between the check and its
   // change.
   const lock = await t.owner.pool.connect();
@@ -49,8 +49,8 @@ it('delivery redeliver --event requests a retry although Temporal goes down befo
       'attempt within two minutes.\n',
   );
   expect(called).toMatchObject({ code: 0, stdout: `${event}: the next attempt is due now.\n` });
-  const { rows } = await t.owner.pool.query('select state, round, next_attempt_at <= now() as due from delivery');
-  expect(rows).toEqual([{ state: 'waiting', round: 1, due: true }]);
+  const { rows } = await t.owner.pool.query('select state, due_at <= now() as due from delivery');
+  expect(rows).toEqual([{ state: 'queued', due: true }]);
 });
 
 it('redelivery cancel works while Temporal is down or does not know the namespace, and reports what is left', {

@@ -31,13 +31,12 @@ describe('a worker’s metrics', () => {
       const attempts = [{ status: 500, isLast: true }];
       await make.delivery({ webhook: worn, state: 'exhausted', createdAt: hoursAgo(73), attempts });
     }
-    await make.delivery({ webhook: worn, started: true, nextAttemptAt: hoursAgo(-1) });
+    await make.delivery({ webhook: worn, state: 'running', dueAt: hoursAgo(-1) });
     await owner.pool.query(
-      'update webhook set failing_since = $2, failing_seconds = 90 * 3600, last_failed_at = now(), ' +
-        'has_failed_twice = true where id = $1',
+      'update receiver set failing_since = $2, exhausted_in_row = 2 where webhook_id = $1',
       [worn.id, hoursAgo(90)],
     );
-    await owner.pool.query('update webhook set failing_since = $2 where id = $1', [failing.id, hoursAgo(1)]);
+    await owner.pool.query('update receiver set failing_since = $2 where webhook_id = $1', [failing.id, hoursAgo(1)]);
     await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
 
     const { metricsUrl } = await startTestWorker(database);
@@ -53,7 +52,7 @@ describe('a worker’s metrics', () => {
     const { database, make } = await setupDatabase();
     const receiver = await startReceiver();
     const webhook = await make.webhook({ url: receiver.url });
-    await make.delivery({ webhook, started: true, nextAttemptAt: new Date(Date.now() - 120_000) });
+    await make.delivery({ webhook, state: 'running', dueAt: new Date(Date.now() - 120_000) });
 
     const { metricsUrl } = await startTestWorker(database, { RECONCILE_AFTER: '1s' });
 

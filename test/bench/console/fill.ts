@@ -163,13 +163,13 @@ async function fillDeliveries(
          select $1::uuid, id, 'client.started', at, '{}', 1 from made
      ), deliveries as (
        insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at,
-         settled_at, started)
+         settled_at, run)
        select $1::uuid, $2::uuid, id, case when n % 100 = 1 then 'exhausted'
-         else 'delivered' end, 1, n, at, at + interval '1 second', true from made
+         else 'delivered' end, 1, n, at, at + interval '1 second', 1 from made
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
        started_at, finished_at, status, cause)
-     select $1::uuid, $2::uuid, id, 1, 1, n % 100 = 1, '{}', at, at + interval '200 milliseconds', case
+     select $1::uuid, $2::uuid, id, id, 1, 1, n % 100 = 1, '{}', at, at + interval '200 milliseconds', case
        when n % 100 = 1 then 500 else 200 end, case when n % 100 = 1 then 'status' else 'accepted' end
      from made`,
     [organizationId, webhookId, deliveries],

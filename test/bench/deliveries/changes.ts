@@ -146,7 +146,7 @@ export async function settles(
   const ids = organizations.map(({ id }) => id);
   for (;;) {
     const { rows } = await pool.query<{ waiting: number }>(
-      `select count(*)::int as waiting from delivery where organization_id = any ($1) and state = 'waiting'`,
+      `select count(*)::int as waiting from delivery where organization_id = any ($1) and due_at is not null`,
       [ids],
     );
     const waiting = rows[0]?.waiting ?? 0;

@@ -118,7 +118,7 @@ async function endDisturbing(stack: BenchStack, { id }: BenchOrganization): Prom
   const giveUpAt = performance.now() + 120_000;
   for (;;) {
     const { rows } = await pool.query<{ open: number; attempts: number }>(
-      `select (select count(*) from delivery where organization_id = $1 and state = 'waiting')::int as open,
+      `select (select count(*) from delivery where organization_id = $1 and due_at is not null)::int as open,
          (select count(*) from delivery_attempt where organization_id = $1)::int as attempts`,
       [id],
     );

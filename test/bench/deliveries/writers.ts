@@ -101,8 +101,8 @@ async function insertPlain(pool: BenchStack['owner']['pool'], change: GrantChang
         insert into event (organization_id, id, type, created_at, body, delivery_count)
         values ($1, new_id(), 'client.started', clock_timestamp(), $6, 1) returning id
       )
-      insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
-      select $1, $5, h.id, 'waiting', clock_timestamp(), clock_timestamp() from happened h`,
+      insert into delivery (organization_id, webhook_id, event_id, state, due_at, created_at)
+      select $1, $5, h.id, 'queued', clock_timestamp(), clock_timestamp() from happened h`,
     values: [organization.id, grantId, organization.userId, familyId, organization.webhookId, 'x'.repeat(300)],
   });
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { claimDeliveriesSql, listQueuedSql } from '#delivery/sql/claim.ts';
 import { migrate } from '#domain/db/migrate.ts';
-import { claimDeliveriesSql, listUnclaimedSql } from '#domain/db/statements/claim-deliveries.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { quantile } from '../console/measure.ts';
 import { addDue, addWebhooks, type FilledWebhook } from '../retention/fill.ts';
@@ -33,8 +33,8 @@ const scenes: { name: string; sql: string }[] = [
         insert into event (organization_id, id, type, created_at, body, delivery_count)
         select organization_id, id, 'client.started', now(), '{}', 1 from made
       )
-      insert into delivery (organization_id, webhook_id, event_id, state, created_at, next_attempt_at)
-      select organization_id, webhook_id, id, 'waiting', now(), now() from made`,
+      insert into delivery (organization_id, webhook_id, event_id, state, created_at, due_at)
+      select organization_id, webhook_id, id, 'queued', now(), now() from made`,
   },
   {
     name: 'beside 10,000 webhooks with one event each',
@@ -53,8 +53,8 @@ const scenes: { name: string; sql: string }[] = [
         insert into event (organization_id, id, type, created_at, body, delivery_count)
         select organization_id, id, 'client.started', now(), '{}', 1 from made
       )
-      insert into delivery (organization_id, webhook_id, event_id, state, created_at, next_attempt_at)
-      select organization_id, webhook_id, id, 'waiting', now(), now() from made`,
+      insert into delivery (organization_id, webhook_id, event_id, state, created_at, due_at)
+      select organization_id, webhook_id, id, 'queued', now(), now() from made`,
   },
 ];
 
@@ -121,10 +121,10 @@ async function makeScene({ postgres, onStop }: BenchServers, name: string, sql: 
 async function claimOnce({ worker, webhooks, looks, claims }: Scene): Promise<void> {
   await worker.query('begin');
   const startedAt = performance.now();
-  await worker.query({ name: 'look', text: listUnclaimedSql, values: [nil, nil, listedAtOnce, false] });
+  await worker.query({ name: 'look', text: listQueuedSql, values: [nil, nil, listedAtOnce] });
   const lookedAt = performance.now();
   const columns = (['organizationId', 'webhookId'] as const).map((id) => webhooks.map((webhook) => webhook[id]));
-  const values = [20, 20, 30, ...columns];
+  const values = [...columns, 20, 20, 10];
   const { rowCount } = await worker.query({ name: 'claim', text: claimDeliveriesSql, values });
   claims.push(performance.now() - lookedAt);
   looks.push(lookedAt - startedAt);

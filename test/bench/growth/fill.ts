@@ -69,12 +69,12 @@ const deliveriesSql = `
     select organization_id, id, 'client.started', at, '{}', 1, true from made
   ), deliveries as (
     insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at, settled_at,
-      started, rolled_up)
-    select organization_id, webhook_id, id, 'delivered', 1, n, at, at + interval '1 second', true, true from made
+      run, rolled_up)
+    select organization_id, webhook_id, id, 'delivered', 1, n, at, at + interval '1 second', 1, true from made
   )
-  insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at,
+  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with, started_at,
     finished_at, status, cause)
-  select organization_id, webhook_id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 204, 'accepted'
+  select organization_id, webhook_id, id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 204, 'accepted'
   from made`;
 
 /** Adds due deliveries to each webhook of the organizations. */
@@ -87,8 +87,8 @@ export async function addDueDeliveries(owner: pg.Client, organizationIds: readon
        insert into event (organization_id, id, type, created_at, body, delivery_count)
        select organization_id, id, 'client.started', at, '{}', 1 from made
      )
-     insert into delivery (organization_id, webhook_id, event_id, state, created_at, next_attempt_at)
-     select organization_id, webhook_id, id, 'waiting', at, at from made`,
+     insert into delivery (organization_id, webhook_id, event_id, state, created_at, due_at)
+     select organization_id, webhook_id, id, 'queued', at, at from made`,
     [organizationIds, each],
   );
 }

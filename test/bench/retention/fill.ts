@@ -56,12 +56,12 @@ export async function addSettled(
        select $1, id, 'client.started', moment, repeat('x', 400), 1, true from made
      ), d as (
        insert into delivery
-         (organization_id, webhook_id, event_id, state, attempts, started, created_at, settled_at, rolled_up)
-       select $1, $2, id, 'delivered', 1, true, moment, moment, true from made
+         (organization_id, webhook_id, event_id, state, attempts, run, created_at, settled_at, rolled_up)
+       select $1, $2, id, 'delivered', 1, 1, moment, moment, true from made
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
        started_at, finished_at, status, cause, answer)
-     select $1, $2, id, 1, 1, false, '{}', moment, moment, 204, 'accepted', convert_to(repeat('y', 200), 'UTF8')
+     select $1, $2, id, id, 1, 1, false, '{}', moment, moment, 204, 'accepted', convert_to(repeat('y', 200), 'UTF8')
      from made`,
     [webhook.organizationId, webhook.webhookId, count, newestDays, oldestDays],
   );
@@ -75,8 +75,8 @@ export async function addDue(owner: pg.Client, webhook: FilledWebhook, count: nu
        insert into event (organization_id, id, type, created_at, body, delivery_count)
        select $1, id, 'client.started', moment, repeat('x', 400), 1 from made
      )
-     insert into delivery (organization_id, webhook_id, event_id, state, created_at, next_attempt_at)
-     select $1, $2, id, 'waiting', moment, moment from made`,
+     insert into delivery (organization_id, webhook_id, event_id, state, created_at, due_at)
+     select $1, $2, id, 'queued', moment, moment from made`,
     [webhook.organizationId, webhook.webhookId, count],
   );
 }

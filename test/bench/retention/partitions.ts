@@ -49,7 +49,7 @@ async function addSide(stack: RetentionStack, name: string): Promise<Side> {
   }
   await owner.query('vacuum analyze');
   const { rows } = await owner.query<{ floor: string }>(
-    `select min(event_id::text) as floor from delivery where state = 'waiting'`,
+    `select min(event_id::text) as floor from delivery where state = 'queued'`,
   );
   return {
     name: way?.name ?? name,

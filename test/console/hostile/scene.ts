@@ -103,14 +103,13 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
   const failedEventId = await make.delivery({
     webhook,
     state: 'exhausted',
-    started: true,
     attempts: [{ status: 500 }, { status: 503, isLast: true }],
   });
   const waitingEventId = await make.delivery({
     webhook,
-    started: true,
+    state: 'running',
     attempts: [{ status: 500 }],
-    nextAttemptAt: new Date(Date.now() + 3_600_000),
+    dueAt: new Date(Date.now() + 3_600_000),
   });
   return {
     owner,

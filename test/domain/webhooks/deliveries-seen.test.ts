@@ -1,16 +1,12 @@
 /** What pages read about deliveries, and cancelling one. */
-import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type AdmittedRow, admitAttemptSql } from '#domain/db/statements/attempts.ts';
-import { cancelDelivery } from '#delivery/requests.ts';
+import { cancelDelivery, redeliverOne } from '#delivery/requests.ts';
 import { findAttempt, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { type HealthSpan, healthLooksAt, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { getWebhook } from '#domain/webhooks/list.ts';
-import { redeliverOne } from '#delivery/requests.ts';
 import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { pageCounts } from '#domain/webhooks/summary.ts';
-import { recordOutcome } from '#test/record-outcome.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 const all: DeliveryFilter = { state: null, progress: null, type: null, eventId: null, from: null, to: null };
@@ -94,11 +90,11 @@ describe('searching deliveries', () => {
 
   it('reports which attempt is in progress, when the next one is due, and how the last one ended', async () => {
     const t = await setupDeliveries();
-    const now = { webhook: t.webhook, started: true };
+    const now = { webhook: t.webhook, state: 'running' } as const;
     await t.make.delivery({ ...now, attempts: [{ status: null, finishedAt: null }] });
     await t.make.delivery({
       ...now,
-      nextAttemptAt: minutesAgo(-10),
+      dueAt: minutesAgo(-10),
       attempts: [{ status: 503, cause: 'answered_unavailable' }],
     });
     const { deliveries } = await t.search({});
@@ -161,8 +157,8 @@ describe('health', () => {
   it('keeps an event delivered on the first attempt after a redelivery', async () => {
     const t = await setupDeliveries();
     const accepted = { status: 200, cause: 'accepted' };
-    const eventId = await t.make.delivery({ webhook: t.webhook, state: 'delivered', attempts: [accepted, accepted] });
-    await t.pool.query('update delivery set round = 2 where event_id = $1', [eventId]);
+    const attempts = [accepted, accepted];
+    await t.make.delivery({ webhook: t.webhook, state: 'delivered', run: 2, attempts });
     const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ atOnce: 1, afterRetries: 0 });
   });
@@ -195,25 +191,9 @@ describe('health', () => {
 describe('an attempt', () => {
   it('has the sent headers on record, in their order', async () => {
     const t = await setupDeliveries();
-    const eventId = await t.make.delivery({ webhook: t.webhook, started: true });
-    const of = [t.webhook.orgId, t.webhook.id, eventId];
-    const admitted = await t.pool.query<AdmittedRow>(admitAttemptSql, [...of, 1, false, false, randomUUID()]);
     const headers = { 'webhook-signature': 'v1,abc', 'Content-Type': 'application/json', a: 'b' };
-    await recordOutcome(t.pool, [
-      ...of,
-      admitted.rows[0]?.number,
-      200,
-      'accepted',
-      'Accepted.',
-      '{"total":3}',
-      '203.0.113.9',
-      2,
-      Buffer.from('ok'),
-      'delivered',
-      null,
-      false,
-      JSON.stringify(headers),
-    ]);
+    const attempts = [{ status: 200, timings: { total: 3 }, answer: Buffer.from('ok'), headers }];
+    const eventId = await t.make.delivery({ webhook: t.webhook, state: 'delivered', attempts });
     const attempt = await findAttempt(t.em, { ...t.request, eventId, number: 1 });
     expect(Object.entries(attempt?.headers ?? {})).toEqual(Object.entries(headers));
     expect(attempt).toMatchObject({ answer: Buffer.from('ok'), type: 'client.started', timings: { total: 3 } });
@@ -235,33 +215,20 @@ describe('an attempt', () => {
 });
 
 describe('a delivery that a person cancels', () => {
-  it.each([{ isStarted: true }, { isStarted: false }])(
-    'keeps the ledger without difference, started or not ($isStarted), before and after it is rolled up',
-    async ({ isStarted }) => {
+  it.each(['queued', 'running'] as const)(
+    'keeps the ledger without difference when it was %s, before and after it is rolled up',
+    async (state) => {
       const t = await setupDeliveries();
       const person = await t.make.member({ orgId: t.webhook.orgId, signedIn: true });
-      const eventId = await t.make.delivery({ webhook: t.webhook, started: isStarted, round: 2 });
+      const eventId = await t.make.delivery({ webhook: t.webhook, state });
       const by = { personId: person.userId };
-      expect(await cancelDelivery(t.em, { ...t.request, by, eventId })).toEqual({
-        round: 2,
-        started: isStarted,
-      });
+      await cancelDelivery(t.em, { ...t.request, by, eventId });
       expect(await readLedger(t.pool)).toMatchObject({ cancelled: 1, waiting: 0, parked: 0, difference: 0 });
       expect(await rollUpLedger(t.pool, { settledForSeconds: 0 })).toEqual({ deliveries: 1, events: 1 });
       expect(await readLedger(t.pool)).toMatchObject({ obligations: 1, cancelled: 1, difference: 0 });
       expect(await listLedgerFaults(t.pool, { everything: true })).toEqual([]);
       const lines = await t.pool.query(`select person_id, detail from activity where action = 'delivery.cancel'`);
       expect(lines.rows).toEqual([{ person_id: person.userId, detail: { webhookId: t.webhook.id, eventId } }]);
-      const admitted = await t.pool.query(admitAttemptSql, [
-        t.webhook.orgId,
-        t.webhook.id,
-        eventId,
-        2,
-        false,
-        false,
-        randomUUID(),
-      ]);
-      expect(admitted.rows).toEqual([]);
     },
   );
 
@@ -291,14 +258,14 @@ describe('a delivery that a person cancels', () => {
       reason: 'may_not_manage_webhooks',
     });
     const states = await t.pool.query('select state from delivery order by created_at');
-    expect(states.rows).toEqual([{ state: 'delivered' }, { state: 'waiting' }]);
+    expect(states.rows).toEqual([{ state: 'delivered' }, { state: 'queued' }]);
   });
 
   it('is not sent again', async () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({ webhook: t.webhook });
     await cancelDelivery(t.em, { ...t.request, eventId });
-    const again = redeliverOne(t.em, { ...t.request, eventId }, { canRetryNow: true });
+    const again = redeliverOne(t.em, { ...t.request, eventId });
     await expect(again).rejects.toMatchObject({ reason: 'delivery_cancelled' });
   });
 });
@@ -306,6 +273,6 @@ describe('a delivery that a person cancels', () => {
 it('a retry request does not send a delivery again that was delivered meanwhile', async () => {
   const t = await setupDeliveries();
   const eventId = await t.settled('delivered', 5);
-  const retry = redeliverOne(t.em, { ...t.request, eventId }, { canRetryNow: true, onlyOpen: true });
+  const retry = redeliverOne(t.em, { ...t.request, eventId }, { onlyOpen: true });
   await expect(retry).rejects.toMatchObject({ reason: 'delivery_settled' });
 });

@@ -60,7 +60,7 @@ describe('purging deliveries', () => {
     const kept = [
       await t.settled('delivered', 89),
       await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400) }),
-      await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400), nextAttemptAt: daysAgo(-1) }),
+      await t.make.delivery({ webhook: t.webhook, createdAt: daysAgo(400), dueAt: daysAgo(-1) }),
       // Its event is old, and it was exhausted recently.
       await t.make.delivery({
         webhook: t.webhook,
@@ -112,8 +112,8 @@ describe('purging deliveries', () => {
     const eventId = await t.settled('delivered', 100);
     const other = await t.make.webhook({ orgId: t.webhook.orgId });
     await t.pool.query(
-      `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
-        values ($1, $2, $3, 'waiting', $4, $4)`,
+      `insert into delivery (organization_id, webhook_id, event_id, state, due_at, created_at)
+        values ($1, $2, $3, 'queued', $4, $4)`,
       [t.webhook.orgId, other.id, eventId, daysAgo(100)],
     );
     await t.pool.query('update event set delivery_count = 2');

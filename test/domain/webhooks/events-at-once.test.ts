@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
-import { claimValues } from '#test/claim.ts';
+import { type ClaimedDelivery, claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 describe('parallel writers, relays and people', () => {
@@ -50,11 +49,20 @@ describe('parallel writers, relays and people', () => {
     });
     const relays = Array.from({ length: 3 }, async () => {
       while (writing) {
-        const { rows: claimed } = await worker.query(claimDeliveriesSql, await claimValues(worker));
+        const { rows: claimed } = await worker.query<ClaimedDelivery>(claimDeliveriesSql, [
+          webhooks.map(() => orgId),
+          webhooks,
+          200,
+          200,
+          10,
+        ]);
         await worker.query(
-          `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = false
-            where state = 'waiting'
-           and (webhook_id, event_id) in (select * from unnest($1::uuid[], $2::uuid[]))`,
+          `with delivered as (
+             update delivery set state = 'delivered', due_at = null, settled_at = now() where state = 'running'
+               and (webhook_id, event_id) in (select * from unnest($1::uuid[], $2::uuid[]))
+             returning webhook_id, event_id
+           )
+           delete from slot s using delivered d where s.webhook_id = d.webhook_id and s.event_id = d.event_id`,
           [claimed.map(({ webhookId }) => webhookId), claimed.map(({ eventId }) => eventId)],
         );
       }

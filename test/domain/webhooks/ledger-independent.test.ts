@@ -3,10 +3,9 @@
  * deleted or never inserted.
  */
 import { describe, expect, it } from 'vitest';
-import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
+import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { claimValues } from '#test/claim.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
@@ -17,10 +16,10 @@ async function setupCounts() {
   const world = await setupWebhooks();
   const { pool, database, make, rows } = world;
   const orgId = await make.organization();
-  const webhooks = [await rows.webhook({ orgId, ramp: 3 }), await rows.webhook({ orgId, ramp: 3 })];
+  const webhooks = [await rows.webhook({ orgId }), await rows.webhook({ orgId })];
   await rows.grants(orgId, 6);
   const worker = openPool(database.urls.worker, 2);
-  await worker.query(claimDeliveriesSql, await claimValues(worker));
+  for (const webhookId of webhooks) await worker.query(claimDeliveriesSql, [[orgId], [webhookId], 3, 3, 10]);
   const events = (await rows.events(orgId)).map(({ id }) => id);
   return {
     ...world,
@@ -43,12 +42,12 @@ async function setupCounts() {
     settleAll: () =>
       pool.query(
         `with settled as (
-           update delivery set state = 'delivered', claimed = false, next_attempt_at = null, settled_at = now() -
+           update delivery set state = 'delivered', due_at = null, settled_at = now() -
              interval '91 days', attempts = 1
            returning organization_id, webhook_id, event_id)
-         insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+         insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
            started_at, finished_at, status, cause)
-         select organization_id, webhook_id, event_id, 1, 1, false, '{}', now(), now(), 204, 'accepted' from settled`,
+         select organization_id, webhook_id, event_id, event_id, 1, 1, false, '{}', now(), now(), 204, 'accepted' from settled`,
       ),
   };
 }

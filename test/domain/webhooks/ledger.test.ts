@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
-import { type AdmittedRow, admitAttemptSql, recordLostSql } from '#domain/db/statements/attempts.ts';
-import { readLedgerSql } from '#domain/db/statements/ledger.ts';
-import { redeliverOneSql } from '#domain/db/statements/redeliveries.ts';
-import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
-import { recordOutcome } from '#test/record-outcome.ts';
+import { redeliverOneSql } from '#delivery/sql/requests.ts';
+import { readLedgerSql } from '#domain/db/statements/ledger.ts';
+import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { type Attempt, Engine, lostRepeats, type Run, scheduleAttempts } from '../../delivery/engine.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
@@ -23,39 +21,28 @@ async function setupLedger({ settled = true } = {}) {
   const worker = openPool(database.urls.worker, 3);
   const eventIds = (await world.rows.deliveries(webhookId)).map(({ event_id }) => event_id);
 
+  const engine = new Engine(database, world.owner);
+  onTestFinished(() => engine.worker.end());
+
+  /** Makes an attempt, due now: the last one of the schedule when it is to exhaust it. */
   async function attempt(eventId: string | undefined, ends: 'delivered' | 'exhausted' | 'waiting' | 'lost') {
-    const delivery = [orgId, webhookId, eventId];
-    const { rows } = await pool.query<{ round: number }>(
-      'select round from delivery where webhook_id = $1 and event_id = $2',
-      [webhookId, eventId],
+    const before = { exhausted: scheduleAttempts - 1, lost: scheduleAttempts + lostRepeats - 1, waiting: 0, delivered: 0 };
+    const { rows } = await pool.query<Run>(
+      `update delivery set state = 'running', run = run + 1, due_at = clock_timestamp(), failures = $3
+       where webhook_id = $1 and event_id = $2 and state in ('queued', 'running')
+       returning organization_id as "organizationId", webhook_id as "webhookId", event_id as "eventId", run`,
+      [webhookId, eventId, before[ends]],
     );
-    const round = rows[0]?.round;
-    const isLast = ends === 'exhausted' || ends === 'lost';
-    const admitted = await worker.query<AdmittedRow>(admitAttemptSql, [
-      ...delivery,
-      round,
-      isLast,
-      false,
-      randomUUID(),
-    ]);
-    if (ends === 'lost') return worker.query(recordLostSql, [...delivery, round, 'exhausted', null, 0]);
-    return recordOutcome(worker, [
-      ...delivery,
-      admitted.rows[0]?.number,
-      ends === 'delivered' ? 204 : 503,
-      'status',
-      'A sentence.',
-      '{}',
-      null,
-      0,
-      Buffer.alloc(0),
-      ends,
-      ends === 'waiting' ? 5_000 : null,
-      ends !== 'delivered',
-      null,
-    ]);
+    const admitted = await engine.admit(rows[0] as Run);
+    if (ends !== 'lost') await engine.record(admitted, { kind: ends === 'delivered' ? 'delivered' : 'failed' });
+    else {
+      await pool.query(`update slot set until = now() - interval '1 second' where event_id = $1`, [eventId]);
+      await engine.expire();
+    }
+    return admitted;
   }
 
+  let lost: Attempt | null = null;
   if (settled) {
     for (const eventId of eventIds.slice(0, 3)) await attempt(eventId, 'delivered');
     for (const eventId of eventIds.slice(3, 5)) {
@@ -63,7 +50,7 @@ async function setupLedger({ settled = true } = {}) {
       await attempt(eventId, 'delivered');
     }
     for (const eventId of eventIds.slice(5, 7)) await attempt(eventId, 'exhausted');
-    await attempt(eventIds[7], 'lost');
+    lost = await attempt(eventIds[7], 'lost');
     await deleteWebhook(world.owner.orm.em, { organizationId: orgId, webhookId: otherId, by: 'operator' });
   }
   return {
@@ -73,6 +60,8 @@ async function setupLedger({ settled = true } = {}) {
     otherId,
     eventIds,
     worker,
+    engine,
+    lost,
     attempt,
     read: () => readLedger(worker),
     faults: () => listLedgerFaults(worker),
@@ -119,7 +108,7 @@ describe('the ledger', () => {
   it('counts parked deliveries as open, and reports which deliveries of active webhooks are late', async () => {
     const { read, orgId, webhookId, pool, owner } = await setupLedger();
     const request = { organizationId: orgId, webhookId, by: 'operator' as const };
-    await pool.query(`update delivery set next_attempt_at = now() - interval '61 seconds' where state = 'waiting'`);
+    await pool.query(`update delivery set due_at = now() - interval '61 seconds' where due_at is not null`);
     expect(await read()).toMatchObject({ waiting: 2, overdue: 2, difference: 0 });
 
     await pauseWebhook(owner.orm.em, request);
@@ -148,25 +137,9 @@ describe('the ledger', () => {
   });
 
   it('follows a late 2xx for a delivery that was exhausted and rolled up', async () => {
-    const { read, rollUp, worker, orgId, webhookId, eventIds } = await setupLedger();
+    const { read, rollUp, engine, lost } = await setupLedger();
     await rollUp();
-    await recordOutcome(worker, [
-      orgId,
-      webhookId,
-      eventIds[7],
-      1,
-      204,
-      'accepted',
-      'A sentence.',
-      '{}',
-      null,
-      0,
-      Buffer.alloc(0),
-      'delivered',
-      null,
-      false,
-      null,
-    ]);
+    await engine.record(lost as Attempt, { kind: 'delivered' });
     const after = { ...whole, delivered: 6, exhausted: 2 };
     expect(await read()).toEqual(after);
     await rollUp();
@@ -227,12 +200,15 @@ describe('a late delivery', () => {
     const webhookId = await world.rows.webhook({ orgId });
     await world.rows.grants(orgId, 40);
     const events = (await world.rows.deliveries(webhookId)).map(({ event_id }) => event_id);
+    const engine = new Engine(database, world.owner);
+    onTestFinished(() => engine.worker.end());
     const admit = async (from: number, to: number) => {
-      for (const eventId of events.slice(from, to))
-        await worker.query(admitAttemptSql, [orgId, webhookId, eventId, 1, false, false, randomUUID()]);
+      for (const eventId of events.slice(from, to)) {
+        await pool.query(`update delivery set state = 'running', run = 1 where event_id = $1`, [eventId]);
+        await engine.admit({ organizationId: orgId, webhookId, eventId, run: 1 });
+      }
     };
-    const late = () =>
-      pool.query(`update delivery set next_attempt_at = now() - interval '2 minutes' where state = 'waiting'`);
+    const late = () => pool.query(`update delivery set due_at = now() - interval '2 minutes'`);
     await admit(0, 10);
     await late();
     return {
@@ -258,8 +234,8 @@ describe('a late delivery', () => {
         await pool.query(
           `update delivery_attempt set finished_at = now(), cause = 'timeout' where finished_at is null`,
         );
-        await pool.query('delete from concurrency_slot');
-        await pool.query('update webhook set failing_since = coalesce(failing_since, now())');
+        await pool.query('delete from slot');
+        await pool.query('update receiver set failing_since = coalesce(failing_since, now()), slots = 1');
       },
     };
   }
@@ -276,13 +252,13 @@ describe('a late delivery', () => {
   it('is not stuck behind a receiver that is slow and accepts, or behind the single slot of a resumed webhook', async () => {
     const t = await setupHanging();
     await t.pool.query(`update delivery_attempt set finished_at = now(), status = 204, cause = 'accepted'`);
-    await t.pool.query('delete from concurrency_slot');
+    await t.pool.query('delete from slot');
     expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 0 });
     await t.shift('2 minutes');
     await t.admit(10, 11);
     await t.late();
     expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 40 });
-    await t.pool.query('update webhook set ramp = 1');
+    await t.pool.query('update receiver set slots = 1');
     expect(await t.figures()).toMatchObject({ overdue: 40, stuck: 0 });
   });
 
@@ -308,7 +284,7 @@ describe('a late delivery', () => {
     await t.rows.webhook({ orgId: other });
     await t.rows.grants(other, 3);
     await t.pool.query(
-      `update delivery set next_attempt_at = now() - interval '61 seconds' where organization_id = $1`,
+      `update delivery set due_at = now() - interval '61 seconds' where organization_id = $1`,
       [other],
     );
     expect(await t.figures()).toEqual({ overdue: 43, stuck: 3, difference: 0 });
@@ -368,8 +344,8 @@ describe('the ledger of an installation that was changed by hand', () => {
     },
     {
       what: 'a delivery made up',
-      sql: `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
-            select d.organization_id, w.id, d.event_id, 'waiting', now(), now() from delivery d
+      sql: `insert into delivery (organization_id, webhook_id, event_id, state, due_at, created_at)
+            select d.organization_id, w.id, d.event_id, 'queued', now(), now() from delivery d
             join lateral (insert_nothing) w on true where d.webhook_id = $1 and d.event_id = $2`,
       difference: -1,
       fault: /counted 2 deliveries .* there are 3/,
@@ -413,8 +389,8 @@ describe('the ledger of an installation that was changed by hand', () => {
       await pool.query('delete from delivery_attempt where event_id = $1', [eventIds[0]]);
       await pool.query('delete from delivery where webhook_id = $1 and event_id = $2', [webhookId, eventIds[0]]);
       await pool.query(
-        `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
-       values ($1, $2, $3, 'waiting', now(), now())`,
+        `insert into delivery (organization_id, webhook_id, event_id, state, due_at, created_at)
+       values ($1, $2, $3, 'queued', now(), now())`,
         [orgId, third, eventIds[1]],
       );
 
@@ -441,9 +417,9 @@ describe('the ledger of an installation that was changed by hand', () => {
   });
 
   it.each([
-    ['waiting called delivered', `state = 'delivered', next_attempt_at = null, settled_at = now()`, 'delivered'],
-    ['waiting called exhausted', `state = 'exhausted', next_attempt_at = null, settled_at = now()`, 'exhausted'],
-    ['waiting called cancelled', `state = 'cancelled', next_attempt_at = null, settled_at = now()`, 'cancelled'],
+    ['waiting called delivered', `state = 'delivered', due_at = null, settled_at = now()`, 'delivered'],
+    ['waiting called exhausted', `state = 'exhausted', due_at = null, settled_at = now()`, 'exhausted'],
+    ['waiting called cancelled', `state = 'cancelled', due_at = null, settled_at = now()`, 'cancelled'],
   ])('shows a delivery %s', async (_what, change, state) => {
     const { read, faults, pool, webhookId, eventIds } = await setupLedger();
     await pool.query(`update delivery set ${change} where webhook_id = $1 and event_id = $2`, [webhookId, eventIds[9]]);

@@ -3,49 +3,41 @@
  * other webhooks.
  */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { claimDeliveriesSql, listQueuedSql } from '#delivery/sql/claim.ts';
+import { expireSql } from '#delivery/sql/expire.ts';
+import { wakeParkedSql } from '#delivery/sql/requests.ts';
+import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import { openDatabase } from '#domain/db/connect.ts';
-import { claimDeliveriesSql, listOverdueSql, listUnclaimedSql } from '#domain/db/statements/claim-deliveries.ts';
-import { restartDeliveriesSql, suspendFailingWebhooksSql } from '#domain/db/statements/park-webhooks.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { claimValues } from '#test/claim.ts';
-import { type Plan, planOf, rowsRead } from './plans.ts';
+import { countTouched } from './plans.ts';
 import { setupWebhooks } from './subscriptions.ts';
 
 const deliveries = 50_000;
 const nil = '00000000-0000-0000-0000-000000000000';
+const everything = [nil, nil, 100];
 
-/**
- * A webhook with many open deliveries, half of them started and all of them late, beside a webhook
- * with one new delivery.
- */
-async function setupMany() {
-  const t = await setupWebhooks();
-  const many = await t.make.webhook({ orgId: t.organizationId });
-  await t.rows(insertManySql, [t.organizationId, many.id, deliveries, true]);
-  await t.rows('analyze event, delivery, webhook');
-  const other = await t.make.webhook({ orgId: t.organizationId });
-  const explain = (text: string, values: unknown[]) => planOf(t.owner.pool, text, values);
-  return { ...t, many, other, explain };
-}
-
-/** `$1` organization, `$2` webhook, `$3` number, `$4` whether every second one is started. */
+/** `$1` organization, `$2` webhook, `$3` number, `$4` whether every second one sleeps. */
 const insertManySql = `
   with made as (select new_id() as id, n from generate_series(1, $3::integer) n), e as (
     insert into event (organization_id, id, type, created_at, body, delivery_count)
     select $1::uuid, id, 'seat.given', now() - interval '1 hour', '{}', 1 from made
   )
-  insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at, started)
-  select $1, $2::uuid, id, 'waiting', now() - interval '1 hour',
-    now() - make_interval(hours => 1 + (n + 1) % 2), n % 2 = 0 and $4 from made`;
+  insert into delivery (organization_id, webhook_id, event_id, state, due_at, created_at)
+  select $1, $2::uuid, id, case when n % 2 = 0 and $4 then 'running' else 'queued' end,
+    now() + case when n % 2 = 0 and $4 then interval '1 hour' else interval '-1 hour' end,
+    now() - make_interval(hours => 1 + (n + 1) % 2) from made`;
 
-/** Returns the number of rows that a plan wrote, by table. */
-function rowsWritten(plan: Plan): Record<string, number> {
-  const own = plan['Node Type'] === 'ModifyTable' ? { [plan['Relation Name'] ?? '']: writtenBy(plan) } : {};
-  return Object.assign(own, ...(plan.Plans ?? []).map(rowsWritten));
+/** A webhook with many open deliveries, of which half sleep, beside a webhook without one. */
+async function setupMany() {
+  const t = await setupWebhooks();
+  const many = await t.make.webhook({ orgId: t.organizationId });
+  await t.rows(insertManySql, [t.organizationId, many.id, deliveries, true]);
+  await t.rows('analyze');
+  const other = await t.make.webhook({ orgId: t.organizationId });
+  const touched = (text: string, values: unknown[]) => countTouched(t.owner.pool, text, values);
+  const claim = [[t.organizationId, t.organizationId], [many.id, other.id], 200, 200, 10];
+  return { ...t, many, other, touched, claim };
 }
-
-const writtenBy = ({ Plans = [] }: Plan): number =>
-  Plans.reduce((sum, part) => sum + (part['Parent Relationship'] === 'Outer' ? part['Actual Rows'] : 0), 0);
 
 describe('a webhook with 50,000 open deliveries', () => {
   it('is paused, suspended and resumed without an update of their rows', async () => {
@@ -58,41 +50,38 @@ describe('a webhook with 50,000 open deliveries', () => {
     await t.resume(t.many.id);
     expect(await t.show(t.many.id)).toMatchObject({ state: 'active', deliveries: { waiting: deliveries, parked: 0 } });
     await t.rows(
-      `update webhook set failing_since = now() - interval '9 days', failing_seconds = 700000, has_failed_twice = true,
-         last_failed_at = now() where id = $1`,
+      `update receiver set failing_since = now() - interval '9 days', exhausted_in_row = 2 where webhook_id = $1`,
       [t.many.id],
     );
-    expect(rowsWritten(await t.explain(suspendFailingWebhooksSql, [100, 100]))).toMatchObject({ webhook: 1 });
+    expect((await t.touched(suspendWebhooksSql, [100])).written).toMatchObject({ webhook: 1 });
     expect(await t.show(t.many.id)).toMatchObject({ parkedReason: 'failing', deliveries: { parked: deliveries } });
     expect(await versions()).toEqual(before);
   });
 
-  it('is skipped while it is parked: claiming and repairing read a few rows', async () => {
+  it('is skipped while it is parked: polling, claiming and repairing read a few rows', async () => {
     const t = await setupMany();
     await t.pause(t.many.id);
-    const everything = [nil, nil, 100, true];
-    expect(await t.rows(listUnclaimedSql, everything)).toMatchObject([{ webhookId: t.many.id, isActive: false }]);
+    expect(await t.rows(listQueuedSql, everything)).toMatchObject([{ webhookId: t.many.id, state: 'parked' }]);
     await t.make.delivery({ webhook: t.other });
-    await t.make.delivery({ webhook: t.other, started: true, nextAttemptAt: new Date(Date.now() - 600_000) });
+    await t.make.delivery({ webhook: t.other, state: 'running', dueAt: new Date(Date.now() - 600_000) });
 
-    const claim = await t.explain(claimDeliveriesSql, await claimValues(t.owner.pool));
-    expect(rowsRead(claim)).toBeLessThan(200);
-    const polled = await t.explain(listUnclaimedSql, everything);
-    expect(rowsRead(polled)).toBeLessThan(20);
-    const overdue = await t.explain(listOverdueSql, [60, 200, nil, nil, '-infinity', nil]);
-    expect(rowsRead(overdue)).toBeLessThan(50);
-    expect(await t.rows(listOverdueSql, [60, 200, nil, nil, '-infinity', nil])).toHaveLength(1);
+    expect((await t.touched(listQueuedSql, everything)).read).toBeLessThan(20);
+    const claimed = await t.touched(claimDeliveriesSql, t.claim);
+    expect(claimed.written).toMatchObject({ delivery: 1, slot: 1 });
+    expect(claimed.read).toBeLessThan(200);
+    const repaired = await t.touched(expireSql, [16, 60, [5_000], 500]);
+    expect(repaired.written).toMatchObject({ delivery: 1 });
+    expect(repaired.read).toBeLessThan(50);
   });
 
-  it('updates after its resume only the deliveries that are about to be claimed', async () => {
+  it('is moved in bounded steps while it is paused, and its claim after the resume reads a few rows', async () => {
     const t = await setupMany();
     await t.pause(t.many.id);
+    const moved = await t.touched(wakeParkedSql, [100]);
+    expect(moved.written).toMatchObject({ delivery: 100 });
+    expect(moved.read).toBeLessThan(2_000);
     await t.resume(t.many.id);
-    const first = await t.explain(restartDeliveriesSql, [100]);
-    expect(rowsWritten(first)).toMatchObject({ delivery: 100 });
-    expect(rowsRead(first)).toBeLessThan(2_000);
-    expect(rowsWritten(await t.explain(restartDeliveriesSql, [100]))).toMatchObject({ delivery: 0 });
-    expect(rowsRead(await t.explain(claimDeliveriesSql, await claimValues(t.owner.pool)))).toBeLessThan(1_000);
+    expect((await t.touched(claimDeliveriesSql, t.claim)).read).toBeLessThan(1_000);
   });
 });
 
@@ -107,7 +96,7 @@ describe('a claim that was planned while hardly anything was waiting', () => {
     const [settled, ...queued] = webhooks.map(({ id }) => id);
     await t.rows(insertManySql, [t.organizationId, settled, settledBefore, false]);
     await t.rows(
-      `update delivery set state = 'cancelled', settled_at = now(), next_attempt_at = null
+      `update delivery set state = 'cancelled', settled_at = now(), due_at = null
        where event_id not in (select event_id from delivery order by event_id desc limit $1)`,
       [stillWaiting],
     );
@@ -116,24 +105,21 @@ describe('a claim that was planned while hardly anything was waiting', () => {
     const { pool: relay, close } = await openDatabase({
       server: parsePostgresUrl(t.database.urls.worker),
       applicationName: 'test',
-      poolMax: 1, // prepared statements belong to their connection
+      poolMax: 1, // plans belong to their connection
     });
     onTestFinished(close);
     await relay.query(`set plan_cache_mode = 'force_generic_plan'`);
     if (settledBefore < 10_000) await relay.query('set enable_seqscan = off'); // as for a large table
-    await relay.query(`prepare claim (integer, integer, integer, uuid[], uuid[]) as ${claimDeliveriesSql}`);
-    await relay.query(`prepare list (uuid, uuid, integer, boolean) as ${listUnclaimedSql}`);
-    const organizations = webhooks.map(() => t.organizationId).join();
-    const runClaim = `execute claim (10, 10, 15, '{${organizations}}', '{${webhooks.map(({ id }) => id).join()}}')`;
-    const runList = `execute list ('${nil}', '${nil}', 512, false)`;
-    await relay.query(runClaim);
+    await relay.query(`prepare list (uuid, uuid, integer) as ${listQueuedSql}`);
+    const runList = `execute list ('${nil}', '${nil}', 512)`;
+    const claim = [webhooks.map(() => t.organizationId), webhooks.map(({ id }) => id), 10, 10, 10];
+    await relay.query(claimDeliveriesSql, claim);
     await relay.query(runList);
     for (const id of queued) await t.rows(insertManySql, [t.organizationId, id, 5_000, false]);
 
-    const explain = async (text: string) => planOf(relay, text, []);
-    expect(rowsRead(await explain(runList))).toBeLessThan(50);
-    const claim = await explain(runClaim);
-    expect(rowsRead(claim)).toBeLessThan(500);
-    expect(rowsWritten(claim).delivery).toBeGreaterThan(5);
+    expect((await countTouched(relay, runList, [])).read).toBeLessThan(50);
+    const claimed = await countTouched(relay, claimDeliveriesSql, claim);
+    expect(claimed.read).toBeLessThan(500);
+    expect(claimed.written.delivery).toBeGreaterThan(5);
   });
 });

@@ -43,3 +43,37 @@ export function rowsRead(plan: Plan): number {
   const own = isScan ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'] : 0;
   return (plan.Plans ?? []).reduce((sum, part) => sum + rowsRead(part), own);
 }
+
+/** Rows that a statement read and wrote, by PostgreSQL's own counters. */
+export interface Touched {
+  read: number;
+  /** Inserted, updated and deleted rows of each table. */
+  written: Record<string, number>;
+}
+
+/** Executes a statement and counts its rows, those of the functions it calls included. */
+export async function countTouched(pool: Pool, text: string, values: unknown[]): Promise<Touched> {
+  const client = await pool.connect();
+  const counters = async () => {
+    const { rows } = await client.query<{ name: string; read: number; written: number }>(
+      `select relname as name, (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::float8 as read,
+         (n_tup_ins + n_tup_upd + n_tup_del)::float8 as written
+       from pg_stat_xact_user_tables`,
+    );
+    return rows;
+  };
+  try {
+    await client.query('begin');
+    const before = new Map((await counters()).map((row) => [row.name, row]));
+    await client.query(text, values);
+    const after = await counters();
+    await client.query('commit');
+    const since = (of: 'read' | 'written', row: (typeof after)[number]) => row[of] - (before.get(row.name)?.[of] ?? 0);
+    return {
+      read: after.reduce((sum, row) => sum + since('read', row), 0),
+      written: Object.fromEntries(after.map((row) => [row.name, since('written', row)])),
+    };
+  } finally {
+    client.release();
+  }
+}

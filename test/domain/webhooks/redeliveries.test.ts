@@ -1,26 +1,23 @@
 /** Redeliveries of a range: requested, shown, cancelled, and executed page by page. */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { redeliverPage } from '#delivery/redelivery.ts';
 import type { Authority } from '#domain/access/authority.ts';
 import { openDatabase } from '#domain/db/connect.ts';
-import { claimRedeliveriesSql } from '#domain/db/statements/redelivery-progress.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import {
   cancelRedelivery,
-  countRedelivery,
   findRedelivery,
   listRedeliveries,
   requestRedelivery,
   type Selection,
 } from '#domain/webhooks/redeliveries.ts';
-import { carryOutPage, listUnnotified, recordNotified } from '#domain/webhooks/redelivery-page.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { nowhere, setupWebhooks } from './subscriptions.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const lately: Selection = { failedSince: hoursAgo(10).toISOString() };
 const counts =
-  'select state, pages, seen, queued, retries_requested as "retriesRequested", unnotified, ' +
-  'finished_at is not null as finished from redelivery';
+  'select state, seen, queued, finished_at is not null as finished from redelivery';
 
 describe('requesting a redelivery', () => {
   it('writes a row and an activity row, and is refused without the permission, empty, too old, and for an inactive webhook', async () => {
@@ -39,7 +36,6 @@ describe('requesting a redelivery', () => {
       finishedAt: null,
       seen: 0,
       queued: 0,
-      retriesRequested: 0,
     });
     expect((await t.lines()).at(-1)).toEqual({
       action: 'webhook.redeliver',
@@ -146,14 +142,13 @@ describe('cancelling a redelivery', () => {
           state: 'cancelled',
           seen: 0,
           queued: 0,
-          retriesRequested: 0,
         },
       },
     ]);
     const count = (await t.lines()).length;
     expect(await t.cancel(id)).toMatchObject({ state: 'cancelled' });
     expect(await t.lines()).toHaveLength(count);
-    expect((await t.page(id, 0)).progress).toMatchObject({ state: 'cancelled', queued: 0 });
+    expect(await redeliverPage(t.owner.pool)).toBe(false);
   });
 
   it('ends a running one before its next page, and keeps what was sent', async () => {
@@ -161,71 +156,50 @@ describe('cancelling a redelivery', () => {
     await t.failed(3);
     await t.failed(2);
     const { id } = await t.request(lately);
-    await t.page(id, 0, 1);
+    await t.page(1);
     expect(await t.cancel(id)).toMatchObject({ state: 'running', queued: 1, finishedAt: null });
-    expect((await t.page(id, 1, 1)).progress).toEqual({
-      state: 'cancelled',
-      pages: 1,
-      seen: 1,
-      queued: 1,
-      retriesRequested: 0,
-    });
+    await t.page(1);
+    expect(await t.find(id)).toMatchObject({ state: 'cancelled', seen: 1, queued: 1 });
     expect(await t.rows('select state from delivery order by state')).toEqual([
       { state: 'exhausted' },
-      { state: 'waiting' },
+      { state: 'queued' },
     ]);
     expect((await readLedger(t.owner.pool)).difference).toBe(0);
   });
 });
 
 describe('a page', () => {
-  it('that is requested again, or by two workers at once, is carried out once', async () => {
+  it('is carried out once by three workers at once, and the next one is due when its second is over', async () => {
     const t = await setupRedeliveries();
     for (const hours of [5, 4, 3]) await t.failed(hours);
-    const { id } = await t.request(lately);
-    const twice = await Promise.all([t.page(id, 0, 2), t.page(id, 0, 2)]);
-    expect(twice.map(({ progress }) => progress.queued)).toEqual([2, 2]);
-    await t.page(id, 0, 2);
-    expect(await t.rows(counts)).toMatchObject([{ state: 'running', pages: 1, seen: 2, queued: 2 }]);
-    expect(await t.rows('select round, count(*)::int from delivery group by 1 order by 1')).toEqual([
-      { round: 1, count: 1 },
-      { round: 2, count: 2 },
+    await t.request(lately);
+    const done = await Promise.all([1, 2, 3].map(() => redeliverPage(t.owner.pool, { sendAtMost: 2 })));
+    expect(done.filter((one) => one)).toHaveLength(1);
+    expect(await redeliverPage(t.owner.pool, { sendAtMost: 2 })).toBe(false);
+    expect(await t.rows(counts)).toEqual([{ state: 'running', seen: 2, queued: 2, finished: false }]);
+    expect(await t.rows('select state, count(*)::int from delivery group by 1 order by 1')).toEqual([
+      { state: 'exhausted', count: 1 },
+      { state: 'queued', count: 2 },
     ]);
   });
 
-  it('whose workflows were not notified, because its worker stopped after the commit, notifies them before the next page', async () => {
+  it('of a worker that dies is undone, and another worker carries it out', async () => {
     const t = await setupRedeliveries();
-    const open = await t.make.delivery({
-      webhook: t.webhook,
-      started: true,
-      round: 3,
-      createdAt: hoursAgo(4),
-      attempts: [{ status: 500 }],
-      nextAttemptAt: new Date(Date.now() + 3_600_000),
-    });
+    await t.failed(3);
     const { id } = await t.request(lately);
-    await t.page(id, 0);
-    // The worker stops here. The next one finds the workflows that were not notified yet, on any
-    // page.
-    for (const page of [0, 1]) {
-      const left = await t.page(id, page);
-      expect(left).toMatchObject({ unnotified: [open], isUnfinished: true, progress: { state: 'running', pages: 1 } });
-      expect(await listUnnotified(t.owner.pool, { ...t.of(t.webhook.id), unnotified: left.unnotified })).toEqual([
-        { eventId: open, round: 3 },
-      ]);
-    }
-    const recorded = await recordNotified(t.owner.pool, {
-      organizationId: t.organizationId,
-      redeliveryId: id,
-      pages: 1,
-    });
-    expect(recorded).toEqual({ state: 'done', pages: 1, seen: 1, queued: 0, retriesRequested: 1 });
+    await t.rows(`create function die() returns trigger language plpgsql as $$ begin
+      perform pg_terminate_backend(pg_backend_pid()); return null; end $$`);
+    await t.rows('create trigger die after update on redelivery for each row execute function die()');
+    await expect(redeliverPage(t.owner.pool)).rejects.toThrow();
+    await t.rows('drop trigger die on redelivery');
+    expect(await t.rows('select state from delivery')).toEqual([{ state: 'exhausted' }]);
+    await t.page();
+    expect(await t.find(id)).toMatchObject({ state: 'done', seen: 1, queued: 1 });
     expect((await t.lines()).at(-1)).toEqual({
       action: 'webhook.redelivered',
       person_id: null,
-      detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'done', seen: 1, queued: 0, retriesRequested: 1 },
+      detail: { webhookId: t.webhook.id, redeliveryId: id, state: 'done', seen: 1, queued: 1 },
     });
-    expect((await t.page(id, 1)).isUnfinished).toBe(false);
   });
 
   it('contains no event that happened after the request, so that the redelivery of a busy webhook ends', async () => {
@@ -233,7 +207,8 @@ describe('a page', () => {
     await t.failed(3);
     const { id } = await t.request(lately);
     await t.make.delivery({ ...exhausted(t.webhook), createdAt: hoursAgo(-0.1), settledAt: hoursAgo(-0.1) });
-    expect((await t.page(id, 0)).progress).toMatchObject({ seen: 1, queued: 1 });
+    await t.page();
+    expect(await t.find(id)).toMatchObject({ state: 'done', seen: 1, queued: 1 });
   });
 
   it('of a webhook that was parked or deleted meanwhile ends the redelivery with that reason and an activity row', async () => {
@@ -245,9 +220,9 @@ describe('a page', () => {
       await t.failed(3);
       await t.failed(2);
       const { id } = await t.request(lately);
-      await t.page(id, 0, 1);
+      await t.page(1);
       await t[end](t.webhook.id);
-      expect((await t.page(id, 1, 1)).progress).toMatchObject({ state: 'ended', queued: 1 });
+      await t.page(1);
       expect(await t.find(id)).toMatchObject({ state: 'ended', endReason: reason, finishedAt: expect.any(String) });
       expect((await t.lines()).at(-1)).toMatchObject({
         action: 'webhook.redelivered',
@@ -259,7 +234,7 @@ describe('a page', () => {
 });
 
 describe('the rights', () => {
-  it('of the console are to request, list and cancel, and of the worker to claim and carry out', async () => {
+  it('of the console are to request, list and cancel, and of the worker to carry out', async () => {
     const t = await setupRedeliveries();
     await t.failed(3);
     const [console, worker] = await Promise.all(
@@ -275,13 +250,8 @@ describe('the rights', () => {
     expect(await findRedelivery(console.orm.em, one)).toMatchObject({ state: 'requested' });
     expect(await cancelRedelivery(console.orm.em, one)).toMatchObject({ state: 'cancelled' });
     const { id } = await t.request(lately);
-    const claim = () => worker.pool.query(claimRedeliveriesSql, [10, 15]);
-    expect((await claim()).rows).toMatchObject([{ organizationId: t.organizationId, redeliveryId: id, page: 0 }]);
-    expect((await claim()).rows).toEqual([]); // the lease
-    const of = { organizationId: t.organizationId, redeliveryId: id };
-    const left = await carryOutPage(worker.pool, { ...of, page: 0, perPage: 10 }, { leaseMs: 60_000 });
-    expect(left.progress).toMatchObject({ queued: 1 });
-    expect(await recordNotified(worker.pool, { ...of, pages: 1 })).toMatchObject({ state: 'done' });
+    expect(await redeliverPage(worker.pool)).toBe(true);
+    expect(await t.find(id)).toMatchObject({ state: 'done', queued: 1 });
     for (const [login, statement] of [
       [console, 'update redelivery set queued = 7'],
       [console, 'delete from redelivery'],
@@ -289,47 +259,6 @@ describe('the rights', () => {
     ] as const) {
       await expect(login.pool.query(statement)).rejects.toMatchObject({ code: '42501' });
     }
-  });
-
-  it('of a claim end with its lease, which each page renews', async () => {
-    const t = await setupRedeliveries();
-    for (const hours of [4, 3]) await t.failed(hours);
-    const { id } = await t.request(lately);
-    const claim = () => t.rows(claimRedeliveriesSql, [10, 15]);
-    expect(await claim()).toHaveLength(1);
-    await t.page(id, 0, 1);
-    expect(await claim()).toEqual([]);
-    await t.rows(`update redelivery set leased_until = now() - interval '1 second'`);
-    expect(await claim()).toMatchObject([{ organizationId: t.organizationId, redeliveryId: id, page: 1 }]);
-  });
-});
-
-describe('a redelivery that a cluster object asks for', () => {
-  it('sends what failed in a range and nothing else, and counts what it matched', async () => {
-    const t = await setupRedeliveries();
-    const { em } = t.owner.orm;
-    const settled = { webhook: t.webhook, createdAt: hoursAgo(5) };
-    const failed = [await t.failed(5), await t.failed(6)];
-    const failing = await t.make.delivery({ ...settled, attempts: [{ status: 500 }] });
-    await t.make.delivery({ ...settled, state: 'delivered', attempts: [{ status: 204 }] });
-    await t.make.delivery(settled); // not tried yet
-    await t.failed(9);
-    const selection = { from: hoursAgo(7).toISOString(), to: hoursAgo(1).toISOString(), onlyFailed: true };
-    const input = { ...t.of(t.webhook.id, 'operator'), selection, perSecond: 5 };
-    expect(await countRedelivery(em, input)).toEqual({ events: 3, isCapped: false });
-
-    const asked = await requestRedelivery(em, input);
-    const [claimed] = await t.rows(claimRedeliveriesSql, [20, 15]);
-    expect(claimed).toMatchObject({ redeliveryId: asked.id, perSecond: 5 });
-    const { unnotified, progress } = await t.page(asked.id, 0);
-    expect({ unnotified, progress }).toMatchObject({ unnotified: [], progress: { queued: 3, retriesRequested: 0 } });
-    const sent = await t.rows<{ id: string }>(
-      `select event_id as id from delivery where next_attempt_at <= now() and (round > 1 or attempts > 0) order by 1`,
-    );
-    expect(sent.map(({ id }) => id)).toEqual([...failed, failing].toSorted());
-
-    const found = await findRedelivery(em, { ...input, redeliveryId: asked.id });
-    expect(found).toMatchObject({ id: asked.id, matched: 3, queued: 3 });
   });
 });
 
@@ -360,9 +289,10 @@ async function setupRedeliveries() {
       requestRedelivery(em, { ...t.of(webhook.id, by), selection }),
     cancel: (redeliveryId: string, by?: Authority) => cancelRedelivery(em, of(redeliveryId, by)),
     find: (redeliveryId: string, by?: Authority) => findRedelivery(em, of(redeliveryId, by)),
-    page: (redeliveryId: string, page: number, perPage = 100) => {
-      const request = { organizationId: t.organizationId, redeliveryId, page, perPage };
-      return carryOutPage(t.owner.pool, request, { leaseMs: 60_000 });
+    /** Carries out the next page, as if it was due. */
+    page: async (sendAtMost = 100) => {
+      await t.rows('update redelivery set due_at = now()');
+      expect(await redeliverPage(t.owner.pool, { sendAtMost })).toBe(true);
     },
   };
 }

@@ -1,9 +1,8 @@
 /** Redelivering one event, a range, or all that failed since a moment; and listing redeliveries. */
-import { describe, expect, it } from 'vitest';
-import { claimDeliveriesSql } from '#domain/db/statements/claim-deliveries.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { redeliverPage } from '#delivery/redelivery.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
-import { carryOutPage, recordNotified } from '#domain/webhooks/redelivery-page.ts';
-import { claimValues } from '#test/claim.ts';
+import { Engine } from '../../delivery/engine.ts';
 import { nowhere, setupWebhooks } from './subscriptions.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
@@ -22,32 +21,24 @@ async function setupDeliveries() {
     });
   const request = (selection: Selection, by: Parameters<typeof t.of>[1] = undefined) =>
     requestRedelivery(t.owner.orm.em, { ...t.of(id, by), selection });
-  /**
-   * Executes every page in turn, as the workflow does; returns the deliveries that each changed.
-   */
-  async function carryOut({ id: redeliveryId }: { id: string }, { perPage = 100, scanLimit = 2_000 } = {}) {
-    const of = { organizationId: t.organizationId, redeliveryId };
-    const pages: { eventId: string; how: string }[][] = [];
-    for (let page = 0; ; page += 1) {
+  /** Carries out every page in turn, as the workers do; returns the events that each queued. */
+  async function carryOut({ sendAtMost = 100, scanAtMost = 2_000 } = {}) {
+    const pages: string[][] = [];
+    for (;;) {
+      await t.rows('update redelivery set due_at = now()');
       const before = new Map((await deliveryStates()).map((row) => [row.eventId, row.version]));
-      const { progress, unnotified } = await carryOutPage(
-        t.owner.pool,
-        { ...of, page, perPage },
-        { leaseMs: 60_000, scanLimit },
-      );
+      if (!(await redeliverPage(t.owner.pool, { scanAtMost, sendAtMost }))) return pages;
       const changed = (await deliveryStates()).filter(({ eventId, version }) => before.get(eventId) !== version);
-      pages.push(
-        changed.map(({ eventId }) => ({ eventId, how: unnotified.includes(eventId) ? 'retry_now' : 'queued' })),
-      );
-      const after = await recordNotified(t.owner.pool, { ...of, pages: progress.pages });
-      if (after?.state !== 'running') return pages;
+      pages.push(changed.map(({ eventId }) => eventId));
     }
   }
   const deliveryStates = () =>
     t.rows<{ eventId: string; version: string }>(
       'select event_id as "eventId", xmin::text as version from delivery order by event_id',
     );
-  return { ...t, webhook, id, settled, request, carryOut };
+  const engine = new Engine(t.database, t.owner);
+  onTestFinished(() => engine.worker.end());
+  return { ...t, webhook, id, settled, request, carryOut, engine };
 }
 
 describe('listing deliveries', () => {
@@ -60,7 +51,7 @@ describe('listing deliveries', () => {
     const young = await t.settled('delivered', 1);
     expect((await t.deliveries(t.id)).map(({ eventId }) => eventId)).toEqual([young, middle, old]);
     expect(await t.deliveries(t.id, 'waiting')).toMatchObject([
-      { eventId: middle, type: 'seat.ended', state: 'waiting', round: 1, attempts: 0, sequence: null, settledAt: null },
+      { eventId: middle, type: 'seat.ended', state: 'waiting', attempts: 0, sequence: null, settledAt: null },
     ]);
     expect((await t.deliveries(t.id, 'exhausted')).map(({ eventId }) => eventId)).toEqual([old]);
     expect(await t.deliveries(t.id, 'parked')).toEqual([]);
@@ -70,7 +61,7 @@ describe('listing deliveries', () => {
     const t = await setupDeliveries();
     const eventId = await t.make.delivery({
       webhook: t.webhook,
-      started: true,
+      state: 'running',
       attempts: [{ status: 500 }, { status: null, cause: 'timeout' }, { finishedAt: null }],
     });
     await t.rows(
@@ -92,39 +83,41 @@ describe('listing deliveries', () => {
 });
 
 describe('redelivering one event', () => {
-  it('begins a new round of a settled delivery with the same event, which a relay claims', async () => {
+  it('starts the schedule of a settled delivery again with the same event, which a relay claims', async () => {
     const t = await setupDeliveries();
     for (const state of ['delivered', 'exhausted'] as const) {
       const eventId = await t.settled(state, 5);
-      expect(await t.redeliver(t.id, eventId, false)).toEqual({ eventId, round: 2, how: 'queued' });
-      expect(await t.stateOf(eventId)).toMatchObject({ state: 'waiting', round: 2, due: true, settled: false });
-      expect(await t.rows(claimDeliveriesSql, await claimValues(t.owner.pool))).toMatchObject([{ eventId, round: 2 }]);
+      expect(await t.redeliver(t.id, eventId)).toEqual({ eventId, how: 'queued' });
+      expect(await t.stateOf(eventId)).toEqual({ state: 'queued', run: 1, failures: 0, due: true, settled: false });
+      expect(await t.engine.claim([{ organizationId: t.organizationId, webhookId: t.id }])).toMatchObject([
+        { eventId, run: 2 },
+      ]);
       expect((await t.lines()).at(-1)).toEqual({
         action: 'delivery.redeliver',
         person_id: t.manager.userId,
-        detail: { webhookId: t.id, eventId, round: 2 },
+        detail: { webhookId: t.id, eventId },
       });
     }
   });
 
-  it('makes an open delivery due now in its own round, and returns the workflow to notify', async () => {
+  it('makes an open delivery due now at its place in the schedule', async () => {
     const t = await setupDeliveries();
-    const later = { webhook: t.webhook, nextAttemptAt: new Date(Date.now() + 3_600_000) };
-    const running = await t.make.delivery({ ...later, started: true, round: 4, attempts: [{ status: 500 }] });
+    const later = { webhook: t.webhook, dueAt: new Date(Date.now() + 3_600_000) };
+    const sleeping = await t.make.delivery({ ...later, state: 'running', attempts: [{ status: 500 }] });
     const queued = await t.make.delivery(later);
-    expect(await t.redeliver(t.id, running)).toEqual({ eventId: running, round: 4, how: 'retry_now' });
-    expect(await t.redeliver(t.id, queued, false)).toEqual({ eventId: queued, round: 1, how: 'queued' });
-    const due = await t.rows<{ count: string }>('select count(*) from delivery where next_attempt_at <= now()');
-    expect(due).toMatchObject([{ count: '2' }]);
-    expect(await t.stateOf(running)).toMatchObject({ started: true, round: 4 });
+    for (const eventId of [sleeping, queued])
+      expect(await t.redeliver(t.id, eventId)).toEqual({ eventId, how: 'queued' });
+    expect(await t.stateOf(sleeping)).toMatchObject({ state: 'queued', due: true, failures: 1 });
+    expect(await t.stateOf(queued)).toMatchObject({ state: 'queued', due: true, failures: 0 });
   });
 
-  it('is refused when the workflow cannot be notified, and leaves the delivery unchanged', async () => {
+  it('changes and records nothing while its attempt is in progress', async () => {
     const t = await setupDeliveries();
-    const eventId = await t.make.delivery({ webhook: t.webhook, started: true });
-    const before = await t.rows('select * from delivery');
-    await expect(t.redeliver(t.id, eventId, false)).rejects.toMatchObject({ reason: 'delivery_open' });
-    expect(await t.rows('select * from delivery')).toEqual(before);
+    const attempts = [{ finishedAt: null }];
+    const eventId = await t.make.delivery({ webhook: t.webhook, state: 'running', attempts });
+    const before = [await t.rows('select * from delivery'), await t.lines()];
+    expect(await t.redeliver(t.id, eventId)).toEqual({ eventId, how: 'attempting' });
+    expect([await t.rows('select * from delivery'), await t.lines()]).toEqual(before);
   });
 
   it('is refused for events older than 30 days, other webhooks’ events, cancelled ones, and parked or deleted webhooks', async () => {
@@ -150,7 +143,7 @@ describe('redelivering many events', () => {
     const second = await t.settled('exhausted', 9);
     const third = await t.make.delivery({
       webhook: t.webhook,
-      started: true,
+      state: 'running',
       createdAt: hoursAgo(8),
       attempts: [{ status: 500 }],
     });
@@ -159,20 +152,14 @@ describe('redelivering many events', () => {
     const other = await t.make.webhook({ orgId: t.organizationId });
     await t.make.delivery({ webhook: other, state: 'delivered', createdAt: hoursAgo(8) });
 
-    const redelivery = await t.request({ from: hoursAgo(10.5).toISOString(), to: hoursAgo(6).toISOString() });
-    const pages = await t.carryOut(redelivery, { perPage: 2 });
+    await t.request({ from: hoursAgo(10.5).toISOString(), to: hoursAgo(6).toISOString() });
+    const pages = await t.carryOut({ sendAtMost: 2 });
 
-    expect(pages.flat()).toEqual([
-      { eventId: first, how: 'queued' },
-      { eventId: second, how: 'queued' },
-      { eventId: third, how: 'retry_now' },
-      { eventId: fourth, how: 'queued' },
-    ]);
+    expect(pages.flat()).toEqual([first, second, third, fourth]);
     expect(pages.every((page) => page.length <= 2)).toBe(true);
-    expect(await t.rows('select round, count(*)::int from delivery group by round order by round')).toEqual([
-      { round: 1, count: 4 },
-      { round: 2, count: 3 },
-    ]);
+    expect(await t.rows(`select failures from delivery where state = 'queued' order by event_id`)).toEqual(
+      [0, 0, 1, 0].map((failures) => ({ failures })),
+    );
   });
 
   it('includes the beginning of the range and excludes its end', async () => {
@@ -181,8 +168,8 @@ describe('redelivering many events', () => {
     const to = hoursAgo(9);
     const inside = await t.make.delivery({ webhook: t.webhook, state: 'delivered', createdAt: from });
     await t.make.delivery({ webhook: t.webhook, state: 'delivered', createdAt: to });
-    const pages = await t.carryOut(await t.request({ from: from.toISOString(), to: to.toISOString() }));
-    expect(pages.flat().map(({ eventId }) => eventId)).toEqual([inside]);
+    await t.request({ from: from.toISOString(), to: to.toISOString() });
+    expect((await t.carryOut()).flat()).toEqual([inside]);
   });
 
   it('sends all failed ones since a moment: exhausted or still failing since, also of earlier events, and no delivered one', async () => {
@@ -192,30 +179,30 @@ describe('redelivering many events', () => {
     const early = await t.settled('exhausted', 80, 8);
     const failing = await t.make.delivery({
       webhook: t.webhook,
-      started: true,
+      state: 'running',
       createdAt: hoursAgo(5),
       attempts: [{ status: 503 }],
     });
     await t.make.delivery({ webhook: t.webhook, createdAt: hoursAgo(4) }); // not tried yet
     const late = await t.settled('exhausted', 3);
 
-    const redelivery = await t.request({ failedSince: hoursAgo(10).toISOString() });
+    await t.request({ failedSince: hoursAgo(10).toISOString() });
 
-    expect((await t.carryOut(redelivery)).flat()).toEqual([
-      { eventId: early, how: 'queued' },
-      { eventId: failing, how: 'retry_now' },
-      { eventId: late, how: 'queued' },
-    ]);
-    expect(await t.rows('select seen, queued, retries_requested from redelivery')).toEqual([
-      { seen: 6, queued: 2, retries_requested: 1 },
+    expect((await t.carryOut()).flat()).toEqual([early, failing, late]);
+    expect(await t.rows('select state, seen, matched, queued from redelivery')).toEqual([
+      { state: 'done', seen: 6, matched: 3, queued: 3 },
     ]);
   });
 
   it('leaves an attempt in progress alone', async () => {
     const t = await setupDeliveries();
-    await t.make.delivery({ webhook: t.webhook, started: true, attempts: [{ status: 500 }, { finishedAt: null }] });
-    const redelivery = await t.request({ failedSince: hoursAgo(1).toISOString() });
-    expect((await t.carryOut(redelivery)).flat()).toEqual([]);
+    await t.make.delivery({
+      webhook: t.webhook,
+      state: 'running',
+      attempts: [{ status: 500 }, { finishedAt: null }],
+    });
+    await t.request({ failedSince: hoursAgo(1).toISOString() });
+    expect((await t.carryOut()).flat()).toEqual([]);
   });
 
   it('finds a few among many by scanning a bounded number of rows a page', async () => {
@@ -225,9 +212,9 @@ describe('redelivering many events', () => {
       const eventId = await t.settled(event % 30 === 29 ? 'exhausted' : 'delivered', 100 - event);
       if (event % 30 === 29) failed.push(eventId);
     }
-    const redelivery = await t.request({ failedSince: hoursAgo(300).toISOString() });
-    const pages = await t.carryOut(redelivery, { perPage: 1, scanLimit: 20 });
-    expect(pages.flat().map(({ eventId }) => eventId)).toEqual(failed);
+    await t.request({ failedSince: hoursAgo(300).toISOString() });
+    const pages = await t.carryOut({ sendAtMost: 1, scanAtMost: 20 });
+    expect(pages.flat()).toEqual(failed);
     expect(pages.length).toBeGreaterThan(4);
   });
 });

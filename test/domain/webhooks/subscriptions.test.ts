@@ -29,7 +29,7 @@ describe('every action on webhooks', () => {
       await expect(t.show(id, by)).rejects.toMatchObject(refused);
       await expect(t.deliveries(id, null, by)).rejects.toMatchObject(refused);
       await expect(t.delivery(id, eventId, by)).rejects.toMatchObject(refused);
-      await expect(t.redeliver(id, eventId, true, by)).rejects.toMatchObject(refused);
+      await expect(t.redeliver(id, eventId, by)).rejects.toMatchObject(refused);
     }
     expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create']);
   });
@@ -130,7 +130,7 @@ describe('adding a webhook', () => {
       parkedReason: null,
       eventTypes: ['client.started', 'seat.ended'],
       failingSince: null,
-      ramp: null,
+      slots: 10,
       deliveries: { waiting: 0, parked: 0, delivered: 0, exhausted: 0, cancelled: 0 },
       secrets: [{ validUntil: null }],
     });

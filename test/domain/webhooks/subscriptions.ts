@@ -1,11 +1,10 @@
+import { deleteWebhook, pauseWebhook, redeliverOne, resumeWebhook } from '#delivery/requests.ts';
 import type { Authority } from '#domain/access/authority.ts';
 import { type ChangeWebhook, changeWebhook } from '#domain/webhooks/change.ts';
 import { type CreateWebhook, createWebhook } from '#domain/webhooks/create.ts';
 import type { DeliveryState } from '#domain/webhooks/deliveries.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
-import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
-import { redeliverOne } from '#delivery/requests.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { completeCounts } from '#domain/webhooks/summary.ts';
@@ -71,8 +70,8 @@ export async function setupWebhooks() {
       const attempts = delivery.newestAttempts.map((one) => ({ ...one, answer: one.answer?.toString('utf8') ?? null }));
       return { ...delivery, attempts: attempts.reverse() };
     },
-    redeliver: (webhookId: string, eventId: string, canRetryNow = true, by?: Authority) =>
-      redeliverOne(em, { ...of(webhookId, by), eventId }, { canRetryNow }),
+    redeliver: (webhookId: string, eventId: string, by?: Authority) =>
+      redeliverOne(em, { ...of(webhookId, by), eventId }),
     /** The activity log, oldest first. */
     lines: () =>
       rows<{ action: string; person_id: string | null; detail: Record<string, unknown> }>(
@@ -82,8 +81,7 @@ export async function setupWebhooks() {
     stateOf: async (eventId: string) =>
       (
         await rows<Record<string, unknown>>(
-          `select state, round, started, claimed, leased_until, next_attempt_at is not null as due,
-            settled_at is not null as settled
+          `select state, run, failures, due_at <= now() as due, settled_at is not null as settled
            from delivery where event_id = $1`,
           [eventId],
         )

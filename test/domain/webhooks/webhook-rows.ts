@@ -9,11 +9,9 @@ export interface DeliveryRow {
   webhook_id: string;
   event_id: string;
   state: string;
-  round: number;
+  run: number;
   attempts: number;
   sequence: number | null;
-  started: boolean;
-  claimed: boolean;
   due_in_seconds: number | null;
   settled_at: string | null;
 }
@@ -40,16 +38,15 @@ export async function setupWebhooks() {
       orgId: string;
       eventTypes?: readonly EventType[];
       state?: 'active' | 'parked' | 'deleted';
-      ramp?: number | null;
     }): Promise<string> {
-      const { orgId, eventTypes: types = eventTypes, state = 'active', ramp = null } = fields;
+      const { orgId, eventTypes: types = eventTypes, state = 'active' } = fields;
       const id = randomUUID();
       await pool.query(
-        `insert into webhook (organization_id, id, url, event_types, state, parked_reason, ramp, slot)
-         values ($1, $2, 'https://receiver.example/hooks', $3, $4, case $4 when 'parked' then 'paused' end, $5,
+        `insert into webhook (organization_id, id, url, event_types, state, parked_reason, slot)
+         values ($1, $2, 'https://receiver.example/hooks', $3, $4, case $4 when 'parked' then 'paused' end,
            case when $4 <> 'deleted' then (select coalesce(max(slot), 0) + 1 from webhook
              where organization_id = $1) end)`,
-        [orgId, id, types, state, ramp],
+        [orgId, id, types, state],
       );
       await pool.query('insert into webhook_secret (organization_id, webhook_id, sealed) values ($1, $2, $3)', [
         orgId,
@@ -78,8 +75,8 @@ export async function setupWebhooks() {
 
     async deliveries(webhookId: string): Promise<DeliveryRow[]> {
       const found = await pool.query<DeliveryRow>(
-        `select webhook_id, event_id, state, round, attempts, sequence::int, started, claimed, settled_at,
-           extract(epoch from next_attempt_at - clock_timestamp())::float8 as due_in_seconds
+        `select webhook_id, event_id, state, run, attempts, sequence::int, settled_at,
+           extract(epoch from due_at - clock_timestamp())::float8 as due_in_seconds
          from delivery where webhook_id = $1 order by created_at, event_id`,
         [webhookId],
       );
@@ -117,14 +114,14 @@ export async function insertSettled(pool: Pool, { orgId, id }: { orgId: string; 
        insert into event (organization_id, id, type, created_at, body, delivery_count)
        select $1, m.id, 'seat.given', m.at, '{}', 1 from made m returning id, created_at
      ), d as (
-       insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
-       select $1, $2, id, 'delivered', 1, created_at, created_at from e returning event_id, created_at
+       insert into delivery (organization_id, webhook_id, event_id, state, run, attempts, created_at, settled_at)
+       select $1, $2, id, 'delivered', 1, 1, created_at, created_at from e returning event_id, created_at
      ), c as (
        insert into ledger_count (organization_id, changes) values ($1, $3)
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
        started_at, finished_at, status, cause)
-     select $1, $2, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
+     select $1, $2, event_id, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
     [orgId, id, count],
   );
 }
