@@ -4,15 +4,14 @@ import { type AdmissionRow, admitAttemptSql } from '#delivery/sql/admit.ts';
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, type QueuedWebhook } from '#delivery/sql/claim.ts';
 import { recordOutcomeSql } from '#delivery/sql/outcome.ts';
 
-/** The statements of a delivery for one way of storing the tables. */
-export const statements = {
+/** The statements of a delivery. */
+const statements = {
   find: listQueuedSql,
   claim: claimDeliveriesSql,
   admit: admitAttemptSql,
   outcome: recordOutcomeSql,
 };
 export type Statement = keyof typeof statements;
-export type Statements = Readonly<Record<Statement, string>>;
 
 const nil = '00000000-0000-0000-0000-000000000000';
 
@@ -23,14 +22,11 @@ const nil = '00000000-0000-0000-0000-000000000000';
 export async function deliver(
   client: pg.Client,
   atMost: number,
-  {
-    using = statements,
-    onTimed = () => {},
-  }: { using?: Statements; onTimed?: (of: Statement, ms: number) => void } = {},
+  { onTimed = () => {} }: { onTimed?: (of: Statement, ms: number) => void } = {},
 ): Promise<number> {
   async function run<Row extends pg.QueryResultRow>(of: Statement, values: unknown[]): Promise<Row[]> {
     const startedAt = performance.now();
-    const { rows } = await client.query<Row>({ name: of, text: using[of], values });
+    const { rows } = await client.query<Row>({ name: of, text: statements[of], values });
     onTimed(of, performance.now() - startedAt);
     return rows;
   }

@@ -3,7 +3,6 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';
 import { deliver, type Statement } from './deliver.ts';
 import { addDue, addSettled, addWebhooks } from './fill.ts';
-import { median } from './partitions.ts';
 import type { RetentionStack } from './stack.ts';
 
 const load = { connections: 4, seconds: 20, organizations: 10, webhooksEach: 4 };
@@ -69,3 +68,6 @@ async function deliverFor(clients: readonly pg.Client[], forSeconds: number) {
   await Promise.all(clients.map(deliverOn));
   return { perSecond: count / forSeconds, times };
 }
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
