@@ -51,12 +51,12 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     expect(await readDeliveryAdmission(pool)).toMatchObject({ state: held, underWay: 1, isDrained: false });
     open.pop()?.writeHead(200).end();
     for (let event = 1; event < 20; event += 1) await makeEvent();
-    await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 1, waiting: 20 }), patient);
+    await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 1, queued: 20 }), patient);
     await new Promise((resolve) => setTimeout(resolve, quietMs));
 
     expect(receiver.received).toHaveLength(1);
-    const { rows } = await pool.query(`select distinct round, started, claimed from delivery where state = 'waiting'`);
-    expect(rows).toEqual([{ round: 1, started: false, claimed: false }]);
+    const { rows } = await pool.query(`select distinct run, attempts from delivery where state = 'queued'`);
+    expect(rows).toEqual([{ run: 0, attempts: 0 }]);
     await pool.query(`update delivery_admission set changed_at = changed_at - interval '10 seconds'`);
     expect(await readDeliveryAdmission(pool)).toMatchObject({ state: held, underWay: 0, isDrained: true });
 
@@ -79,8 +79,8 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     await makeEvent();
 
     await vi.waitFor(async () => {
-      const { rows } = await pool.query('select round, started, attempts, state from delivery');
-      expect(rows).toEqual([{ round: 2, started: false, attempts: 1, state: 'waiting' }]);
+      const { rows } = await pool.query('select run, attempts, failures, state from delivery');
+      expect(rows).toEqual([{ run: 1, attempts: 1, failures: 1, state: 'queued' }]);
     }, patient);
     await new Promise((resolve) => setTimeout(resolve, quietMs));
     expect(receiver.received).toHaveLength(1);
@@ -95,7 +95,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
   it('a due delivery is neither overdue nor stuck', async () => {
     const { pool, makeEvent, set } = await setup();
     await makeEvent();
-    await pool.query(`update delivery set next_attempt_at = now() - interval '1 hour'`);
+    await pool.query(`update delivery set due_at = now() - interval '1 hour'`);
     expect(await readLedger(pool)).toMatchObject({ waiting: 1, overdue: 1, stuck: 1 });
 
     await set(held);

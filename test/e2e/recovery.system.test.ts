@@ -4,19 +4,20 @@ import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
+import { type DeliveryKey, workflowIdOf } from '#workflows/deliver-event/types.ts';
 import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
 
 const timeout = 240_000;
 const awayMs = 2_000;
 /**
  * Longest allowed pause between posts once the lost server is back. The step of a workflow whose
- * worker was killed is given to another after 5 s, the longest of the waits; the rest is for a busy
- * machine. Before, nothing was posted for 39 to 69 s, until the reconciler started new rounds.
+ * worker was killed is given to another after 5 s, and a claim expires after 10 s, the longest of
+ * the waits; the rest is for a busy machine.
  */
 const silenceAtMostMs = 20_000;
 const patient = { timeout: 90_000, interval: 50 };
 
-describe('due deliveries are sent soon, without a repair, and every post is on record,', () => {
+describe('due deliveries are sent soon, and every post is on record,', () => {
   it('after PostgreSQL was down for two seconds', { timeout }, async () => {
     const world = await arrange(500);
     const target = new URL(world.database.urls.worker);
@@ -81,6 +82,7 @@ async function judgeOutage(
   await pause(awayMs);
   await proxy.resume();
   await world.judge();
+  expect(await world.lost()).toBe(0);
 }
 
 const idOf = (post: Received) => `${post.path}/${post.headers['webhook-id']}/${post.headers['webhook-attempt']}`;
@@ -94,7 +96,8 @@ async function arrange(deliveries: number) {
   for (const { orgId } of professionals) await make.webhook({ orgId, url: `${receiver.url}/${orgId}` });
   const one = async <Row>(query: string) => (await owner.pool.query(query)).rows[0] as Row;
   const settled = async () =>
-    (await one<{ count: number }>(`select count(*)::integer as count from delivery where state <> 'waiting'`)).count;
+    (await one<{ count: number }>(`select count(*)::integer as count from delivery where settled_at is not null`))
+      .count;
   return {
     database,
     async grants(): Promise<void> {
@@ -104,7 +107,7 @@ async function arrange(deliveries: number) {
     /** Blocks admissions until the returned function is called. */
     async blockAdmissions() {
       const blocker = await owner.pool.connect();
-      await blocker.query('begin; lock table concurrency_slot in exclusive mode');
+      await blocker.query('begin; lock table delivery_attempt in exclusive mode');
       return async () => {
         await owner.pool.query(
           `select pg_terminate_backend(pid) from pg_stat_activity
@@ -117,15 +120,18 @@ async function arrange(deliveries: number) {
     admissionWaits: () =>
       vi.waitFor(async () => {
         const waiting = await owner.pool.query(
-          `select from pg_locks where relation = 'concurrency_slot'::regclass and not granted`,
+          `select from pg_locks where relation = 'delivery_attempt'::regclass and not granted`,
         );
-        expect(waiting.rowCount).toBe(1);
+        expect(waiting.rowCount).toBeGreaterThan(0);
       }, patient),
+    lost: async () => (await owner.pool.query(`select from delivery_attempt where cause = 'lost'`)).rowCount,
     attempts: async () => (await owner.pool.query('select from delivery_attempt')).rowCount,
     async history() {
-      const { webhook_id, event_id } = await one<{ webhook_id: string; event_id: string }>('select * from delivery');
+      const key = await one<DeliveryKey>(
+        'select organization_id as "organizationId", webhook_id as "webhookId", event_id as "eventId" from delivery',
+      );
       const client = await openTestTemporal();
-      return client.workflow.getHandle(`delivery/${webhook_id}/${event_id}`).fetchHistory();
+      return client.workflow.getHandle(workflowIdOf(key)).fetchHistory();
     },
     someDelivered: () => vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(40), patient),
     async judge(): Promise<void> {
@@ -137,7 +143,6 @@ async function arrange(deliveries: number) {
       const onRecord = new Set(attempts.rows.map(({ id }) => id));
       expect(receiver.received.map(idOf).filter((id) => !onRecord.has(id))).toEqual([]);
       expect(new Set(receiver.received.map(idOf)).size).toBe(receiver.received.length);
-      expect(await one('select max(round) as rounds from delivery')).toEqual({ rounds: 1 }); // nothing was repaired
       // An attempt whose worker was killed is lost only after the answer's deadline.
       const lost = await owner.pool.query<{ event_id: string }>(
         `select event_id from delivery_attempt where cause = 'lost'`,
@@ -148,7 +153,7 @@ async function arrange(deliveries: number) {
         .map(({ atMs }) => atMs);
       const silences = times.map((atMs, nth) => atMs - (times[nth - 1] ?? returnedAt));
       expect(Math.max(...silences)).toBeLessThan(silenceAtMostMs);
-      expect(await one('select count(*)::integer as held from concurrency_slot')).toEqual({ held: 0 });
+      expect(await one('select count(*)::integer as held from slot')).toEqual({ held: 0 });
     },
   };
 }

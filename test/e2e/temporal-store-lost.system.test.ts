@@ -28,8 +28,8 @@ it('no delivery is lost when the whole Temporal store is deleted while deliverie
   await vi.waitFor(
     async () => {
       const { rows } = await owner.pool.query(
-        `select count(*)::int as waiting from delivery where state = 'waiting' and attempts = 2
-          and next_attempt_at > now() + interval '2 seconds'`,
+        `select count(*)::int as waiting from delivery where state = 'running' and attempts = 2
+          and due_at > now() + interval '2 seconds'`,
       );
       expect(rows).toEqual([{ waiting: events * webhookCount }]);
     },
@@ -43,9 +43,9 @@ it('no delivery is lost when the whole Temporal store is deleted while deliverie
   await vi.waitFor(
     async () => {
       const { rows } = await owner.pool.query(
-        'select state, round, count(*)::int as count from delivery group by 1, 2',
+        'select state, failures, count(*)::int as count from delivery group by 1, 2',
       );
-      expect(rows).toEqual([{ state: 'delivered', round: 2, count: events * webhookCount }]);
+      expect(rows).toEqual([{ state: 'delivered', failures: 2, count: events * webhookCount }]);
     },
     { timeout: 90_000, interval: 250 },
   );

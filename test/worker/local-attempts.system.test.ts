@@ -15,7 +15,7 @@ const patient = { timeout: 60_000, interval: 50 };
  */
 describe('a first attempt in progress', () => {
   it('is completed and recorded once by a worker that stops', { timeout }, async () => {
-    const { receiver, settings, rows, workflow, makeEvent } = await arrange();
+    const { receiver, settings, rows, workflow, makeEvent, isDelivered } = await arrange();
     const leaving = await startChildWorker(settings);
     await makeEvent();
     const exit = leaving.stop();
@@ -24,8 +24,8 @@ describe('a first attempt in progress', () => {
     receiver.release(200);
 
     expect(await exit).toBe(0);
-    await vi.waitFor(async () => expect(await rows('select state from delivery')).toEqual([{ state: 'delivered' }]));
-    expect(['delivered', 'closed']).toContain(await (await workflow()).result());
+    await isDelivered();
+    await (await workflow()).result();
     expect(receiver.received).toHaveLength(1);
     expect(await rows('select number, cause from delivery_attempt')).toEqual([{ number: 1, cause: 'accepted' }]);
     expect(await staying.stop()).toBe(0);
@@ -34,7 +34,7 @@ describe('a first attempt in progress', () => {
   it('counts when it fails while its worker stops, and another worker continues with the schedule', {
     timeout,
   }, async () => {
-    const { receiver, settings, rows, workflow, makeEvent } = await arrange();
+    const { receiver, settings, rows, makeEvent, isDelivered } = await arrange();
     const leaving = await startChildWorker(settings);
     await makeEvent();
     const exit = leaving.stop();
@@ -43,7 +43,7 @@ describe('a first attempt in progress', () => {
     receiver.release(503);
 
     expect(await exit).toBe(0);
-    expect(await (await workflow()).result()).toBe('delivered');
+    await isDelivered();
     expect(await rows('select number, status from delivery_attempt order by number')).toEqual([
       { number: 1, status: 503 },
       { number: 2, status: 200 },
@@ -52,14 +52,14 @@ describe('a first attempt in progress', () => {
   });
 
   it('is recorded as lost when its worker stops, and the next attempt has its own row', { timeout }, async () => {
-    const { receiver, settings, rows, workflow, makeEvent } = await arrange();
+    const { receiver, settings, rows, makeEvent, isDelivered } = await arrange();
     const dying = await startChildWorker(settings);
     await makeEvent();
     dying.process.kill('SIGKILL');
     receiver.answer = (response) => void response.writeHead(200).end();
     await startChildWorker(settings);
 
-    expect(await (await workflow()).result()).toBe('delivered');
+    await isDelivered();
     expect(await rows('select number, cause from delivery_attempt order by number')).toEqual([
       { number: 1, cause: 'lost' },
       { number: 2, cause: 'accepted' },
@@ -69,12 +69,37 @@ describe('a first attempt in progress', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
+  // Regression: it was never counted, and a schedule of two attempts made twelve posts.
+  it('that kills its process is made at most three times more than the schedule has attempts', {
+    timeout: 180_000,
+  }, async () => {
+    const { receiver, settings, rows, makeEvent } = await arrange();
+    const environment = { ...settings, DELIVERY_SCHEDULE: '200ms' };
+    let worker = await startChildWorker(environment);
+    await makeEvent();
+    for (let posts = 1; posts <= 5; posts += 1) {
+      await vi.waitFor(() => expect(receiver.received).toHaveLength(posts), patient);
+      worker.process.kill('SIGKILL');
+      await worker.ended;
+      await rows('update slot set until = now()'); // as 25 seconds do
+      worker = await startChildWorker(environment);
+    }
+    await vi.waitFor(
+      async () =>
+        expect(await rows('select state, attempts from delivery')).toEqual([{ state: 'exhausted', attempts: 5 }]),
+      patient,
+    );
+    const attempts = await rows('select cause, is_last from delivery_attempt order by number');
+    expect(attempts).toEqual([false, true, true, true, true].map((is_last) => ({ cause: 'lost', is_last })));
+    expect(receiver.received).toHaveLength(5);
+  });
+
   it('may take longer than a workflow task may', { timeout }, async () => {
-    const { receiver, settings, rows, workflow, makeEvent } = await arrange();
+    const { receiver, settings, rows, makeEvent, isDelivered } = await arrange();
     await startChildWorker(settings);
     receiver.answer = (response) => void setTimeout(() => response.writeHead(200).end(), 9_500);
     await makeEvent();
-    expect(await (await workflow()).result()).toBe('delivered');
+    await isDelivered();
     expect(await rows('select number, cause from delivery_attempt')).toEqual([{ number: 1, cause: 'accepted' }]);
     expect(receiver.received).toHaveLength(1);
   });
@@ -105,9 +130,14 @@ async function arrange() {
       await make.grant({ professional });
       await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
     },
+    isDelivered: () =>
+      vi.waitFor(
+        async () => expect(await rows('select state from delivery')).toEqual([{ state: 'delivered' }]),
+        patient,
+      ),
     async workflow() {
       const [event] = await rows('select id from event');
-      return (await openTestTemporal()).workflow.getHandle(`delivery/${webhook.id}/${event?.id}`);
+      return (await openTestTemporal()).workflow.getHandle(`delivery/${professional.orgId}/${webhook.id}/${event?.id}`);
     },
   };
 }

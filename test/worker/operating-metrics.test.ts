@@ -11,7 +11,9 @@ import { createTemporalMetrics } from '#delivery/temporal-metrics.ts';
 import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { startTestWorker, testNamespace } from '#test/worker.ts';
+import { makeNamespace } from '#test/temporal.ts';
+import { startTestWorker } from '#test/worker.ts';
+import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { activityMetrics } from '../../apps/worker/activity-metrics.ts';
 import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
@@ -25,7 +27,7 @@ function find(page: string, name: string): number | null {
 }
 
 it('the metrics show what waits in a queue, for how long, and when Temporal last answered', { timeout }, async () => {
-  const namespace = testNamespace();
+  const namespace = await makeNamespace('org-api-backlog');
   const connection = await NativeConnection.connect({ address: inject('temporalAddress') });
   onTestFinished(() => connection.close());
   const registry = new Registry();
@@ -47,22 +49,22 @@ it('the metrics show what waits in a queue, for how long, and when Temporal last
   onTestFinished(() => metrics.stop());
   await metrics.start();
   const read = async (name: string) => find(await registry.metrics(), name);
-  const slow = '{queue="deliver-slow",kind="workflow"}';
-  expect(await read(`org_api_queue_backlog_tasks${slow}`)).toBe(0);
-  expect(await read(`org_api_queue_backlog_age_seconds${slow}`)).toBe(0);
-  expect(await read('org_api_queue_backlog_age_seconds{queue="deliver",kind="activity"}')).not.toBeNull();
+  const workflows = '{kind="workflow"}';
+  expect(await read(`org_api_queue_backlog_tasks${workflows}`)).toBe(0);
+  expect(await read(`org_api_queue_backlog_age_seconds${workflows}`)).toBe(0);
+  expect(await read('org_api_queue_backlog_age_seconds{kind="activity"}')).not.toBeNull();
   const answeredAt = await read('org_api_temporal_answered_timestamp_seconds');
   expect(Math.abs((answeredAt ?? 0) - Date.now() / 1000)).toBeLessThan(60);
 
   const client = new Client({ connection, namespace });
   const handle = await client.workflow.start('nobodyRunsThis', {
-    taskQueue: 'deliver-slow',
+    taskQueue: deliverQueue,
     workflowId: `metrics-${Date.now()}`,
   });
   onTestFinished(async () => void (await handle.terminate()));
   await vi.waitFor(async () => {
-    expect(await read(`org_api_queue_backlog_tasks${slow}`)).toBe(1);
-    expect(await read(`org_api_queue_backlog_age_seconds${slow}`)).toBeGreaterThan(0);
+    expect(await read(`org_api_queue_backlog_tasks${workflows}`)).toBe(1);
+    expect(await read(`org_api_queue_backlog_age_seconds${workflows}`)).toBeGreaterThan(0);
   }, patient);
 
   isAway = true;
