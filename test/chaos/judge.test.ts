@@ -21,13 +21,13 @@ const wrongs: { what: string; kind: string; sql?: string; see?: (posts: Post[]) 
   {
     what: 'a delivery that is more than a minute late',
     kind: 'overdue',
-    sql: `update delivery set state = 'waiting', next_attempt_at = now() - interval '2 minutes', settled_at = null`,
+    sql: `update delivery set state = 'queued', due_at = now() - interval '2 minutes', settled_at = null`,
   },
   { what: 'a delivery that is gone', kind: 'ledger', sql: `delete from delivery_attempt; delete from delivery` },
   {
     what: 'a delivery that still waits',
     kind: 'state',
-    sql: `update delivery set state = 'waiting', next_attempt_at = now(), settled_at = null`,
+    sql: `update delivery set state = 'queued', due_at = now(), settled_at = null`,
   },
   { what: 'a state without its proof', kind: 'proof', sql: `update delivery_attempt set status = 500` },
   { what: 'an attempt that is gone', kind: 'attempts', sql: `delete from delivery_attempt where number = 1` },
@@ -101,16 +101,16 @@ async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: strin
   const { id } = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
   await make.grant({ professional });
   await owner.pool.query(
-    `insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+    `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
       started_at, finished_at, status, cause)
-     select organization_id, webhook_id, event_id, n, 1, false, '{}', now(), now(), case n when 1 then 500
+     select organization_id, webhook_id, event_id, gen_random_uuid(), n, 1, false, '{}', now(), now(), case n when 1 then 500
        else 200 end, 'recorded'
      from delivery, generate_series(1, 2) n`,
   );
   await owner.pool.query(
-    `update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), attempts = 2, sequence = 1`,
+    `update delivery set state = 'delivered', due_at = null, settled_at = now(), attempts = 2, run = 1, sequence = 1`,
   );
-  await owner.pool.query('update webhook set next_sequence = 2');
+  await owner.pool.query('update receiver set next_sequence = 2');
   const { rows } = await owner.pool.query<{ id: string; body: string }>('select id, body from event');
   const post = (attempt: number, answered: number): Post => ({
     webhookId: id,

@@ -15,7 +15,7 @@ interface DeliveryRow {
   webhookId: string;
   eventId: string;
   state: string;
-  round: number;
+  run: number;
   attempts: number;
   sequence: string | null;
 }
@@ -40,7 +40,7 @@ export interface Figures {
   causes: Record<string, number>;
   /** Posts of an event after the first 2xx. */
   duplicates: number;
-  /** Deliveries that the reconciler restarted. */
+  /** Deliveries that were claimed more than once: after a fault, or a retry without a slot. */
   repaired: number;
 }
 
@@ -64,7 +64,7 @@ export async function judge(options: {
   const { pool, posts, webhookIds, events, readings = [], forgettable = null } = options;
   const problems = new Problems();
   const { rows: deliveries } = await pool.query<DeliveryRow>(
-    `select webhook_id as "webhookId", event_id as "eventId", state, round, attempts, sequence::text from delivery
+    `select webhook_id as "webhookId", event_id as "eventId", state, run, attempts, sequence::text from delivery
       order by 1, delivery.sequence, 2`,
   );
   const { rows: attempts } = await pool.query<AttemptRow>(
@@ -213,7 +213,7 @@ function figuresOf(deliveries: DeliveryRow[], attempts: AttemptRow[], posts: rea
     posts: posts.length,
     causes,
     duplicates: accepted.length - new Set(accepted.map(keyOf)).size,
-    repaired: deliveries.filter(({ round }) => round > 1).length,
+    repaired: deliveries.filter(({ run }) => run > 1).length,
   };
 }
 

@@ -33,10 +33,10 @@ async function main({ events, webhooks, seed }: ReturnType<typeof readOptions>):
 const wellMixed = 10;
 
 /** Lists the faults without effect, about which the run proves nothing. */
-function listMissedFaults({ claims, replaced, forgotten }: ChaosResult): string[] {
+function listMissedFaults({ claims, late, forgotten }: ChaosResult): string[] {
   return [
     ...(claims > 0 ? [] : ['fault: no relay was killed with claims in hand']),
-    ...(replaced !== null && replaced > 0 ? [] : ['fault: no workflow was replaced because its tasks failed']),
+    ...(late !== null && late > 0 ? [] : ['fault: no delivery was put back because its code could not replay']),
     ...((forgotten?.events ?? 0) > 0 ? [] : ['fault: PostgreSQL forgot no event']),
   ];
 }

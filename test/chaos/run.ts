@@ -18,7 +18,7 @@ import { findSecrets, type Searched } from './secrets-check.ts';
 import { type ChaosServers, startServers } from './servers.ts';
 import {
   breakReplay,
-  countReplaced,
+  countLate,
   type Forgotten,
   forgetLastCommits,
   killWithClaims,
@@ -50,9 +50,9 @@ export interface ChaosResult {
   /** Claims in progress when both workers were killed. */
   claims: number;
   /**
-   * Workflows replaced because code that cannot replay failed their tasks; null without the fault.
+   * Deliveries put back because code that cannot replay did not ask in time; null without the fault.
    */
-  replaced: number | null;
+  late: number | null;
   /** What PostgreSQL forgot; null without the fault. */
   forgotten: Forgotten | null;
   /** The ledger after every kill and restart, in order. */
@@ -67,7 +67,8 @@ export interface ChaosResult {
  * attempts lost to kills. It is also few enough that a receiver that never recovers ends in time.
  */
 const schedule = '200ms,500ms,1s,2s,3s,3s,4s,4s,5s,5s,5s';
-const reconcileAfterMs = 8_000;
+/** How late a run asks for its attempt before its delivery is put back. */
+const lateMs = 8_000;
 
 /**
  * Delivers to receivers that answer, fail, hang and reset, while two workers (with a relay each),
@@ -139,7 +140,7 @@ async function runOn(
   report(`${events} events are created, faults have ended (${secondsSince(startedAt)})`);
   const problems: string[] = [];
   if (!(await settles(owner, settleDeadlineMs, report))) problems.push('not every delivery was settled in time');
-  const replaced = altered === null ? null : altered + (await countReplaced(workers));
+  const late = altered === null ? null : altered + (await countLate(workers));
   for (const worker of workers) await worker.stop();
   await reader.stop();
 
@@ -175,7 +176,7 @@ async function runOn(
     figures: judgement.figures,
     kills,
     claims,
-    replaced,
+    late,
     forgotten,
     readings,
     searched: search.searched,
@@ -196,7 +197,7 @@ async function runOn(
     const useBundle = (name: 'altered' | 'present') => {
       settings.bundle = name === 'altered' ? bundle : null;
     };
-    const count = await breakReplay({ workers, useBundle, reconcileAfterMs, report });
+    const count = await breakReplay({ workers, useBundle, lateMs, report });
     await becomesTrue(async () => (await Promise.all(workers.map(answers))).every(Boolean), 60_000, 100);
     await readAfter('workers had run code that cannot replay');
     return count;
@@ -256,7 +257,7 @@ async function startApps(servers: ChaosServers, settings: WorkerSettings, closer
   const worker = () =>
     workerEnvironment(servers, {
       DELIVERY_SCHEDULE: schedule,
-      RECONCILE_AFTER: `${reconcileAfterMs / 1_000}s`,
+      RECONCILE_AFTER: `${lateMs / 1_000}s`,
       ...(settings.bundle === null ? {} : { WORKFLOW_BUNDLE: settings.bundle }),
     });
   const port = await getFreePort();
@@ -317,7 +318,7 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
   return becomesTrue(
     async () => {
       const { rows } = await owner.pool.query<{ open: number; late: number }>(
-        `select count(*)::int as open, count(*) filter (where next_attempt_at < now() - interval '5 seconds')::int
+        `select count(*)::int as open, count(*) filter (where due_at < now() - interval '5 seconds')::int
           as late
          from delivery where state not in ('delivered', 'exhausted', 'cancelled')`,
       );
@@ -335,7 +336,7 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
 
 /** Summarizes a run in a few lines. */
 export function describeResult(result: ChaosResult): string[] {
-  const { figures, kills, claims, replaced, forgotten, readings, searched, workflows, seconds } = result;
+  const { figures, kills, claims, late, forgotten, readings, searched, workflows, seconds } = result;
   const list = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count.toLocaleString('en')}`)
@@ -345,7 +346,7 @@ export function describeResult(result: ChaosResult): string[] {
     `${list(rest)} (${seconds} s)`,
     `attempts by cause: ${list(causes)}`,
     `killed: ${list(kills)}, both workers with ${claims} claims in hand`,
-    ...(replaced === null ? [] : [`workflows replaced because their tasks failed: ${replaced}`]),
+    ...(late === null ? [] : [`deliveries put back because their code could not replay: ${late}`]),
     ...(forgotten === null
       ? []
       : [`forgotten by PostgreSQL: ${forgotten.events} events, ${forgotten.attempts} attempts`]),

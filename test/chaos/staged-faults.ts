@@ -12,7 +12,7 @@ import type { ChaosServers } from './servers.ts';
 /**
  * Kills both workers at a moment at which a relay holds claims. Retries until claims remain after
  * the kill.
- * @returns the number of deliveries that were claimed, not started, and leased; 0 after 60 s.
+ * @returns the number of slots that were reserved and whose attempt was not admitted; 0 after 60 s.
  */
 export async function killWithClaims(pool: Pool, workers: readonly AppProcess[]): Promise<number> {
   const giveUpAt = performance.now() + 60_000;
@@ -32,8 +32,7 @@ export async function killWithClaims(pool: Pool, workers: readonly AppProcess[])
 async function countClaims(pool: Pool): Promise<number> {
   try {
     const { rows } = await pool.query<{ claims: number }>(
-      `select count(*)::integer as claims from delivery
-       where claimed and not started and leased_until > clock_timestamp()`,
+      `select count(*)::integer as claims from slot where attempt_id is null and until > clock_timestamp()`,
     );
     return rows[0]?.claims ?? 0;
   } catch {
@@ -48,50 +47,42 @@ export async function writeAlteredBundle(file: string): Promise<void> {
 }
 
 /**
- * A workflow task counts as failing after about 25 s. The reconciler checks deliveries that are
- * late by `RECONCILE_AFTER`.
- */
-const untilFailingMs = 25_000;
-
-/**
- * Runs both workers with code that cannot replay, for longer than it takes to detect that, and then
- * with the current code again. `useBundle` sets the code for the next start of a worker.
- * @returns the number of workflows that the workers replaced meanwhile because their tasks failed.
+ * Runs both workers with code that cannot replay, until deliveries were put back because their runs
+ * did not ask in time, and then with the current code again. `useBundle` sets the code for the next
+ * start of a worker.
+ * @returns the number of deliveries that were put back meanwhile.
  */
 export async function breakReplay(options: {
   workers: readonly AppProcess[];
   useBundle: (name: 'altered' | 'present') => void;
-  reconcileAfterMs: number;
+  lateMs: number;
   report: (line: string) => void;
 }): Promise<number> {
-  const { workers, useBundle, reconcileAfterMs, report } = options;
+  const { workers, useBundle, lateMs, report } = options;
   const startedAt = performance.now();
   useBundle('altered');
   await Promise.all(workers.map((worker) => worker.kill()));
-  await pause(untilFailingMs + reconcileAfterMs);
-  let replaced = 0;
+  await pause(lateMs);
+  let late = 0;
   for (let waits = 0; waits < 60; waits += 1) {
-    replaced = await countReplaced(workers);
-    if (replaced > 0) break;
+    late = await countLate(workers);
+    if (late > 0) break;
     await pause(1_000);
   }
   useBundle('present');
   await Promise.all(workers.map((worker) => worker.kill()));
-  report(`workers ran code that cannot replay, and replaced ${replaced} workflows (${secondsSince(startedAt)})`);
-  return replaced;
+  report(`workers ran code that cannot replay, and put ${late} deliveries back (${secondsSince(startedAt)})`);
+  return late;
 }
 
-/**
- * Returns the number of workflows that the running workers have replaced because their tasks
- * failed.
- */
-export async function countReplaced(workers: readonly AppProcess[]): Promise<number> {
+/** Returns how many deliveries the running workers put back because their runs did not ask in time. */
+export async function countLate(workers: readonly AppProcess[]): Promise<number> {
   const counts = await Promise.all(
     workers.map(async ({ metricsUrl }) => {
       try {
         const page = await (await fetch(`${metricsUrl}/metrics`, { signal: AbortSignal.timeout(2_000) })).text();
         const [, count = '0'] =
-          /^org_api_delivery_workflows_replaced_total\{[^}]*reason="failing"[^}]*\} (\d+)/m.exec(page) ?? [];
+          /^org_api_deliveries_expired_total\{[^}]*kind="late"[^}]*\} (\d+)/m.exec(page) ?? [];
         return Number(count);
       } catch {
         return 0;
@@ -157,7 +148,7 @@ async function readIds(pool: Pool): Promise<{ events: Set<string>; attempts: Set
   const list = async (query: string) => new Set((await pool.query<{ id: string }>(query)).rows.map(({ id }) => id));
   return {
     events: await list('select id::text as id from event'),
-    attempts: await list(`select concat_ws('/', webhook_id, event_id, number, started_at) as id from delivery_attempt`),
+    attempts: await list(`select id::text as id from delivery_attempt`),
   };
 }
 

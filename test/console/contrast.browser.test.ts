@@ -34,7 +34,7 @@ it('the focus ring has a contrast of 3:1 or more against every surface, light an
   const t = await setupConsole();
   const ada = await t.enrol();
   const webhook = await insertWebhook(t, ada);
-  await t.owner.pool.query('update webhook set failing_since = now() where id = $1', [webhook.id]);
+  await t.owner.pool.query('update receiver set failing_since = now() where webhook_id = $1', [webhook.id]);
   const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken, reducedMotion: 'reduce' });
   const faint: unknown[] = [];
   let measured = 0;

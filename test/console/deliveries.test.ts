@@ -66,7 +66,7 @@ describe('the list of deliveries', () => {
     expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 5s, refresh"');
     await makeDeliveries(t, t.webhook);
     expect((await t.get('/deliveries')).text).toMatch(/hx-get="[^"]*\/deliveries" hx-trigger="every 5s, refresh"/);
-    await t.owner.pool.query(`update delivery set next_attempt_at = now() where state = 'waiting'`);
+    await t.owner.pool.query(`update delivery set due_at = now() where due_at is not null`);
     expect((await t.get('/deliveries')).text).toContain('hx-trigger="every 2s, refresh"');
   });
 });
@@ -136,7 +136,7 @@ describe('the list across webhooks', () => {
     const sent = await t.visitor.submit(review, `${all}/redeliver`, { delivery: selected });
     expect(sent.to).toBe(all);
     expect((await t.visitor.get(all)).text).toContain('Redelivery of 1 event requested. 1 event can’t be sent again.');
-    const rows = await t.owner.pool.query(`select event_id as id from delivery where round = 2`);
+    const rows = await t.owner.pool.query(`select event_id as id from delivery where state = 'queued'`);
     expect(rows.rows).toEqual([{ id: mine.delivered }]);
   });
 
@@ -159,7 +159,7 @@ describe('one delivery', () => {
     const t = await setup();
     const { waiting } = await makeDeliveries(t, t.webhook);
     await t.owner.pool.query(
-      `update delivery set next_attempt_at = now() + interval '3 minutes 20 seconds' where state = 'waiting'`,
+      `update delivery set due_at = now() + interval '3 minutes 20 seconds' where due_at is not null`,
     );
     t.pass(24 * 60_000); // the console's clock, which does not count here
     const { text } = await t.get(`/deliveries/${waiting}`);
@@ -214,15 +214,15 @@ describe('one delivery', () => {
     expect(text).not.toContain('<dt>Round</dt>');
   });
 
-  it('is redelivered in a new round; a retry that comes too late is refused', async () => {
+  it('starts its schedule again when it is redelivered; a retry that comes too late is refused', async () => {
     const t = await setup();
     const { delivered, waiting } = await makeDeliveries(t, t.webhook);
     await t.submit(`/deliveries/${delivered}`, { how: 'redeliver' });
-    const rows = await t.owner.pool.query('select state, round from delivery where event_id = $1', [delivered]);
-    expect(rows.rows).toEqual([{ state: 'waiting', round: 2 }]);
+    const rows = await t.owner.pool.query('select state, failures from delivery where event_id = $1', [delivered]);
+    expect(rows.rows).toEqual([{ state: 'queued', failures: 0 }]);
     const open = await t.get(`/deliveries/${waiting}`);
     await t.owner.pool.query(
-      `update delivery set state = 'delivered', settled_at = now(), next_attempt_at = null where event_id = $1`,
+      `update delivery set state = 'delivered', settled_at = now(), due_at = null where event_id = $1`,
       [waiting],
     );
     const late = await t.visitor.submit(open, t.at(`/deliveries/${waiting}`), { how: 'retry' });
@@ -274,7 +274,7 @@ describe('a redelivery', () => {
     const t = await setup();
     await insertDeliveries(t, t.webhook, { count: 30, failsEvery: 2 });
     const settled = async () =>
-      (await t.owner.pool.query(`select count(*)::int as n from delivery where state <> 'waiting'`)).rows[0].n;
+      (await t.owner.pool.query(`select count(*)::int as n from delivery where due_at is null`)).rows[0].n;
     const before = await settled();
     const failed = await t.review({ what: 'failed', hours: '720' });
     expect(failed.text).toContain('Redeliver 15 events?');
@@ -305,7 +305,7 @@ describe('a redelivery', () => {
       'Redelivery of 2 events requested. 1 event can’t be sent again.',
     );
     const { rows } = await t.owner.pool.query<{ id: string }>(
-      `select event_id as id from delivery where round = 2 and state = 'waiting' order by event_id`,
+      `select event_id as id from delivery where state = 'queued' order by event_id`,
     );
     expect(rows.map(({ id }) => id)).toEqual([delivered, exhausted].sort());
     const lines = await t.owner.pool.query(`select detail ->> 'eventId' as id from activity
@@ -326,7 +326,7 @@ describe('a member of another organization, and a wrong webhook in the address',
     const mine = await insertWebhook(t, t.ada, { description: 'Another of mine' });
     const bo = await t.enrol({ name: 'Bo Strange' });
     const theirs = await insertWebhook(t, bo, { description: 'Theirs' });
-    const before = await t.owner.pool.query('select event_id, state, round, next_attempt_at from delivery order by 1');
+    const before = await t.owner.pool.query('select event_id, state, run, due_at from delivery order by 1');
     for (const [visitor, base] of [
       [t.http(bo), `/o/${bo.orgId}/webhooks/${t.webhook.id}`],
       [t.http(bo), `/o/${bo.orgId}/webhooks/${theirs.id}`],
@@ -348,7 +348,7 @@ describe('a member of another organization, and a wrong webhook in the address',
         expect([rest, (await visitor.post(base + rest, { _token, ...values })).status]).toEqual([rest, 404]);
     }
     expect(
-      await t.owner.pool.query('select event_id, state, round, next_attempt_at from delivery order by 1'),
+      await t.owner.pool.query('select event_id, state, run, due_at from delivery order by 1'),
     ).toMatchObject({
       rows: before.rows,
     });

@@ -85,12 +85,14 @@ it('webhooks and keys that need attention are listed by name, the worst first, e
   expect(await t.overview()).toContain('No problems found.');
   const states = {
     Paused: `state = 'parked', parked_reason = 'paused'`,
-    Suspended: `state = 'parked', parked_reason = 'failing', failing_since = now()`,
-    Failing: `failing_since = now()`,
+    Suspended: `state = 'parked', parked_reason = 'failing'`,
+    Failing: null,
   };
   for (const [status, set] of Object.entries(states)) {
     const { id } = await insertWebhook(t, t.ada, { description: `The ${status} one` });
-    await t.owner.pool.query(`update webhook set ${set} where id = $1`, [id]);
+    if (status !== 'Paused')
+      await t.owner.pool.query('update receiver set failing_since = now() where webhook_id = $1', [id]);
+    if (set !== null) await t.owner.pool.query(`update webhook set ${set} where id = $1`, [id]);
   }
   const key = await t.make.apiKey({ maker: t.maker, label: 'Old report' });
   await t.owner.pool.query(`update api_key set expires_at = now() + interval '3 days' where id = $1`, [key.id]);

@@ -32,12 +32,12 @@ export async function addManyRows({ pool }: Database, scene: Scene): Promise<voi
        select $1::uuid, id, 'client.started', at, '{}', 1 from made
      ), deliveries as (
        insert into delivery (organization_id, webhook_id, event_id, state, attempts, sequence, created_at, settled_at,
-         started)
-       select $1::uuid, $2::uuid, id, 'delivered', 1, 1000 + n, at, at + interval '1 second', true from made
+         run)
+       select $1::uuid, $2::uuid, id, 'delivered', 1, 1000 + n, at, at + interval '1 second', 1 from made
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with,
+     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
        started_at, finished_at, status, cause)
-     select $1::uuid, $2::uuid, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 200, 'accepted' from made`,
+     select $1::uuid, $2::uuid, id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 200, 'accepted' from made`,
     [orgId, webhook.id],
   );
   await pool.query(

@@ -282,6 +282,27 @@ describe('without Temporal', () => {
     await t.submit(`/${id}/resume`, { withoutProbe: 'on' });
     expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'active' }]);
   });
+
+  it('that failed is resumed with an offer to redeliver what failed since then, which is sent only on request', async () => {
+    const t = await setup();
+    const webhook = await insertWebhook(t, t.ada);
+    await makeDeliveries(t, webhook);
+    const { id } = webhook;
+    const redeliveries = async () => (await t.owner.pool.query('select failed_since from redelivery')).rows;
+    const suspend = async () => {
+      await t.owner.pool.query(`update receiver set failing_since = now() - interval '3 days' where webhook_id = $1`, [id]);
+      await t.owner.pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [id]);
+    };
+    await suspend();
+    expect((await t.visitor.get(t.at(`/${id}/resume`))).text).toContain('Redeliver failed events');
+    await t.submit(`/${id}/resume`, { withoutProbe: 'on' });
+    expect(await redeliveries()).toEqual([]);
+    await suspend();
+    const resumed = await t.submit(`/${id}/resume`, { withoutProbe: 'on', redeliverFailed: 'on' });
+    expect((await t.visitor.get(resumed.to ?? '')).text).toContain('Redelivery of failed events requested.');
+    expect(await redeliveries()).toHaveLength(1);
+    expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'active' }]);
+  });
 });
 
 describe('a webhook that a cluster object manages', () => {

@@ -17,13 +17,13 @@ describe('delivery redeliver of many', () => {
     await startTestWorker(t.database);
     const done = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
     expect(done.code).toBe(0);
-    expect(done.json()).toMatchObject({ state: 'done', queued: 90, retriesRequested: 0, webhookId: t.webhook.id });
+    expect(done.json()).toMatchObject({ state: 'done', queued: 90, webhookId: t.webhook.id });
     expect(done.stderr).toMatch(/^(\d+ redelivered, \d+ scanned\n)+$/);
     const { id } = done.json<{ id: string }>();
     await vi.waitFor(() => expect(t.receiver.received).toHaveLength(90), patient);
 
     const range = await t.orgctl(...t.redeliver, '--from', '100s', '--to', '0s');
-    expect(range).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ deliveries queued, 0 /) });
+    expect(range).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ deliveries queued[.]/) });
     const shown = await t.orgctl('redelivery', 'show', '--id', id, '--json');
     expect(shown.json()).toEqual(done.json());
     const list = await t.orgctl('redelivery', 'list', '--webhook', t.webhook.id, '--limit', '1', '--json');
@@ -77,8 +77,8 @@ describe('delivery redeliver of many', () => {
 
     const { TEMPORAL_ADDRESS: _address, ...withoutTemporal } = t.env;
     const stop = await callOrgctl(withoutTemporal, ['redelivery', 'cancel', '--id', left ?? '']);
-    expect(stop).toMatchObject({ code: 0, stdout: expect.stringContaining('Stopping after the current batch') });
-    expect(stop.stderr).toContain('the redelivery stops after the current batch');
+    const stdout = expect.stringContaining('Stopping after the current batch');
+    expect(stop).toMatchObject({ code: 0, stdout, stderr: '' });
     await vi.waitFor(async () => expect(await t.stateOf(left ?? '')).toBe('cancelled'), patient);
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ difference: 0 });
   });

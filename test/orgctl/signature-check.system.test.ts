@@ -113,7 +113,7 @@ describe('the signature check of a receiver', () => {
     const { rows } = await owner.pool.query(
       `select (select count(*)::int from event) + (select count(*)::int from delivery) + (select count(*)::int
         from delivery_attempt) as rows,
-         (select next_sequence::int from webhook) as next`,
+         (select next_sequence::int from receiver) as next`,
     );
     expect(rows).toEqual([{ rows: 0, next: 1 }]);
     const lines = await owner.pool.query('select action, detail from activity order by at, id');

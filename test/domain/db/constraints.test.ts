@@ -33,11 +33,6 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'organization_slug_unique',
     `insert into organization (name, slug, kind, status) select name, slug, kind, status from organization`,
   ],
-  [
-    'a second row about the sweep of workflows',
-    'workflow_sweep_one_row',
-    `insert into workflow_sweep (id) values (false)`,
-  ],
   ['a second row about admission', 'delivery_admission_one_row', `insert into delivery_admission (id) values (false)`],
   ['an unknown state of admission', 'delivery_admission_state_known', `update delivery_admission set state = 'held'`],
   ['a member with an unknown status', 'membership_status_known', `update membership set status = 'gone'`],

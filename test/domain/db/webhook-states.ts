@@ -9,18 +9,15 @@ const webhook = `insert into webhook (organization_id, url, event_types, slot)
 const delivery = `${webhook};
   insert into event (organization_id, id, type, created_at, body, delivery_count)
     values ('$org', '${eventId}', 'client.ended', now(), '{}', 1);
-  insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
-    select '$org', id, '${eventId}', 'waiting', now(), now() from webhook`;
+  insert into delivery (organization_id, webhook_id, event_id, state, due_at, created_at)
+    select '$org', id, '${eventId}', 'queued', now(), now() from webhook`;
 
 const attempt = (number: number) => `
-  insert into delivery_attempt (organization_id, webhook_id, event_id, number, round, is_last, signed_with, started_at)
-    select '$org', id, '${eventId}', ${number}, 1, false, '{}', now() from webhook`;
-const slot = (number: number, organizationSlot = number, hostSlot = number) => `
-  insert into concurrency_slot (organization_id, webhook_id, slot, is_slow, organization_slot, host, host_slot,
-    event_id, number, started_at,
-      admission_id)
-    select '$org', id, ${number}, false, ${organizationSlot}, 'a.example', ${hostSlot}, '${eventId}', 1, now(),
-      gen_random_uuid() from webhook`;
+  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with, started_at)
+    select '$org', id, '${eventId}', gen_random_uuid(), ${number}, 1, false, '{}', now() from webhook`;
+const slot = (attemptId = 'null') => `
+  insert into slot (organization_id, webhook_id, event_id, run, host, narrow, attempt_id, until)
+    select '$org', id, '${eventId}', 1, 'a.example', false, ${attemptId}, now() from webhook`;
 
 export const wrongWebhookStates: [state: string, constraint: string, statement: string][] = [
   [
@@ -40,8 +37,15 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${webhook}; update webhook set state = 'parked', parked_reason = 'tired'`,
   ],
   ['a webhook parked for no reason', 'webhook_parked_has_reason', `${webhook}; update webhook set state = 'parked'`],
-  ['a webhook before its first epoch', 'webhook_epoch_positive', `${webhook}; update webhook set epoch = 0`],
-  ['a ramp of no place', 'webhook_ramp_positive', `${webhook}; update webhook set ramp = 0`],
+  ['a receiver without a slot', 'receiver_slots_of_10', `${webhook}; update receiver set slots = 0`],
+  ['a receiver with an eleventh slot', 'receiver_slots_of_10', `${webhook}; update receiver set slots = 11`],
+  ['a second receiver of a webhook', 'receiver_pkey', `${webhook}; insert into receiver select * from receiver`],
+  [
+    'a negative number of exhausted deliveries',
+    'receiver_exhausted_in_row_not_negative',
+    `${webhook}; update receiver set exhausted_in_row = -1`,
+  ],
+  ['a sequence before its first number', 'receiver_next_sequence_positive', `${webhook}; update receiver set next_sequence = 0`],
   ['a webhook in a 21st place', 'webhook_slot_of_20', `${webhook}; update webhook set slot = 21`],
   ['two webhooks in one place', 'webhook_slot_unique', `${webhook}; ${webhook}`],
   [
@@ -70,21 +74,22 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${webhook}; update webhook set signature_result = 'verified'`,
   ],
   ['a delivery in an unknown state', 'delivery_state_known', `${delivery}; update delivery set state = 'lost'`],
-  ['a delivery before its first round', 'delivery_round_positive', `${delivery}; update delivery set round = 0`],
+  ['a delivery before its first run', 'delivery_run_not_negative', `${delivery}; update delivery set run = -1`],
+  ['a delivery with fewer failures than none', 'delivery_failures_not_negative', `${delivery}; update delivery set failures = -1`],
   [
-    'a delivery that waits for nothing',
-    'delivery_waiting_has_next_attempt',
-    `${delivery}; update delivery set next_attempt_at = null`,
+    'an open delivery that is never due',
+    'delivery_open_is_due',
+    `${delivery}; update delivery set due_at = null`,
   ],
   [
     'a delivery that was settled at no time',
     'delivery_settled_has_time',
-    `${delivery}; update delivery set state = 'delivered', next_attempt_at = null`,
+    `${delivery}; update delivery set state = 'delivered', due_at = null`,
   ],
   [
-    'a settled delivery that takes a slot',
-    'delivery_claimed_is_waiting',
-    `${delivery}; update delivery set state = 'delivered', next_attempt_at = null, settled_at = now(), claimed = true`,
+    'a settled delivery that is due',
+    'delivery_open_is_due',
+    `${delivery}; update delivery set state = 'delivered', settled_at = now()`,
   ],
   [
     'an open delivery in the sum of settled ones',
@@ -92,25 +97,12 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${delivery}; update delivery set rolled_up = true`,
   ],
   ['an attempt before the first', 'delivery_attempt_number_positive', `${delivery}; ${attempt(0)}`],
-  ['an attempt in an eleventh concurrency slot', 'concurrency_slot_of_10', `${webhook}; ${slot(11)}`],
-  ['two attempts in one concurrency slot', 'concurrency_slot_pkey', `${webhook}; ${slot(1)}; ${slot(1, 2, 2)}`],
+  ['two slots of one delivery, hence two attempts at once', 'slot_pkey', `${delivery}; ${slot()}; ${slot()}`],
   [
-    'two attempts in one concurrency slot of an organization',
-    'concurrency_slot_one_of_organization',
-    `${webhook}; ${slot(1)}; ${slot(2, 1)}`,
+    'an admitted attempt without the time of its admission',
+    'slot_admitted_has_both',
+    `${delivery}; ${slot('gen_random_uuid()')}`,
   ],
-  [
-    'two attempts of an organization in one concurrency slot at a host',
-    'concurrency_slot_one_of_host',
-    `${webhook}; ${slot(1)}; ${slot(2, 2, 1)}`,
-  ],
-  [
-    'a concurrency slot of number 0 at its organization',
-    'concurrency_slot_organization_slot_positive',
-    `${webhook}; ${slot(1, 0)}`,
-  ],
-  ['a concurrency slot of number 0 at its host', 'concurrency_slot_host_slot_positive', `${webhook}; ${slot(1, 1, 0)}`],
-  ['two attempts of a delivery at once', 'delivery_attempt_one_open', `${delivery}; ${attempt(1)}; ${attempt(2)}`],
   [
     'an attempt that ended for no reason',
     'delivery_attempt_finished_has_cause',
