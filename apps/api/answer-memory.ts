@@ -1,4 +1,4 @@
-import { ApiError } from '#domain/contract/errors.ts';
+import { apiError } from '#domain/contract/errors.ts';
 import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { ClientGone, createBudget, type Hold } from '#runtime/budget.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
@@ -57,8 +57,6 @@ const answersAtOnce = { key: 24, organization: 48, pod: 128 };
  * three at once made other reads wait (p99 × 14 beside six organizations).
  */
 const connectionShares = { large: 0.1, unknown: 0.3 };
-
-const unavailable = 'The service cannot answer right now. Try again in a moment.';
 
 /**
  * A read that needs memory: the key's fingerprint under its oldest pepper, and the path's
@@ -248,7 +246,7 @@ export function createAnswerMemory(options: {
         const read = await makeOnce(together, endsAtMs);
         if (read !== 'too_large') return read;
       }
-      throw new ApiError('unavailable', unavailable);
+      throw apiError('unavailable');
     } finally {
       stopGathering(together);
     }
@@ -379,7 +377,7 @@ function onAllEnded(answers: Set<GuardedAnswer>, callback: () => void): void {
 async function waitForTurn(before: Promise<unknown>, atMostMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new ApiError('unavailable', unavailable)), atMostMs);
+    timer = setTimeout(() => reject(apiError('unavailable')), atMostMs);
   });
   await Promise.race([before, late]).finally(() => clearTimeout(timer));
 }

@@ -14,13 +14,13 @@ import { createActivityWriter } from './activity-writer.ts';
 import { createAnswerMemory } from './answer-memory.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints.ts';
+import { rejectFaults, sendErrors } from './error-responses.ts';
 import { createFailedAuthentications } from './failed-authentications.ts';
 import { createLimiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
 import { createReads } from './pipeline.ts';
 import { servePublicPages } from './public-pages.ts';
 import { createReadBatches } from './read-batches.ts';
-import { refuseFaults, sendRefusals } from './refusals.ts';
 import { logRequests } from './request-log.ts';
 
 /**
@@ -106,8 +106,8 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     tracing,
   });
   app.use(logRequests({ log, metrics, tracing, isDraining }));
-  app.use(sendRefusals(log));
-  app.use(refuseFaults);
+  app.use(sendErrors(log));
+  app.use(rejectFaults);
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(servePublicPages(config.baseUrls));
   for (const middleware of reads) app.use(middleware);

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { ApiError } from '#domain/contract/errors.ts';
+import { type ApiError, apiError } from '#domain/contract/errors.ts';
 import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
 
 /** Returns whether a statement itself was refused or too slow, and not the connection failed. */
@@ -11,6 +11,6 @@ export const isStatementError = (cause: unknown): boolean => cause instanceof pg
  */
 export function databaseError(cause: unknown): ApiError {
   return isStatementError(cause) && !isStatementTimeout(cause)
-    ? new ApiError('internal', 'An internal error occurred.', { cause })
-    : new ApiError('unavailable', 'The service cannot answer right now. Try again in a moment.', { cause });
+    ? apiError('internal', null, cause)
+    : apiError('unavailable', null, cause);
 }

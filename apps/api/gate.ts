@@ -1,8 +1,8 @@
 import type { BlockList } from 'node:net';
 import type { Next } from 'koa';
-import { ApiError } from '#domain/contract/errors.ts';
+import { type ApiError, apiError } from '#domain/contract/errors.ts';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
-import type { Region } from '#domain/contract/regions.ts';
+import { type Region, regions } from '#domain/contract/regions.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
 import { clientAddress } from '#runtime/address.ts';
@@ -11,7 +11,6 @@ import type { RefusalCounter } from '#runtime/refusal-counter.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { FailedAuthentications } from './failed-authentications.ts';
 import type { Limiter } from './limiter/limiter.ts';
-import { refusalOfBearer } from './refusals.ts';
 import type { ReadContext, RequestContext } from './state.ts';
 
 export interface GateDependencies {
@@ -36,10 +35,7 @@ export function createGate(deps: GateDependencies) {
       return refusal;
     }
     ctx.set('Retry-After', String(waitSeconds));
-    return new ApiError(
-      'rate_limited',
-      `Too many failed authentications from this address. Try again in ${waitSeconds} s.`,
-    );
+    return apiError('failed_authentications', { retryAfterSeconds: waitSeconds });
   }
 
   /**
@@ -49,14 +45,13 @@ export function createGate(deps: GateDependencies) {
    */
   function identifyKey(ctx: RequestContext): Buffer[] {
     const bearer = bearerOf(ctx.get('Authorization'));
-    if (bearer === null) {
-      throw refuseAuthentication(
-        ctx,
-        new ApiError('unauthenticated', 'Send an API key in the header Authorization: Bearer <API_KEY>.'),
-      );
-    }
+    if (bearer === null) throw refuseAuthentication(ctx, apiError('no_key'));
     const check = checkKey(bearer, deps.keys.region, deps.keys.tagSecrets);
-    if (!check.ok) throw refuseAuthentication(ctx, refusalOfBearer(check, deps.baseUrls));
+    if (!check.ok && check.reason === 'malformed') throw refuseAuthentication(ctx, apiError('not_a_key'));
+    if (!check.ok) {
+      const otherRegion = { region: regions[check.region].name, baseUrl: deps.baseUrls[check.region] };
+      throw refuseAuthentication(ctx, apiError('other_region', otherRegion));
+    }
     return fingerprints(bearer, deps.keys.peppers);
   }
 
@@ -76,8 +71,7 @@ export function createGate(deps: GateDependencies) {
     const address = clientAddress(ctx.req, deps.trustedProxies);
     for (const print of prints) deps.refusals.count(print, address);
     ctx.set('Retry-After', String(decision.resetSeconds));
-    const limit = `${requestsPerWindow} requests in ${requestWindowSeconds} seconds`;
-    throw new ApiError('rate_limited', `More than ${limit} with this key. Try again in ${decision.resetSeconds} s.`);
+    throw apiError('key_limit', { retryAfterSeconds: decision.resetSeconds });
   }
 
   return {

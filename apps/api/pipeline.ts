@@ -1,7 +1,7 @@
 import Router, { type RouterContext } from '@koa/router';
 import type { Middleware, Next } from 'koa';
 import type { Pool } from 'pg';
-import { ApiError } from '#domain/contract/errors.ts';
+import { apiError } from '#domain/contract/errors.ts';
 import { identifiedKeySql, type KeyRow } from '#domain/db/statements/authorized.ts';
 import { clientAddress } from '#runtime/address.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
@@ -14,7 +14,6 @@ import type { Endpoint } from './endpoints.ts';
 import { createGate, type GateDependencies } from './gate.ts';
 import { matchesEtag } from './if-none-match.ts';
 import type { ReadBatches } from './read-batches.ts';
-import { refusalOfDecision, refusalOfOther } from './refusals.ts';
 import type { ReadContext, ReadState, RequestContext } from './state.ts';
 
 /** What the reads need; `app.ts` opens it. */
@@ -64,7 +63,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
       inChunks: (room, unchanged) => inStatement(() => readInChunks(pool, endpoint, values, room, unchanged)),
     });
     if (row === null) {
-      throw gate.refuseAuthentication(ctx, new ApiError('invalid_api_key', 'This API key is not known here.'));
+      throw gate.refuseAuthentication(ctx, apiError('unknown_key'));
     }
     noteKey(ctx, row);
     ctx.state.key = row;
@@ -81,7 +80,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     const { endpoint, key, malformation } = ctx.state;
     // A body without a good decision is impossible within one snapshot, and so is its opposite.
     const decision = key.decision === 'ok' ? 'no_organization' : key.decision;
-    const refusal = refusalOfDecision(decision, endpoint.scope, malformation);
+    const refusal = apiError(decision === 'malformed' ? malformation : decision, { scope: endpoint.scope });
     await record(ctx, key, refusal.status, refusal.code);
     throw refusal.code === 'invalid_api_key' ? gate.refuseAuthentication(ctx, refusal) : refusal;
   }
@@ -107,7 +106,8 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     setCacheHeaders(ctx);
     const bearer = gate.bearerKind(ctx);
     const isKnown = route !== undefined || ctx.method === 'CONNECT'; // which names no path
-    const refusal = refusalOfOther(isKnown, bearer !== 'none');
+    const withKey = bearer === 'none' ? 'other_method' : 'key_with_other_method';
+    const refusal = apiError(isKnown ? withKey : 'unknown_path');
     if (bearer === 'genuine') {
       const prints = gate.identifyKey(ctx);
       await gate.takeCall(ctx, prints);
@@ -176,9 +176,7 @@ function checkRequest(ctx: ReadContext, next: Next): Promise<void> {
   const isUuid = uuidForm.test(orgId);
   const isValid = isUuid && ctx.querystring === '';
   ctx.state.pathOrganizationId = isValid ? orgId.toLowerCase() : null;
-  ctx.state.malformation = isUuid
-    ? 'This read takes no query parameters.'
-    : 'The organization’s id in the path is not a UUID.';
+  ctx.state.malformation = isUuid ? 'query_sent' : 'not_a_uuid';
   return next();
 }
 

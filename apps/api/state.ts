@@ -19,8 +19,8 @@ export interface ReadState extends RequestState {
   fingerprints: Buffer[];
   /** The organization of the path; null when the request is malformed. */
   pathOrganizationId: string | null;
-  /** Why the request is malformed, in a sentence; empty when it is not. */
-  malformation: string;
+  /** Why the request is malformed, when it is. */
+  malformation: 'not_a_uuid' | 'query_sent';
   key: ReadRow;
   content: Read['content'];
 }

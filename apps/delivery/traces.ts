@@ -101,13 +101,13 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
   };
 }
 
-/** Returns the end of each completed phase, in order. */
-function phasesOf(startedAtMs: number, { dns, connect, tls, firstByte }: AttemptLine['timingsMs']) {
+/** Returns the end of each completed phase, in order. Each is rounded alone, so their sum may pass the total's end. */
+function phasesOf(startedAtMs: number, { dns, connect, tls, firstByte, total }: AttemptLine['timingsMs']) {
   const phases = { dns, connect, tls, first_byte: firstByte };
   let atMs = startedAtMs;
   return Object.entries(phases).flatMap(([name, durationMs]) => {
     if (durationMs === null || durationMs === undefined) return [];
-    atMs += durationMs;
+    atMs = Math.min(atMs + durationMs, startedAtMs + total);
     return [{ name, atMs, attributes: { 'org_api.duration_ms': durationMs } }];
   });
 }

@@ -27,6 +27,8 @@ import { createSubscriptionRunner } from './webhooks.ts';
 
 /** Each request to the API server; a watch lasts longer and has its own bound. */
 const requestDeadlineMs = 10_000;
+/** Half of what a leader has without a renewal: a request that is lost leaves time for another. */
+const leaseDeadlineMs = 5_000;
 /** Objects are listed every five minutes, so this is two lists and their retries that failed. */
 const listedWithinMs = 900_000;
 
@@ -43,11 +45,13 @@ export async function startOperator(
   const { namespace, identity, concurrency } = config;
   const metrics = createMetrics();
   const kubeConfig = readKubeConfig(config);
-  const apis = createApis({
-    kubeConfig,
-    deadlineMs: requestDeadlineMs,
-    onRequest: ({ method, resource }) => metrics.requests.inc({ method, resource }),
-  });
+  const apisWithin = (deadlineMs: number) =>
+    createApis({
+      kubeConfig,
+      deadlineMs,
+      onRequest: ({ method, resource }) => metrics.requests.inc({ method, resource }),
+    });
+  const apis = apisWithin(requestDeadlineMs);
   const onError = (message: string) => (cause: unknown) => log.error({ error: describeError(cause) }, message);
   const recordEvent = createEvents({
     api: apis(EventsV1Api),
@@ -88,20 +92,28 @@ export async function startOperator(
   const regions: Runner = createRunner({
     ...runnerOptions(kinds.Region),
     api: apis(CustomObjectsApi),
-    controller: createRegionController({ connections, contractJobs }, (conditions) => {
-      metrics.regionCondition.reset(); // a condition can be gone
-      for (const { type, status: current } of conditions)
-        for (const status of ['True', 'False', 'Unknown'])
-          metrics.regionCondition.set({ type, status }, status === current ? 1 : 0);
-    }),
+    // Their database, their allowed organizations and their deletion depend on it.
+    onChange: () => webhooks[0]?.touchAll(),
+    controller: createRegionController(
+      { connections, contractJobs },
+      {
+        region: config.region,
+        onReport(conditions) {
+          metrics.regionCondition.reset(); // a condition can be gone, and all of them with the Region
+          for (const { type, status: current } of conditions)
+            for (const status of ['True', 'False', 'Unknown'])
+              metrics.regionCondition.set({ type, status }, status === current ? 1 : 0);
+        },
+      },
+    ),
   });
-  const getRegion = createRegionAccess(connections, findRegion);
+  const getRegion = createRegionAccess(connections, findRegion, config.region);
   const webhooks = config.webhooks
     ? [createSubscriptionRunner({ apis, getRegion, common: runnerOptions(kinds.WebhookSubscription) })]
     : [];
   const runners = [regions, ...webhooks];
   const election = createElection({
-    api: apis(CoordinationV1Api),
+    api: apisWithin(leaseDeadlineMs)(CoordinationV1Api),
     namespace,
     name: 'org-api-operator',
     identity,

@@ -19,16 +19,23 @@ export interface RegionAccess {
 }
 
 /**
- * Returns the access to the namespace's Region. @throws ReconcileFailed when there is no Region, or
- * its database or a Secret that it names cannot be reached or has another form.
+ * Returns the access to the namespace's Region; null when there is none.
+ *
+ * @throws ReconcileFailed when its database or a Secret that it names cannot be reached or has
+ * another form, or the Region is of another region than this operator.
  */
-export type GetRegion = () => Promise<RegionAccess>;
+export type GetRegion = () => Promise<RegionAccess | null>;
 
 /** Makes that function for the Region that `findRegion` returns from memory. */
-export function createRegionAccess(connections: Connections, findRegion: () => Region | undefined): GetRegion {
+export function createRegionAccess(
+  connections: Connections,
+  findRegion: () => Region | undefined,
+  ownRegion: string,
+): GetRegion {
   return async () => {
     const region = findRegion();
-    if (region === undefined) throw new ReconcileFailed('NoRegion', 'There is no Region in this namespace.');
+    if (region === undefined) return null;
+    assertRegion(region, ownRegion);
     const { allowedOrganizations = [], webhooks } = region.spec;
     const sealingKeys = await readSealingKeys(region, connections);
     const allow = addressBlocks.safeParse(webhooks?.allow.join(',') ?? '');
@@ -37,4 +44,10 @@ export function createRegionAccess(connections: Connections, findRegion: () => R
     const { orm } = await connections.openDatabase(region);
     return { allowedOrganizations, em: orm.em, sealingKeys, allow: allow.data };
   };
+}
+
+/** @throws ReconcileFailed when a Region is of another region than this operator. */
+export function assertRegion({ spec: { region } }: Region, ownRegion: string): void {
+  if (region === ownRegion) return;
+  throw new ReconcileFailed('OtherRegion', `The Region is of ${region}, and the operator of ${ownRegion} (REGION).`);
 }

@@ -44,6 +44,10 @@ export function createSubscriptionRunner(options: {
       await secrets.start();
       await subscriptions.start();
     },
+    /** Has every subscription worked on soon, because the Region changed. */
+    touchAll(): void {
+      for (const { metadata } of subscriptions.list()) subscriptions.touch(metadata.name);
+    },
     lead: (signal: AbortSignal): Promise<void> => subscriptions.lead(signal),
     async stop(): Promise<void> {
       await Promise.all([secrets.stop(), subscriptions.stop()]);

@@ -1,4 +1,4 @@
-import { listLedgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
+import { isBalanced, listLedgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
 import type { Noun } from './command.ts';
 import { fields, table } from './table.ts';
 
@@ -19,7 +19,7 @@ export const ledger: Noun = {
         const read = await readLedger(database.pool);
         // Also when the sums are equal: faults may cancel each other out.
         const faults = await listLedgerFaults(database.pool, { limit: faultsShown });
-        if (faults.length > 0 || read.missing > 0 || read.surplus > 0 || read.unexplained > 0) {
+        if (faults.length > 0 || !isBalanced(read)) {
           const cells = faults.map(({ organizationId, eventId, webhookId, explanation }) => [
             organizationId,
             eventId,

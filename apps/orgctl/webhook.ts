@@ -3,6 +3,7 @@ import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { deliveryStates } from '#domain/webhooks/deliveries.ts';
 import { getWebhook, getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
+import { releaseWebhook } from '#domain/webhooks/managed.ts';
 import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
@@ -255,6 +256,17 @@ const resume: Command = {
   },
 };
 
+const release: Command = {
+  verb: 'release',
+  summary: 'let the members change a webhook that an object in Kubernetes manages, for example one that is gone',
+  options: webhookOption,
+  async run(options, context) {
+    const request = await getWebhookRequest(options, context);
+    await releaseWebhook(context.database.orm.em, request);
+    return { json: { id: request.webhookId, managedBy: null }, text: `Released ${request.webhookId}.` };
+  },
+};
+
 /** Builds the commands that change the state; they differ in the change and in their texts. */
 function stateCommand(
   verb: 'pause' | 'park' | 'delete',
@@ -287,6 +299,7 @@ export const webhook: Noun = {
     test,
     verify,
     resume,
+    release,
     stateCommand(
       'pause',
       { summary: 'pause a webhook; new events are held until you resume', state: 'parked', said: 'Paused' },

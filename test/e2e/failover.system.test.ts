@@ -78,7 +78,7 @@ async function setup() {
     } as unknown as CoreV1Api,
     namespace: 'test',
     allowPlaintext: '',
-    report: { onChanged: () => {}, onRefused: () => {} },
+    report: { onChanged: () => {}, onRefused: () => {}, onForgotten: () => {} },
   });
   onTestFinished(() => connections.close());
   const region = { spec: { database: { secretRef: { name: 'database', key: 'url' } } } } as Region;

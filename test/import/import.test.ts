@@ -318,6 +318,33 @@ describe('an import', () => {
     ]);
   });
 
+  it('renames a member whose names are longer than a line of the log, and records how both begin', async () => {
+    const document = smallDocument();
+    const [member] = document.organizations[0].members;
+    member.name = '"'.repeat(10_000);
+    await importDocument(url, document);
+    member.name = "'".repeat(10_000);
+    await importDocument(url, document);
+    expect(
+      await query(url, `select detail -> 'renamed' as renamed from activity where action = 'member.change'`),
+    ).toEqual([{ renamed: { from: '"'.repeat(1000), to: "'".repeat(1000) } }]);
+  });
+
+  it('accepts shares whose sum is exact only when all rows of the file are written', async () => {
+    const document = smallDocument();
+    const of = (id: number, shareCents: number) => ({
+      id: uuid('9', id),
+      month: '2026-08',
+      currency: 'usd',
+      shareCents,
+    });
+    document.organizations[0].referralInvoices = [of(1, Number.MAX_SAFE_INTEGER - 1), of(2, 1)];
+    await importDocument(url, document);
+    document.organizations[0].referralInvoices = [of(1, Number.MAX_SAFE_INTEGER), of(2, 2), of(3, -2)];
+    const { counts } = await importDocument(url, document);
+    expect(counts.referralInvoices).toMatchObject({ inserted: 1, updated: 2 });
+  });
+
   it('records each rename of a member with the old and the new name, and no other change', async () => {
     const document = smallDocument();
     await importDocument(url, document);

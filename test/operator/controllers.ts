@@ -1,5 +1,6 @@
 import { EventsV1Api, type KubeConfig } from '@kubernetes/client-node';
 import { openDatabase } from '#domain/db/connect.ts';
+import { once } from '#runtime/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createApis, type SentRequest } from '../../apps/operator/kube/client.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';
@@ -16,20 +17,23 @@ export interface ControllersOptions {
   /** Called after the first lists, before the first pass. */
   onListed?: () => void;
   onPass?: () => void;
+  /** Of a statement, and of a request to the API server. */
+  deadlineMs?: number;
 }
 
 /** Runs the controllers of webhooks as the leader does, and records their requests. */
 export async function startControllers(options: ControllersOptions) {
   const { kubeConfig, namespace, databaseUrl, allowedOrganizations, onAction = () => {} } = options;
-  const { onListed = () => {}, onPass = () => {} } = options;
+  const { onListed = () => {}, onPass = () => {}, deadlineMs = 10_000 } = options;
   const database = await openDatabase({
     server: parsePostgresUrl(databaseUrl),
     applicationName: 'operator',
     poolMax: 8,
+    statementTimeoutMs: deadlineMs,
   });
   const requests: SentRequest[] = [];
   const errors: unknown[] = [];
-  const apis = createApis({ kubeConfig, deadlineMs: 10_000, onRequest: (request) => requests.push(request) });
+  const apis = createApis({ kubeConfig, deadlineMs, onRequest: (request) => requests.push(request) });
   const runner = createSubscriptionRunner({
     apis,
     getRegion: async () => ({
@@ -58,11 +62,11 @@ export async function startControllers(options: ControllersOptions) {
   return {
     requests,
     errors,
-    async stop(): Promise<void> {
+    stop: once(async () => {
       leading.abort();
       await ended;
       await runner.stop();
       await database.close();
-    },
+    }),
   };
 }

@@ -9,7 +9,7 @@ import { statusOf } from '../../apps/operator/kube/client.ts';
 import { group, kinds, type WebhookSubscription } from '../../apps/operator/resources.ts';
 import { setupDatabase } from '../support/setup.ts';
 import { type ApiServer, createNamespace } from './api-server.ts';
-import { startControllers } from './controllers.ts';
+import { type ControllersOptions, startControllers } from './controllers.ts';
 
 export const waiting = { timeout: 60_000, interval: 100 };
 
@@ -63,8 +63,8 @@ export async function setupDeclared(server: ApiServer, installation?: Awaited<Re
     conditions: async (name = 'orders') =>
       (await t.read(name)).status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
     readSecret: (name = 'orders') => core.readNamespacedSecret({ namespace, name }),
-    async start(allowedOrganizations: readonly string[] = ['*']) {
-      const controllers = await startControllers({ ...options, allowedOrganizations });
+    async start(allowedOrganizations: readonly string[] = ['*'], more: Partial<ControllersOptions> = {}) {
+      const controllers = await startControllers({ ...options, ...more, allowedOrganizations });
       onTestFinished(() => controllers.stop());
       return controllers;
     },

@@ -1,8 +1,10 @@
 import { CoordinationV1Api } from '@kubernetes/client-node';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createApis } from '../../apps/operator/kube/client.ts';
 import { createElection } from '../../apps/operator/kube/lease.ts';
 import { type ApiServer, createNamespace, startApiServer } from './api-server.ts';
+import { setupDeclared } from './declared.ts';
+import { startSlowApiServer } from './slow-api-server.ts';
 
 let server: ApiServer;
 beforeAll(async () => {
@@ -10,19 +12,27 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Processes that compete for the Lease, and a list of when each began and stopped to lead. */
-async function setup(identities: readonly string[]) {
+const renewDeadlineMs = 2_000;
+
+/**
+ * Processes that compete for the Lease, and a list of when each began and stopped to lead. The
+ * first one reaches the API server by `kubeConfig`.
+ */
+async function setup(identities: readonly string[], kubeConfig = server.kubeConfig) {
   const namespace = await createNamespace(server);
-  const api = createApis({ kubeConfig: server.kubeConfig, deadlineMs: 1_000, onRequest: () => {} })(CoordinationV1Api);
   const log: string[] = [];
-  const elections = identities.map((identity) =>
+  const elections = identities.map((identity, index) =>
     createElection({
-      api,
+      api: createApis({
+        kubeConfig: index === 0 ? kubeConfig : server.kubeConfig,
+        deadlineMs: renewDeadlineMs,
+        onRequest: () => {},
+      })(CoordinationV1Api),
       namespace,
       name: 'operator',
       identity,
       durationSeconds: 3,
-      renewDeadlineMs: 2_000,
+      renewDeadlineMs,
       retryMs: 200,
       onError: () => {},
       lead: async (signal) => {
@@ -64,4 +74,64 @@ describe('leader election', () => {
     expect(log[2]).toMatch(/^[ab] leads$/);
     await Promise.all([a?.stop(), b?.stop()]);
   });
+
+  it('has one leader at a time behind an API server that is slow', async () => {
+    const slow = await startSlowApiServer(server);
+    const { log, elections } = await setup(['a', 'b'], slow.kubeConfig);
+    const [a, b] = elections;
+    a?.start();
+    await vi.waitFor(() => expect(log).toEqual(['a leads']), 20_000);
+    b?.start();
+
+    slow.delayMs = 1_500;
+
+    await vi.waitFor(() => expect(log).toContain('b leads'), 20_000);
+    expect(log).toEqual(['a leads', 'a ended', 'b leads']);
+    slow.delayMs = 0;
+    await Promise.all([a?.stop(), b?.stop()]);
+  });
 });
+
+describe('a leader that stops in the middle of an action', () => {
+  /** Longer than the test: what waits for it does not end by itself. */
+  const deadlineMs = 200_000;
+
+  it('ends its statement, and nothing of its transaction is stored', async () => {
+    const t = await setupDeclared(server);
+    const held = await t.owner.pool.connect();
+    onTestFinished(() => held.release(true));
+    await held.query('begin');
+    await held.query('lock table webhook in exclusive mode');
+    await t.declare();
+    const controllers = await t.start(['*'], { deadlineMs });
+    const waiting = `select from pg_stat_activity
+      where application_name = 'operator' and wait_event_type = 'Lock' and datname = current_database()`;
+    await vi.waitFor(async () => expect(await t.rows(waiting)).toHaveLength(1), 20_000);
+
+    await withDeadline(controllers.stop());
+
+    await vi.waitFor(async () => expect(await t.rows(waiting)).toHaveLength(0), 20_000);
+    await held.query('rollback');
+    expect(await t.rows('select from webhook')).toHaveLength(0);
+  });
+
+  it('ends its request to the API server', async () => {
+    const slow = await startSlowApiServer(server);
+    const t = await setupDeclared(server);
+    const controllers = await t.start(['*'], { deadlineMs, kubeConfig: slow.kubeConfig });
+    slow.delayMs = deadlineMs;
+    await t.declare();
+    await vi.waitFor(() => expect([...slow.waiting].join()).toContain('PATCH'), 20_000);
+
+    await withDeadline(controllers.stop());
+
+    expect((await t.read()).metadata.finalizers).toBeUndefined();
+  });
+});
+
+/** @throws Error unless the work ends soon. */
+const withDeadline = (work: Promise<void>): Promise<void> =>
+  Promise.race([
+    work,
+    new Promise<void>((_, reject) => void setTimeout(reject, 20_000, new Error('it did not end')).unref()),
+  ]);

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { currentMigration } from '#domain/db/migrations/index.ts';
 import type { Sealing } from '#domain/sealed/count.ts';
+import { ledgerFaults } from '#domain/webhooks/ledger.ts';
 import { planAdmission } from '../../apps/operator/region/admission.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
@@ -19,7 +22,7 @@ const database = {
   oldestDueAt: null,
   suspendedWebhooks: 0,
   peppers: [{ version: 1, count: 4 }],
-  ledgerDifference: 0,
+  ledger: { difference: 0, missing: 0, surplus: 0, unexplained: 0 },
   admission: { state: 'running' as const, changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 };
 const sealing: Sealing = {
@@ -67,9 +70,22 @@ describe('the status of a Region', () => {
       'SchemaCurrent',
       'MigrationFailed',
     ],
-    ['the ledger differs', { database: { ...database, ledgerDifference: 1 } }, 'LedgerBalanced', 'LedgerDifference'],
+    ...ledgerFaults.map((name): [string, Partial<ObservedRegion>, string, string] => [
+      `the ledger does not add up: ${name}`,
+      { database: { ...database, ledger: { ...database.ledger, [name]: -1 } } },
+      'LedgerBalanced',
+      'LedgerDifference',
+    ]),
   ])('says that %s', (_, change, type, reason) => {
     expect(problemsOf({ ...healthy, ...change })).toEqual([`Ready False ${reason}`, `${type} False ${reason}`]);
+  });
+
+  it('judges the ledger by everything that its alert reads', () => {
+    const rules = readFileSync(path.join(import.meta.dirname, '../../charts/org-api/rules/webhooks.yaml'), 'utf8');
+    const [, expression = ''] = /alert: OrgApiLedgerDifference\n([\s\S]*?)for:/.exec(rules) ?? [];
+    const read = new Set([...expression.matchAll(/org_api_ledger_(\w+)/g)].map(([, name]) => name));
+
+    expect([...read].toSorted()).toEqual([...ledgerFaults].toSorted());
   });
 
   it('reports Unknown for what could not be read, and still shows the rest', () => {

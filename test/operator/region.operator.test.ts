@@ -89,6 +89,25 @@ async function setup({ kubeConfig = server.kubeConfig, now = () => performance.n
       const { status } = (await api.getNamespacedCustomObject(request)) as WebhookSubscription;
       return status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
     },
+    /** Declares the WebhookSubscription `orders` for an organization. */
+    declare: (organizationId: string, more: object = {}) =>
+      server.apply({
+        apiVersion: `${group}/${kinds.WebhookSubscription.version}`,
+        kind: 'WebhookSubscription',
+        metadata: { name: 'orders', namespace },
+        spec: {
+          organizationId,
+          url: 'https://hooks.example.com/',
+          eventTypes: ['client.started'],
+          secret: { generate: { secretName: 'orders' } },
+          ...more,
+        },
+      }),
+    removeRegion: () => api.deleteNamespacedCustomObject({ group, version, plural, namespace, name: 'region' }),
+    removeSubscription: () => {
+      const { plural: subscriptions } = kinds.WebhookSubscription;
+      return api.deleteNamespacedCustomObject({ group, version, plural: subscriptions, namespace, name: 'orders' });
+    },
     applySecret,
     applyRegion,
     async readStatus() {
@@ -161,22 +180,12 @@ describe('the operator', () => {
   });
 
   it('creates the webhook of a WebhookSubscription from what the Region names', async () => {
-    const { applySecret, applyRegion, make, namespace, readReadiness } = await setup();
+    const { applySecret, applyRegion, make, declare, readReadiness } = await setup();
     const organizationId = await make.organization();
     await applySecret();
     const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
     await applyRegion({}, { allowedOrganizations: [organizationId], webhooks });
-    await server.apply({
-      apiVersion: `${group}/${kinds.WebhookSubscription.version}`,
-      kind: 'WebhookSubscription',
-      metadata: { name: 'orders', namespace },
-      spec: {
-        organizationId,
-        url: 'https://hooks.example.com/',
-        eventTypes: ['client.started'],
-        secret: { generate: { secretName: 'orders' } },
-      },
-    });
+    await declare(organizationId);
 
     await vi.waitFor(async () => expect(await readReadiness()).toBe('Applied'), waiting);
   });
@@ -215,6 +224,7 @@ describe('the operator', () => {
       report: {
         onChanged: (name) => void seen.push(`${name} changed`),
         onRefused: (name, reason) => void seen.push(`${name} refused: ${reason}`),
+        onForgotten: () => {},
       },
       secretLifetimeMs: 0,
     });
@@ -462,6 +472,56 @@ describe('the operator', () => {
       expect(page).toContain('org_api_operator_failures_total{kind="Region"} 0');
     }, waiting);
   });
+
+  it('shows no condition and no refused value of a Region that was deleted, so that its alert fires', async () => {
+    const { operator, applySecret, applyRegion, removeRegion } = await setup();
+    const readMetrics = async () => (await fetch(new URL('/metrics', operator.metricsUrl))).text();
+    await applySecret();
+    await applyRegion();
+    await vi.waitFor(async () => expect(await readMetrics()).toMatch(/region_condition\{type="Ready"/), waiting);
+
+    await removeRegion();
+
+    await vi.waitFor(async () => expect(await readMetrics()).not.toMatch(/region_condition\{/), waiting);
+    expect(await readMetrics()).not.toMatch(/org_api_setting_refused\{.*\} 1/);
+  });
+
+  it('changes nothing of a Region of another region, and says so', async () => {
+    const { applySecret, applyRegion, readStatus, database } = await setup();
+    await applySecret();
+    await applyRegion({}, { region: 'ca', delivery: { state: 'Paused' } });
+
+    await vi.waitFor(async () => {
+      const [ready] = (await readStatus())?.conditions ?? [];
+      expect(ready).toMatchObject({ type: 'Ready', status: 'Unknown', reason: 'OtherRegion' });
+      expect(ready?.message).toBe('The Region is of ca, and the operator of us (REGION).');
+    }, waiting);
+    const pool = new pg.Pool({ connectionString: database.ownerUrl });
+    onTestFinished(() => pool.end());
+    expect((await pool.query('select state from delivery_admission')).rows).toEqual([{ state: 'running' }]);
+  });
+
+  it.each(['retain', 'delete'])(
+    'lets a WebhookSubscription with %s go that is deleted after its Region',
+    async (reclaimPolicy) => {
+      const t = await setup();
+      const organizationId = await t.make.organization();
+      await t.applySecret();
+      const webhooks = { secretKeysRef: { name: 'org-api', key: 'WEBHOOK_SECRET_KEYS' } };
+      await t.applyRegion({}, { webhooks, allowedOrganizations: [organizationId] });
+      await t.declare(organizationId, { reclaimPolicy });
+      await vi.waitFor(async () => expect(await t.readReadiness()).toBe('Applied'), waiting);
+
+      await t.removeRegion();
+      await t.removeSubscription();
+
+      await expect.poll(() => t.readReadiness().catch((cause: { code: number }) => cause.code), waiting).toBe(404);
+      const pool = new pg.Pool({ connectionString: t.database.ownerUrl });
+      onTestFinished(() => pool.end());
+      const { rows } = await pool.query('select state, managed_by from webhook');
+      expect(rows).toEqual([{ state: 'active', managed_by: `WebhookSubscription ${t.namespace}/orders` }]);
+    },
+  );
 
   it('is not live after 15 minutes in which the API server listed nothing, and is live after the next list', async () => {
     const proxy = await startTcpProxy({ host: '127.0.0.1', port: server.port });

@@ -14,7 +14,7 @@ export const quietDatabase = {
   oldestDueAt: null,
   suspendedWebhooks: 0,
   peppers: [],
-  ledgerDifference: 0,
+  ledger: { difference: 0, missing: 0, surplus: 0, unexplained: 0 },
   admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 } as const satisfies ObservedRegion['database'];
 

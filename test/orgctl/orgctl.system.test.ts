@@ -54,7 +54,7 @@ describe('a call of orgctl', () => {
     for (const noun of ['org', 'person', 'webhook', 'delivery', 'redelivery', 'ledger', 'key', 'secrets'])
       expect(help.stdout).toContain(`  ${noun} `);
     const webhook = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['webhook', '--help']);
-    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'park', 'resume', 'delete'])
+    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'park', 'resume', 'release', 'delete'])
       expect(webhook.stdout).toContain(`orgctl webhook ${verb} `);
     const redeliver = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['delivery', 'redeliver', '--help']);
     expect(redeliver.stdout).toContain('--failed-since T');

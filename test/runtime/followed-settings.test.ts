@@ -1,6 +1,6 @@
 /**
  * Settings that are read again while a process runs: a new value is parsed and tried before it
- * replaces the old one, in every app and for every setting (ADR 0011).
+ * replaces the old one, in every app and for every setting.
  */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';

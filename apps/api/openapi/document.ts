@@ -1,10 +1,10 @@
 import { type Region, regionCodes, regions } from '#domain/contract/regions.ts';
 import { endpoints } from '../endpoints.ts';
+import { errorComponents } from './error-responses.ts';
 import { exampleOrgId } from './examples.ts';
 import { headerComponents } from './headers.ts';
 import { introduction } from './introduction.ts';
 import { notModified, pathItems, readTags } from './operations.ts';
-import { refusalComponents } from './refusals.ts';
 import { schemaComponents } from './schemas.ts';
 import { deliveryParameters, eventTag, receiverAnswers, webhooks } from './webhooks.ts';
 
@@ -43,7 +43,7 @@ export function openApiDocument({ baseUrls }: { baseUrls: Record<Region, string>
       },
       parameters: { ...requestParameters, ...deliveryParameters },
       headers: headerComponents,
-      responses: { NotModified: notModified, ...refusalComponents(baseUrls), ...receiverAnswers },
+      responses: { NotModified: notModified, ...errorComponents(baseUrls), ...receiverAnswers },
       schemas: schemaComponents(),
     },
   };

@@ -1,8 +1,8 @@
 import type { Scope } from '#domain/contract/scopes.ts';
 import type { Endpoint } from '../endpoints.ts';
+import { errorReferences } from './error-responses.ts';
 import { answerExamples } from './examples.ts';
 import { answerHeaders } from './headers.ts';
-import { refusalReferences } from './refusals.ts';
 import { schemaReference } from './schemas.ts';
 
 /** The tags of the reads, with a sentence each. A read's scope determines its tag. */
@@ -60,7 +60,7 @@ function operation(endpoint: Endpoint): object {
         content: { 'application/json': { schema: schemaReference(response), examples } },
       },
       '304': { $ref: '#/components/responses/NotModified' },
-      ...refusalReferences(),
+      ...errorReferences(),
     },
   };
 }

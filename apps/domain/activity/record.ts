@@ -1,5 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Authority, ClusterObject } from '../access/authority.ts';
+import { Refused } from '../contract/refused.ts';
+import { brokenConstraint } from '../db/constraint.ts';
 import { query } from '../db/statement.ts';
 
 /** An entry of the log other than a read. `detail` contains ids and key prefixes, never a key. */
@@ -16,8 +18,9 @@ interface ActivityLine {
  * 0012). The database generates the id, so that actions of one transaction, which share its time,
  * keep their order.
  *
- * @throws an error of PostgreSQL (`activity_writer`) when the login may not write this: in the name
- * of a person who is not signed in, for example.
+ * @throws Refused `not_an_active_member` when the session of the person or their membership has ended
+ * while the request ran, for example by a removal that waits for this transaction.
+ * @throws an error of PostgreSQL (`activity_writer`) when another writer may not write this.
  */
 export async function recordActivity(tx: EntityManager, line: ActivityLine): Promise<void> {
   const { organizationId, by, keyId = null, action } = line;
@@ -32,5 +35,10 @@ export async function recordActivity(tx: EntityManager, line: ActivityLine): Pro
   else
     await query(tx)`
       select record_console_activity(${organizationId}::uuid, ${by.personId}, ${keyId}::uuid, ${action},
-        ${by.address ?? null}::inet, ${detail}::jsonb)`;
+        ${by.address ?? null}::inet, ${detail}::jsonb)`.catch((error: unknown) => {
+      throw brokenConstraint(error) === 'activity_writer' ? accessEnded() : error;
+    });
 }
+
+const accessEnded = () =>
+  new Refused('not_an_active_member', 'Your session or your membership has ended meanwhile. Sign in again.');

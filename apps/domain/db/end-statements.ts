@@ -11,6 +11,9 @@ const signals = new AsyncLocalStorage<AbortSignal>();
  */
 export const endStatementsOn = <Result>(signal: AbortSignal, work: () => Result): Result => signals.run(signal, work);
 
+/** Returns the signal of the work that runs, for its requests to other servers; undefined: none. */
+export const endingSignal = (): AbortSignal | undefined => signals.getStore();
+
 /** Messages of `pg` for a statement whose connection was closed in this process. */
 const closed = /Connection terminated|is not queryable/;
 

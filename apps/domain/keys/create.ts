@@ -4,7 +4,6 @@ import { findPermissions } from '../access/authority.ts';
 import { recordActivity } from '../activity/record.ts';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
-import { brokenConstraint } from '../db/constraint.ts';
 import { ApiKey } from '../db/entities/key.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { fingerprint, type KeySecrets } from './fingerprint.ts';
@@ -71,7 +70,8 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
     throw new KeyRefused('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
   await lockMembership(tx, input.organizationId, input.makerId);
   const held = await findPermissions(tx, input.organizationId, input.makerId);
-  if (held === null) throw notAnActiveMember();
+  if (held === null)
+    throw new KeyRefused('not_an_active_member', 'The key’s owner is not an active member of the organization.');
   if (!input.byOperator && !held.has('org.keys.manage')) {
     throw new KeyRefused('may_not_manage_keys', 'The key’s owner has no role that may manage keys (org.keys.manage).');
   }
@@ -82,9 +82,6 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
       `The key’s owner doesn’t have ${missing.join(', ')}. A key can have only permissions of its owner.`,
     );
 }
-
-const notAnActiveMember = () =>
-  new KeyRefused('not_an_active_member', 'The key’s owner is not an active member of the organization.');
 
 /** Writes the row and its activity row. Find the slot under `lockOrganization`. */
 export async function insertKey(
@@ -109,9 +106,6 @@ export async function insertKey(
   await tx.flush();
   const by = input.byOperator ? 'operator' : { personId: makerId, address: input.address ?? null };
   const detail = { hint, scopes, predecessorId };
-  await recordActivity(tx, { organizationId, by, keyId: id, action, detail }).catch((error: unknown) => {
-    // Their sessions ended meanwhile, by a removal that waits for this transaction.
-    throw brokenConstraint(error) === 'activity_writer' ? notAnActiveMember() : error;
-  });
+  await recordActivity(tx, { organizationId, by, keyId: id, action, detail });
   return { id, key, hint, expiresAt };
 }

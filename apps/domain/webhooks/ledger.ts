@@ -43,6 +43,13 @@ export interface Ledger {
   unexplained: number;
 }
 
+/** What must be 0 each, as the alert OrgApiLedgerDifference reads it. */
+export const ledgerFaults = ['difference', 'missing', 'surplus', 'unexplained'] as const satisfies (keyof Ledger)[];
+
+/** Returns whether the ledger adds up: each of `ledgerFaults` is 0. */
+export const isBalanced = (ledger: Pick<Ledger, (typeof ledgerFaults)[number]>): boolean =>
+  ledgerFaults.every((name) => ledger[name] === 0);
+
 /** Something that does not add up, for operators. Ids only. */
 interface LedgerFault {
   /**

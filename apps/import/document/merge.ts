@@ -180,7 +180,7 @@ export async function mergeStaged(client: Client, report: (stage: string) => voi
   report('writing referrals and family days');
   await merge(client, referralCodes);
   await merge(client, referrals);
-  await merge(client, referralInvoices);
+  await mergeAtOnce(client, referralInvoices);
   await write(client, familyDays.kind, 'removed', removedFamilyDays);
   await merge(client, familyDays);
 }
@@ -192,6 +192,16 @@ export const changeTableSql = `
 async function merge(client: Client, step: Merge): Promise<void> {
   await write(client, step.kind, 'updated', updateOf(step));
   await write(client, step.kind, 'inserted', insertOf(step));
+}
+
+/** Merges in one statement: a sum that is checked after each statement may be exact only at its end. */
+async function mergeAtOnce(client: Client, step: Merge): Promise<void> {
+  await client.query(`
+    with updated as (${updateOf(step)}), inserted as (${insertOf(step)})
+    insert into import_change
+      select '${step.kind}', 'updated', organization_id, count(*) from updated group by organization_id
+      union all
+      select '${step.kind}', 'inserted', organization_id, count(*) from inserted group by organization_id`);
 }
 
 async function write(client: Client, kind: string, change: keyof Changes, statement: string): Promise<void> {

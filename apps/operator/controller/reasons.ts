@@ -5,6 +5,7 @@ export const reasons = [
   'FieldConflict',
   'InternalError',
   'NoRegion',
+  'OtherRegion',
   'Pending',
   'SecretForbidden',
   'SecretKeyMissing',

@@ -1,4 +1,5 @@
 import type { KubeConfig } from '@kubernetes/client-node';
+import { endStatementsOn } from '#domain/db/end-statements.ts';
 import { watchObjects } from '../kube/watch.ts';
 import { type ReconcileOptions, reconcile } from './reconcile.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
@@ -9,13 +10,15 @@ interface RunnerOptions extends ReconcileOptions {
   /** Objects that are worked on at once. */
   concurrency: number;
   onListed: () => void;
+  /** Called when an object appeared, changed or went. */
+  onChange?: () => void;
   onWatchError: (cause: unknown) => void;
   onError: (name: string, cause: unknown, retryInMs: number) => void;
   onPass: () => void;
 }
 
 /** What the runners of every kind share. */
-export type CommonRunnerOptions = Omit<RunnerOptions, 'controller' | 'api'>;
+export type CommonRunnerOptions = Omit<RunnerOptions, 'controller' | 'api' | 'onChange'>;
 
 /**
  * Runs a controller over the objects of its kind in a namespace. Every replica keeps the objects in
@@ -30,18 +33,24 @@ export function createRunner(options: RunnerOptions) {
     kind: controller.kind,
     namespace,
     list: () => api.listNamespacedCustomObject({ group, version, plural, namespace }),
-    onChange: (name) => queue?.add(name),
+    onChange: (name) => {
+      queue?.add(name);
+      options.onChange?.();
+    },
     onListed: options.onListed,
     onError: options.onWatchError,
   });
 
   async function work(name: string, signal: AbortSignal): Promise<void> {
     const resource = objects.get(name);
-    if (resource === undefined) return queue?.forget(name);
+    if (resource === undefined) {
+      queue?.forget(name);
+      return controller.forget?.();
+    }
     // Only finalizers keep it; without one there is nothing left to do.
     if (resource.metadata.deletionTimestamp !== undefined && !resource.metadata.finalizers?.length) return;
     options.onPass();
-    const hasActed = await reconcile(resource, signal, options);
+    const hasActed = await endStatementsOn(signal, () => reconcile(resource, signal, options));
     queue?.addAfter(name, hasActed ? 1_000 : controller.resyncMs);
   }
 
@@ -49,7 +58,10 @@ export function createRunner(options: RunnerOptions) {
     ...objects,
     /** Has an object worked on soon, for example because something it depends on changed. */
     touch: (name: string): void => queue?.add(name),
-    /** Works on the objects until the signal is aborted; resolves when the last pass has ended. */
+    /**
+     * Works on the objects until the signal is aborted, which ends a pass in the middle of a
+     * statement or request. Resolves when the last pass has ended.
+     */
     async lead(signal: AbortSignal): Promise<void> {
       const own = createWorkQueue({ run: work, concurrency, onError });
       queue = own;

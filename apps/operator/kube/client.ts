@@ -6,6 +6,7 @@ import {
   ServerConfiguration,
   type V1Status,
 } from '@kubernetes/client-node';
+import { endingSignal } from '#domain/db/end-statements.ts';
 
 /** A request as metrics show it: `GET regions`, `PATCH regions/status`. */
 export interface SentRequest {
@@ -13,11 +14,13 @@ export interface SentRequest {
   resource: string;
 }
 
+const isSet = <T>(value: T | undefined): value is T => value !== undefined;
+
 type ApiClass<T> = new (configuration: ReturnType<typeof createConfiguration>) => T;
 
 /**
  * Makes API clients of one API server whose calls each have a deadline, which the library's own
- * have not, and are reported.
+ * have not, and are reported. They end with the statements of `endStatementsOn`.
  */
 export function createApis(options: {
   kubeConfig: KubeConfig;
@@ -29,7 +32,7 @@ export function createApis(options: {
   if (cluster === null) throw new Error('the kubeconfig names no cluster');
   const bounded: Middleware = {
     async pre(context) {
-      context.setSignal(AbortSignal.timeout(deadlineMs));
+      context.setSignal(AbortSignal.any([AbortSignal.timeout(deadlineMs), endingSignal()].filter(isSet)));
       onRequest({ method: context.getHttpMethod(), resource: resourceOf(context.getUrl()) });
       return context;
     },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CoordinationV1Api, type V1Lease, type V1LeaseSpec, V1MicroTime } from '@kubernetes/client-node';
+import { endStatementsOn } from '#domain/db/end-statements.ts';
 import { nullOn } from '../null-on.ts';
 
 interface LeaseOptions {
@@ -8,12 +9,15 @@ interface LeaseOptions {
   name: string;
   /** Name of this process, for example its pod's. */
   identity: string;
-  /** Leads until the signal is aborted, and resolves when it has stopped. */
+  /** Leads until the signal is aborted, which ends it also in the middle of an action. */
   lead: (signal: AbortSignal) => Promise<void>;
   onError: (cause: unknown) => void;
   /** After how long without a renewal another process takes over. */
   durationSeconds?: number;
-  /** Time without a successful renewal after which this process stops; below the duration. */
+  /**
+   * How long this process leads after it sent its last accepted renewal. The duration is longer by
+   * the time that an action needs to end.
+   */
   renewDeadlineMs?: number;
   retryMs?: number;
 }
@@ -23,8 +27,10 @@ interface LeaseOptions {
  * it when it saw no renewal for its duration by its own clock, so that clocks need not agree. The
  * library has no election.
  *
- * A leader that cannot renew stops before another may start. `stop` gives the Lease back, so that
- * the other process takes over within a retry. `stop` may be called twice and before `start`.
+ * A leader stops at a fixed time after it *sent* its last accepted renewal, whatever the next one
+ * waits for. Another process counts from when it saw that renewal, which is later, and for longer.
+ * `stop` gives the Lease back, so that the other process takes over within a retry. `stop` may be
+ * called twice and before `start`.
  */
 export function createElection(options: LeaseOptions) {
   const { api, namespace, name, identity, lead, onError } = options;
@@ -33,9 +39,18 @@ export function createElection(options: LeaseOptions) {
   let loop: Promise<void> | undefined;
   let seen: { version: string; at: number } | null = null;
 
-  /** Takes or renews the Lease. Returns whether this process has it. */
-  async function tryAcquire(): Promise<boolean> {
+  /**
+   * Takes or renews the Lease. Returns when the write that succeeded was sent; null: another process
+   * has it. @throws what its requests throw, also when the signal ends them.
+   */
+  async function acquire(): Promise<number | null> {
     const lease = await readLease();
+    const sentAt = performance.now();
+    const isAccepted = await tryWrite(lease);
+    return isAccepted ? sentAt : null;
+  }
+
+  async function tryWrite(lease: V1Lease | null): Promise<boolean> {
     const now = new V1MicroTime();
     const held = { holderIdentity: identity, leaseDurationSeconds: durationSeconds, acquireTime: now, renewTime: now };
     if (lease === null)
@@ -56,36 +71,47 @@ export function createElection(options: LeaseOptions) {
 
   const isAccepted = async (write: Promise<V1Lease>): Promise<boolean> => (await nullOn(409, write)) !== null;
 
-  const pause = () => sleep(retryMs, undefined, { signal: stopping.signal }).catch(() => {});
+  const pause = (signal: AbortSignal) => sleep(retryMs, undefined, { signal }).catch(() => {});
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const isAcquired = await tryAcquire().catch((cause: unknown) => {
-        onError(cause);
-        return false;
-      });
-      if (isAcquired && !stopping.signal.aborted) await leadWhileRenewed();
-      else await pause();
+  /** Returns what `acquire` does; undefined when it failed or the signal ended it. */
+  async function tryAcquire(signal: AbortSignal): Promise<number | null | undefined> {
+    try {
+      return await endStatementsOn(signal, acquire);
+    } catch (cause) {
+      onError(cause);
+      return undefined;
     }
   }
 
-  async function leadWhileRenewed(): Promise<void> {
-    const ended = new AbortController();
-    const leading = lead(ended.signal);
-    let renewedAt = performance.now();
-    while (!stopping.signal.aborted && performance.now() - renewedAt < renewDeadlineMs) {
-      await pause();
-      if (stopping.signal.aborted) break;
-      try {
-        if (!(await tryAcquire())) break; // another process has it
-        renewedAt = performance.now();
-      } catch (cause) {
-        onError(cause);
-      }
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const acquiredAt = await tryAcquire(AbortSignal.timeout(renewDeadlineMs));
+      if (acquiredAt == null) await pause(stopping.signal);
+      else if (!stopping.signal.aborted) await leadFrom(acquiredAt);
+      if (acquiredAt != null && stopping.signal.aborted) await release();
     }
-    ended.abort();
+  }
+
+  async function leadFrom(acquiredAt: number): Promise<void> {
+    const ending = new AbortController();
+    const end = () => ending.abort();
+    const endAfter = (sentAt: number) => setTimeout(end, sentAt + renewDeadlineMs - performance.now());
+    const { signal } = ending;
+    stopping.signal.addEventListener('abort', end, { once: true });
+    let timer = endAfter(acquiredAt);
+    const leading = lead(signal);
+    while (!signal.aborted) {
+      await pause(signal);
+      if (signal.aborted) break;
+      const renewedAt = await tryAcquire(signal);
+      if (renewedAt === null) end();
+      if (renewedAt == null) continue;
+      clearTimeout(timer);
+      timer = endAfter(renewedAt);
+    }
+    clearTimeout(timer);
+    stopping.signal.removeEventListener('abort', end);
     await leading;
-    if (stopping.signal.aborted) await release();
   }
 
   async function release(): Promise<void> {

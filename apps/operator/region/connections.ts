@@ -4,12 +4,12 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { type Database, openDatabase } from '#domain/db/connect.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
-import type { FollowReport } from '#runtime/settings/follow.ts';
 import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { TriedValue, type TryValue } from '#runtime/settings/tried-value.ts';
 import { connectToPostgres } from '#runtime/settings/try-connection.ts';
 import { databaseUrl, temporalAddress } from '#runtime/settings/types.ts';
+import type { SettingReport } from '#runtime/settings/watch.ts';
 import { connectionOptions, tryTemporal } from '#workflows/connection.ts';
 import { ReconcileFailed, type SecretRef } from '../controller/contract.ts';
 import { statusOf } from '../kube/client.ts';
@@ -42,7 +42,7 @@ export function createConnections(options: {
   api: CoreV1Api;
   namespace: string;
   allowPlaintext: string;
-  report: FollowReport;
+  report: SettingReport;
   /** After how long a Secret is read again. A new value closes what the old one opened. */
   secretLifetimeMs?: number;
 }) {
@@ -130,6 +130,14 @@ export function createConnections(options: {
     return { key: JSON.stringify([spec, text]), server: value };
   }
 
+  async function close(): Promise<void> {
+    const [openedDatabase, openedTemporal] = [database, temporal];
+    database = null;
+    temporal = null;
+    await (await openedDatabase?.opened)?.close();
+    await openedTemporal?.opened.close();
+  }
+
   return {
     readKey,
     readValue,
@@ -170,10 +178,14 @@ export function createConnections(options: {
       }
       return temporal.opened;
     },
-    async close(): Promise<void> {
-      await (await database?.opened)?.close();
-      await temporal?.opened.close();
+    /** Forgets a Region that is gone: what it opened is closed, and no value of it is refused. */
+    async forget(): Promise<void> {
+      secrets.clear();
+      for (const name of values.keys()) report.onForgotten(name);
+      values.clear();
+      await close();
     },
+    close,
   };
 }
 

@@ -1,10 +1,11 @@
 import { setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { capitalize } from '../controller/conditions.ts';
 import type { Controller, JudgedCondition, Note } from '../controller/contract.ts';
+import { assertRegion } from '../region-access.ts';
 import { kinds, type Region } from '../resources.ts';
 import { type AdmissionAction, planAdmission } from './admission.ts';
 import { type ContractAction, planContract } from './contract.ts';
-import { type ObservedRegion, observeRegion, type RegionServers, temporalDeadlineMs } from './observe.ts';
+import { type ObservedRegion, observeRegion, type RegionServers, withinPass } from './observe.ts';
 import { reportRegion } from './report.ts';
 import { planSealing, resealSecrets, type SealingAction } from './sealing.ts';
 import { planTemporal } from './temporal.ts';
@@ -21,14 +22,22 @@ type RegionAction = AdmissionAction | SealingAction | TemporalAction | ContractA
  */
 export function createRegionController(
   servers: RegionServers,
-  onReport: (conditions: JudgedCondition[]) => void,
+  options: {
+    /** Code of the region that this operator is for. */
+    region: string;
+    /** Called with all conditions of the Region; none: it is gone. */
+    onReport: (conditions: JudgedCondition[]) => void;
+  },
 ): Controller<Region, ObservedRegion, RegionAction> {
   const { connections, contractJobs } = servers;
   return {
     kind: kinds.Region,
     resyncMs,
     warnings: ['MigrationFailed', 'ContractFailed', 'ContractBlocked'],
-    observe: (region) => observeRegion(region, servers),
+    async observe(region) {
+      assertRegion(region, options.region);
+      return observeRegion(region, servers);
+    },
     plan: (region, observed) => [
       ...planAdmission(region, observed),
       ...planSealing(region, observed),
@@ -51,15 +60,18 @@ export function createRegionController(
         case 'setQueueLimits': {
           const connection = await connections.openTemporal(region);
           const { namespace } = region.spec.temporal;
-          const deadline = Date.now() + temporalDeadlineMs;
-          return connection.withDeadline(deadline, () => changeNamespace(connection, namespace, action));
+          return withinPass(connection, () => changeNamespace(connection, namespace, action));
         }
       }
     },
     describe,
+    async forget() {
+      options.onReport([]);
+      await connections.forget();
+    },
     report(region, observed, failure) {
       const report = reportRegion(region, observed, failure);
-      onReport(report.conditions);
+      options.onReport(report.conditions);
       return report;
     },
   };

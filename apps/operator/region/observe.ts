@@ -1,8 +1,10 @@
+import type { Connection } from '@temporalio/client';
+import { endingSignal } from '#domain/db/end-statements.ts';
 import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
 import type { Sealing } from '#domain/sealed/count.ts';
 import type { DeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { readDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
-import { readLedger } from '#domain/webhooks/ledger.ts';
+import { type Ledger, type ledgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
 import { type Failure, ReconcileFailed } from '../controller/contract.ts';
 import type { Reason } from '../controller/reasons.ts';
 import type { Region } from '../resources.ts';
@@ -17,9 +19,11 @@ export interface RegionServers {
   contractJobs: ContractJobs;
 }
 
+type LedgerFaults = Pick<Ledger, (typeof ledgerFaults)[number]>;
+
 /** The observed state of a region. A part that could not be read has the reason instead. */
 export interface ObservedRegion {
-  database: (RegionState & { ledgerDifference: number; admission: DeliveryAdmission }) | Failure;
+  database: (RegionState & { ledger: LedgerFaults; admission: DeliveryAdmission }) | Failure;
   /** Null: Temporal has no such namespace. */
   temporal: ObservedNamespace | Failure | null;
   /** What is sealed with which key. */
@@ -31,7 +35,7 @@ export interface ObservedRegion {
 export const isUnreadable = (part: object | null): part is Failure => part !== null && 'reason' in part;
 
 /** For the requests to Temporal of one step. */
-export const temporalDeadlineMs = 5_000;
+const temporalDeadlineMs = 5_000;
 
 /** Reads PostgreSQL and Temporal independently, then what contract migrations need. */
 export async function observeRegion(
@@ -53,7 +57,13 @@ export async function observeRegion(
 
 async function readTemporal(region: Region, connections: Connections): Promise<ObservedNamespace | null> {
   const connection = await connections.openTemporal(region);
-  return connection.withDeadline(Date.now() + temporalDeadlineMs, () => readNamespace(connection, region));
+  return withinPass(connection, () => readNamespace(connection, region));
+}
+
+/** Makes requests to Temporal that end after `temporalDeadlineMs`, and with the pass. */
+export function withinPass<T>(connection: Connection, ask: () => Promise<T>): Promise<T> {
+  const signal = endingSignal() ?? new AbortController().signal;
+  return connection.withAbortSignal(signal, () => connection.withDeadline(Date.now() + temporalDeadlineMs, ask));
 }
 
 /** What PostgreSQL answers before the first migration: no such table, function, schema or right. */
@@ -75,7 +85,7 @@ async function readDatabase(region: Region, connections: Connections) {
   const { pool } = await connections.openDatabase(region);
   const { rows } = await pool.query<{ state: RegionState }>(readRegionStateSql);
   if (rows[0] === undefined) throw new Error('the region state answered no row');
-  const { difference } = await readLedger(pool);
+  const ledger = await readLedger(pool);
   const admission = await readDeliveryAdmission(pool);
-  return { ...rows[0].state, ledgerDifference: difference, admission };
+  return { ...rows[0].state, ledger, admission };
 }

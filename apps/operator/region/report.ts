@@ -1,4 +1,5 @@
 import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
+import { isBalanced, ledgerFaults } from '#domain/webhooks/ledger.ts';
 import { capitalize, condition, conditionsOf, findProblem } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
@@ -36,13 +37,20 @@ const types = ['Ready', 'SchemaCurrent', 'TemporalReady', 'LedgerBalanced', 'Del
 
 function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'conditions'> {
   if (isUnreadable(database)) return { schema: { expected: currentMigration } };
-  const { waiting, overdue, oldestDueAt, ledgerDifference, suspendedWebhooks, admission, pendingContract } = database;
+  const { waiting, overdue, oldestDueAt, ledger, suspendedWebhooks, admission, pendingContract } = database;
   const state = capitalize(admission.state);
   const { underWay } = admission;
   const pending = pendingContract.length === 0 ? undefined : pendingContract;
   return {
     schema: { applied: newestOf(database), expected: currentMigration, pending },
-    deliveries: { state, underWay, waiting, overdue, ledgerDifference, oldestDueAt: oldestDueAt ?? undefined },
+    deliveries: {
+      state,
+      underWay,
+      waiting,
+      overdue,
+      ledgerDifference: ledger.difference,
+      oldestDueAt: oldestDueAt ?? undefined,
+    },
     suspendedWebhooks,
   };
 }
@@ -87,7 +95,9 @@ const balance = conditionsOf('LedgerBalanced');
 
 function judgeLedger({ database }: ObservedRegion): JudgedCondition {
   if (isUnreadable(database)) return balance.unknown(database.reason, database.message);
-  const { ledgerDifference: difference } = database;
-  if (difference === 0) return balance.holds('NoDifference', 'Every delivery that events required is settled or open.');
-  return balance.fails('LedgerDifference', `The ledger differs by ${difference}; \`orgctl ledger\` lists where.`);
+  const { ledger } = database;
+  if (isBalanced(ledger))
+    return balance.holds('NoDifference', 'Every delivery that events required is settled or open.');
+  const shown = ledgerFaults.map((name) => `${name} ${ledger[name]}`).join(', ');
+  return balance.fails('LedgerDifference', `The ledger does not add up: ${shown}. \`orgctl ledger\` lists where.`);
 }

@@ -29,12 +29,20 @@ export function createSubscriptionController(options: {
   secrets: Secrets;
   getRegion: GetRegion;
 }): Controller<WebhookSubscription, ObservedSubscription, SubscriptionAction> {
-  const { secrets, getRegion } = options;
+  const { secrets } = options;
+  async function getRegion() {
+    const region = await options.getRegion();
+    if (region === null) throw new ReconcileFailed('NoRegion', 'There is no Region in this namespace.');
+    return region;
+  }
   const objects = customObjects(options.api, kinds.WebhookSubscription);
   return {
     kind: kinds.WebhookSubscription,
     resyncMs,
     async observe(resource) {
+      // Without a Region no database is known. A deletion does not wait for one.
+      if (resource.metadata.deletionTimestamp !== undefined && (await options.getRegion()) === null)
+        return { now: new Date(), isAllowed: false, webhook: null, secret: 'missing' };
       const { em, sealingKeys, allowedOrganizations } = await getRegion();
       const { organizationId } = resource.spec;
       const webhook = await findManagedWebhook(em, resource.metadata.uid);

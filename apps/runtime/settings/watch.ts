@@ -27,8 +27,14 @@ export function watchSettings(options: {
   });
 }
 
+/** A report whose settings can go while the process runs. */
+export interface SettingReport extends FollowReport {
+  /** Called when the process does not use the setting any more. */
+  onForgotten(setting: string): void;
+}
+
 /** Returns the report that logs and counts changes of the settings of these names. */
-export function reportSettings(options: { names: readonly string[]; registry: Registry; log: Logger }): FollowReport {
+export function reportSettings(options: { names: readonly string[]; registry: Registry; log: Logger }): SettingReport {
   const { names, registry, log } = options;
   const { counter, gauge } = metricsIn(registry);
   const changes = counter(
@@ -58,6 +64,7 @@ export function reportSettings(options: { names: readonly string[]; registry: Re
       readAt.setToCurrentTime({ setting });
       log.info({ setting }, 'the setting was read again from its file');
     },
+    onForgotten: (setting) => refused.set({ setting }, 0),
     onRefused: (setting, reason) => {
       refused.set({ setting }, 1);
       log.error({ setting, reason }, 'the new value of a setting is refused; the old one stays in use');

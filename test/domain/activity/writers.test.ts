@@ -122,6 +122,21 @@ describe('the console', () => {
     await expect(write(client, t.boss, 'key.revoke', { key: key.id })).rejects.toMatchObject(refused);
   });
 
+  it('renames no member without a line, also when it writes none itself', async () => {
+    const t = await setupWriters();
+    const client = await t.as('console');
+    const { rows } = await t.owner.pool.query('select name from membership where person_id = $1', [t.boss.userId]);
+    await client.query(`update membership set name = 'Forged' where person_id = $1`, [t.boss.userId]);
+    const lines = await t.owner.pool.query('select action, person_id, detail from activity');
+    expect(lines.rows).toEqual([
+      {
+        action: 'member.change',
+        person_id: null,
+        detail: { memberId: t.boss.userId, changed: ['name'], renamed: { from: rows[0].name, to: 'Forged' } },
+      },
+    ]);
+  });
+
   it('writes in the name of a person without a session only that a sign-in failed', async () => {
     const t = await setupWriters();
     const who = await t.make.member({ orgId: t.orgId, signedIn: true });

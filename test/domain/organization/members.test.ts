@@ -369,5 +369,24 @@ it('a rename changes no earlier line of the log, and is recorded with the old an
     await t.owner.pool.query(text);
   await changeMember(t.em, { ...request, name: 'Ada' });
   await suspendMember(t.em, request);
-  expect(await describeLines()).toEqual([...before, 'Adele Min: Renamed Member to Ada', 'Adele Min: Suspended Ada']);
+  expect(await describeLines()).toEqual([
+    ...before,
+    'Operator: Renamed Admin to Adele Min',
+    'Adele Min: Renamed Member to Ada',
+    'Adele Min: Suspended Ada',
+  ]);
+});
+
+it('an action of a member whose session ended while the request ran is refused, and changes nothing', async () => {
+  const t = await setupStaff();
+  const roleId = await t.make.role({ orgId: t.orgId, permissions: ['org.read'], name: 'Clerk' });
+  await t.owner.pool.query('update console_session set expires_at = created_at where person_id = $1', [t.admin.userId]);
+  const request = asked(t, t.admin, t.member);
+  for (const act of [
+    () => changeMember(t.em, { ...request, name: 'Ada' }),
+    () => suspendMember(t.em, request),
+    () => assignRole(t.em, { ...request, roleId }),
+  ])
+    await expect(act()).rejects.toMatchObject({ reason: 'not_an_active_member' });
+  expect(await t.lines()).toEqual([]);
 });

@@ -149,6 +149,9 @@ describe('a webhook that a cluster object manages', () => {
     });
     await t.pause(t.created.id, 'operator');
     expect(await t.show(t.created.id)).toMatchObject({ state: 'parked' });
+    // For example because its object went while there was no Region.
+    await releaseWebhook(t.owner.orm.em, t.of(t.created.id, 'operator'));
+    expect(await t.show(t.created.id)).toMatchObject({ managedBy: null });
   });
 
   it('that is suspended is paused and resumed by its object', async () => {

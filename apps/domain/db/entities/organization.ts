@@ -37,6 +37,9 @@ const MembershipSchema = defineEntity({
   },
 });
 
+/** The beginning of a name: imported ones have up to 10,000 characters, and a line of the log has a bound. */
+const shortened = (name: string) => [...name].slice(0, 1000).join('');
+
 /** What changed of a member, for the activity log: fields, and the old and new name. */
 export interface MemberChanges {
   changed?: ('name' | 'title')[];
@@ -67,7 +70,7 @@ export class Membership extends MembershipSchema.class {
     const changed = [...(from === name ? [] : ['name' as const]), ...(oldTitle === title ? [] : ['title' as const])];
     return {
       ...(changed.length === 0 ? {} : { changed }),
-      ...(from === name ? {} : { renamed: { from, to: name } }),
+      ...(from === name ? {} : { renamed: { from: shortened(from), to: shortened(name) } }),
     };
   }
 
