@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Tracing } from '#runtime/tracing.ts';
-import type { AttemptLine } from '#workflows/deliver-event/activities.ts';
-import { createDeliveryTraces } from '../../apps/worker/delivery-traces.ts';
+import type { AttemptLine } from '#delivery/attempt.ts';
+import { createDeliveryTraces } from '../../apps/delivery/traces.ts';
 
 it('no phase of an attempt ends after the attempt, although each duration is rounded alone', () => {
   const spans: Parameters<Tracing['record']>[0][] = [];
