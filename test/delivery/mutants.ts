@@ -16,6 +16,7 @@ export interface Mutant {
 const atHost = 'one organization never has more than 20 attempts at a host, whichever relays claim at once';
 const perOrganization = 'one organization never has more than 50 attempts of wide webhooks, and 5 of narrow ones';
 const oldestFirst = 'a claim takes the oldest first, numbers them without a gap, and no more than ten of a webhook';
+const turns = 'organizations take turns, by the slots that each holds';
 const leaves = 'a claim leaves a delivery that is not due, and one whose former attempt is still in progress';
 const stopped =
   'no attempt is admitted of a paused webhook or region, a held or a gone receiver, and the delivery is queued';
@@ -55,6 +56,20 @@ export const mutants: readonly Mutant[] = [
     from: /select array_agg[\s\S]*?locked\) l;/,
     to: 'locked := organizations;',
     caughtBy: atHost,
+  },
+  {
+    change: 'the oldest goes first, whoever holds the slots',
+    where: 'claim_deliveries',
+    from: 'r.organization_rank - r.organization_room, ',
+    to: '',
+    caughtBy: turns,
+  },
+  {
+    change: 'slots that are held do not count for turns',
+    where: 'claim_deliveries',
+    from: 'r.organization_rank - r.organization_room, ',
+    to: 'r.organization_rank, ',
+    caughtBy: turns,
   },
   {
     change: 'a relay waits for another',

@@ -38,6 +38,16 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect((await engine.claim([hook])).map(({ eventId }) => eventId)).not.toContain(first?.eventId);
   },
 
+  'organizations take turns, by the slots that each holds': async (engine) => {
+    const busy = await engine.webhook({ events: 9 });
+    const other = await engine.webhook({ events: 2 });
+    const claim = async (wide: number) =>
+      (await engine.claim([busy, other], { wide })).map(({ webhookId }) => (webhookId === other.webhookId ? 1 : 0));
+    expect((await claim(3)).sort()).toEqual([0, 0, 1]); // the oldest of each, and then the next oldest
+    expect(await claim(1)).toEqual([1]); // one slot is free: for the organization that holds fewer
+    expect(await claim(2)).toEqual([0, 0]);
+  },
+
   'one organization never has more than 20 attempts at a host, whichever relays claim at once': async (engine) => {
     const host = randomUUID();
     const first = await engine.webhook({ host });
