@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
 import { type ExpiredRow, expireSql } from './sql/expire.ts';
+import { type UnblockedRow, unblockSql } from './sql/order.ts';
 import { cancelDeletedSql, type MovedRow, wakeParkedSql } from './sql/requests.ts';
 import { expireEveryMs } from './times.ts';
 
@@ -22,6 +23,8 @@ interface ExpireOptions {
   drainDeleted: () => string[];
   /** Called with what was repaired; at least one. */
   onExpired: (expired: ExpiredRow[]) => void;
+  /** Called when deliveries that waited for another of their key were put into the queue. */
+  onUnblocked: () => void;
   /** Deliveries of parked webhooks that were put back, or of deleted ones that were cancelled. */
   onMoved: (how: 'woken' | 'cancelled', deliveries: number) => void;
   onError: (cause: unknown) => void;
@@ -33,7 +36,7 @@ interface ExpireOptions {
  * skipped. A part that fails does not stop the others.
  */
 export function createExpire(options: ExpireOptions): IntervalLoop {
-  const { pool, delaysMs, lateMs, drainDeleted, onExpired, onMoved, onError } = options;
+  const { pool, delaysMs, lateMs, drainDeleted, onExpired, onUnblocked, onMoved, onError } = options;
   const values = [delaysMs.length + 1 + lostRepeats, lateMs / 1_000, delaysMs, repairedAtOnce];
 
   async function expire(signal: AbortSignal): Promise<void> {
@@ -49,11 +52,17 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
     for (const { deliveries } of rows) onMoved(how, deliveries);
   }
 
+  async function unblock(): Promise<void> {
+    const { rows } = await pool.query<UnblockedRow>({ name: 'unblock', text: unblockSql, values: [repairedAtOnce] });
+    if (rows.length > 0) onUnblocked();
+  }
+
   return createIntervalLoop({
     async run(signal) {
       const deleted = drainDeleted();
       const parts = [
         () => expire(signal),
+        unblock,
         () => move('woken', wakeParkedSql, [movedAtOnce]),
         () => move('cancelled', cancelDeletedSql, [movedAtOnce, deleted]),
       ];

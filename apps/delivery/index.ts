@@ -194,6 +194,7 @@ async function openDeliveries(
       }
       log.warn({ deliveries: expired.length }, 'nothing came from the runs of deliveries: they were put back');
     },
+    onUnblocked: wake,
     onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
     onError: errorLogger(log, 'deliveries could not be put back or moved; tried again soon'),
   });

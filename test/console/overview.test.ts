@@ -1,8 +1,8 @@
 /** The steps of the overview, and the results of test events and retries. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { getOverview } from '#domain/db/statements/overview.ts';
 import { redeliverOne } from '#delivery/requests.ts';
+import { getOverview } from '#domain/db/statements/overview.ts';
 import { recordTestOutcome, requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { sumCalls } from '#test/sum-calls.ts';
 import { writeLines } from '../domain/activity/lines.ts';

@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/sql/admit.ts';
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSql } from '#delivery/sql/claim.ts';
 import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
+import { unblockSql } from '#delivery/sql/order.ts';
 import { type OutcomeKind, type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { cancelDeletedSql, cancelOneSql, redeliverOneSql, wakeParkedSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
@@ -22,6 +23,7 @@ export const originals = {
   admitAttemptSql,
   recordOutcomeSql,
   expireSql,
+  unblockSql,
   suspendWebhooksSql,
   redeliverOneSql,
   cancelOneSql,
@@ -128,10 +130,10 @@ export class Engine {
     return { organizationId: org, webhookId };
   }
 
-  /** Stores events, each in a separate transaction, oldest first. */
-  async events(organizationId: string, count: number): Promise<void> {
+  /** Stores events, each in a separate transaction, oldest first. `key`: the grant that they are about. */
+  async events(organizationId: string, count: number, key: string | null = null): Promise<void> {
     for (let made = 0; made < count; made += 1)
-      await this.owner.query(`select record_event($1, 'seat.given', '{}')`, [organizationId]);
+      await this.owner.query(`select record_event($1, 'seat.given', '{}', $2)`, [organizationId, key]);
   }
 
   /** Claims what the given webhooks have; all with queued deliveries by default. */
@@ -217,6 +219,7 @@ export class Engine {
     this.send<ExpiredRow>('expireSql', [scheduleAttempts + lostRepeats, lateS, waitsMs, most]);
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
+  unblock = () => this.send<Hook & { eventId: string }>('unblockSql', [500]);
   wakeParked = () => this.send<Hook>('wakeParkedSql', [100]);
   cancelDeleted = (webhookIds: string[] = []) => this.send<Hook>('cancelDeletedSql', [100, webhookIds]);
 

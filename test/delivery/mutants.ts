@@ -5,7 +5,7 @@ export interface Mutant {
   /** What is broken. */
   change: string;
   /** The statement, or the function of PostgreSQL. */
-  where: keyof Statements | 'slot_room' | 'claim_deliveries' | 'admit_attempt';
+  where: keyof Statements | 'slot_room' | 'claim_deliveries' | 'admit_attempt' | 'record_event' | 'release_blocked';
   /** The text that is replaced, everywhere in it, and its replacement. */
   from: string | RegExp;
   to: string;
@@ -16,6 +16,7 @@ export interface Mutant {
 const atHost = 'one organization never has more than 20 attempts at a host, whichever relays claim at once';
 const perOrganization = 'one organization never has more than 50 attempts of wide webhooks, and 5 of narrow ones';
 const oldestFirst = 'a claim takes the oldest first, numbers them without a gap, and no more than ten of a webhook';
+const turns = 'organizations take turns, by the slots that each holds';
 const leaves = 'a claim leaves a delivery that is not due, and one whose former attempt is still in progress';
 const stopped =
   'no attempt is admitted of a paused webhook or region, a held or a gone receiver, and the delivery is queued';
@@ -37,6 +38,11 @@ const retryAfter = 'Retry-After holds the webhook for its time, and then one pro
 const hour = 'Retry-After of a day holds for an hour at most, and no failure without it holds';
 const gone = '410 Gone suspends the webhook with its own cause';
 const suspended = 'two events that failed at their last attempt suspend a webhook that has long accepted nothing';
+const ordered = 'of one grant, an event waits until the one before is settled, and delays no other grant';
+const orderLost = 'an event whose attempts kill their workers releases the next of its grant, and not before it ends';
+const unseen = 'an event whose writer and the settlement before it did not see each other is released';
+const redelivered = 'a redelivery waits for no event of its grant, and a new event waits for it';
+const unordered = 'a webhook without order holds nothing back, also what waited when order was turned off';
 const noLock = 'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair';
 
 /**
@@ -50,6 +56,20 @@ export const mutants: readonly Mutant[] = [
     from: /select array_agg[\s\S]*?locked\) l;/,
     to: 'locked := organizations;',
     caughtBy: atHost,
+  },
+  {
+    change: 'the oldest goes first, whoever holds the slots',
+    where: 'claim_deliveries',
+    from: 'r.organization_rank - r.organization_room, ',
+    to: '',
+    caughtBy: turns,
+  },
+  {
+    change: 'slots that are held do not count for turns',
+    where: 'claim_deliveries',
+    from: 'r.organization_rank - r.organization_room, ',
+    to: 'r.organization_rank, ',
+    caughtBy: turns,
   },
   {
     change: 'a relay waits for another',
@@ -514,7 +534,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a settled delivery is cancelled',
     where: 'cancelOneSql',
-    from: "and d.state in ('queued', 'running')",
+    from: "and d.state in ('queued', 'running', 'blocked')",
     to: '',
     caughtBy: cancelled,
   },
@@ -552,5 +572,125 @@ export const mutants: readonly Mutant[] = [
     from: 'for no key update of w skip locked',
     to: 'for no key update of w',
     caughtBy: noLock,
+  },
+  // Order.
+  {
+    change: 'nothing waits for the event before',
+    where: 'record_event',
+    from: 's.ordered and exists',
+    to: 'false and exists',
+    caughtBy: ordered,
+  },
+  {
+    change: 'an event waits for another grant',
+    where: 'record_event',
+    from: 'and d.key = grant_key',
+    to: 'and d.key is not null',
+    caughtBy: ordered,
+  },
+  {
+    change: 'an event waits for a settled one',
+    where: 'record_event',
+    from: /and d\.state in \('queued', 'running', 'blocked'\)/,
+    to: '',
+    caughtBy: redelivered,
+  },
+  {
+    change: 'an event waits without the option',
+    where: 'record_event',
+    from: 's.ordered and exists',
+    to: 'exists',
+    caughtBy: unordered,
+  },
+  {
+    change: 'what waited goes on waiting without the option',
+    where: 'release_blocked',
+    from: "d.state = 'blocked'",
+    to: 'false',
+    caughtBy: unordered,
+  },
+  {
+    change: 'a 2xx releases nothing',
+    where: 'recordOutcomeSql',
+    from: "n.key is not null and n.state in ('delivered', 'exhausted')",
+    to: "n.state = 'exhausted'",
+    caughtBy: ordered,
+  },
+  {
+    change: 'the end of the schedule releases nothing',
+    where: 'recordOutcomeSql',
+    from: "n.key is not null and n.state in ('delivered', 'exhausted')",
+    to: "n.state = 'delivered'",
+    caughtBy: ordered,
+  },
+  {
+    change: 'any failure releases the next',
+    where: 'recordOutcomeSql',
+    from: "n.key is not null and n.state in ('delivered', 'exhausted')",
+    to: 'n.key is not null',
+    caughtBy: ordered,
+  },
+  {
+    change: 'the newest is released first',
+    where: 'recordOutcomeSql',
+    from: 'order by b.created_at, b.event_id limit 1',
+    to: 'order by b.created_at desc, b.event_id desc limit 1',
+    caughtBy: ordered,
+  },
+  {
+    change: 'the next is released before a redelivery',
+    where: 'recordOutcomeSql',
+    from: 'where not exists (\n      select from delivery p',
+    to: 'where true or not exists (\n      select from delivery p',
+    caughtBy: redelivered,
+  },
+  {
+    change: 'a cancellation releases nothing',
+    where: 'cancelOneSql',
+    from: "and b.state = 'blocked' and b.event_id <> s.event_id",
+    to: 'and false',
+    caughtBy: ordered,
+  },
+  {
+    change: 'the end by lost attempts releases nothing',
+    where: 'expireSql',
+    from: 'f.attempt_id is not null and f.is_last',
+    to: 'false',
+    caughtBy: orderLost,
+  },
+  {
+    change: 'a lost attempt releases the next',
+    where: 'expireSql',
+    from: 'f.attempt_id is not null and f.is_last',
+    to: 'true',
+    caughtBy: orderLost,
+  },
+  {
+    change: 'a blocked delivery stays without one before it',
+    where: 'unblockSql',
+    from: "case when u.waits then 'blocked' else 'queued' end",
+    to: 'd.state',
+    caughtBy: unseen,
+  },
+  {
+    change: 'a blocked delivery overtakes',
+    where: 'unblockSql',
+    from: "case when u.waits then 'blocked' else 'queued' end",
+    to: "'queued'",
+    caughtBy: unseen,
+  },
+  {
+    change: 'a blocked delivery is looked up all the time',
+    where: 'unblockSql',
+    from: "greatest(interval '1 second',",
+    to: "least(interval '0',",
+    caughtBy: unseen,
+  },
+  {
+    change: 'a blocked delivery is looked up after days',
+    where: 'unblockSql',
+    from: "least(interval '10 minutes',",
+    to: "least(interval '10 days',",
+    caughtBy: unseen,
   },
 ];

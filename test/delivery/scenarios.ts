@@ -38,6 +38,16 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect((await engine.claim([hook])).map(({ eventId }) => eventId)).not.toContain(first?.eventId);
   },
 
+  'organizations take turns, by the slots that each holds': async (engine) => {
+    const busy = await engine.webhook({ events: 9 });
+    const other = await engine.webhook({ events: 2 });
+    const claim = async (wide: number) =>
+      (await engine.claim([busy, other], { wide })).map(({ webhookId }) => (webhookId === other.webhookId ? 1 : 0));
+    expect((await claim(3)).sort()).toEqual([0, 0, 1]); // the oldest of each, and then the next oldest
+    expect(await claim(1)).toEqual([1]); // one slot is free: for the organization that holds fewer
+    expect(await claim(2)).toEqual([0, 0]);
+  },
+
   'one organization never has more than 20 attempts at a host, whichever relays claim at once': async (engine) => {
     const host = randomUUID();
     const first = await engine.webhook({ host });
@@ -420,6 +430,115 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const { heldForSeconds } = await engine.receiver(hook);
     expect(heldForSeconds).toBeGreaterThan(3_590);
     expect(heldForSeconds).toBeLessThanOrEqual(3_600);
+  },
+
+  'of one grant, an event waits until the one before is settled, and delays no other grant': async (engine) => {
+    const hook = await engine.webhook();
+    const [poisoned, other] = [randomUUID(), randomUUID()];
+    await engine.events(hook.organizationId, 4, poisoned);
+    await engine.events(hook.organizationId, 1, other);
+    await engine.events(hook.organizationId, 1);
+    const states = async () => (await engine.deliveries(hook)).map(({ state }) => state);
+    expect(await states()).toEqual(['queued', 'blocked', 'blocked', 'blocked', 'queued', 'queued']);
+    const claims = await engine.claim([hook]);
+    expect(claims).toHaveLength(3);
+    const inOrder = await engine.deliveries(hook);
+    await engine.attempt(inOrder[0] as Run);
+    for (const free of inOrder.slice(4)) await engine.attempt(free, { kind: 'delivered' });
+    expect(await states()).toEqual(['running', 'blocked', 'blocked', 'blocked', 'delivered', 'delivered']);
+    await engine.pass([hook], 60);
+    await engine.attempt(inOrder[0] as Run, { kind: 'delivered' });
+    expect((await states()).slice(0, 4)).toEqual(['delivered', 'queued', 'blocked', 'blocked']);
+
+    const [second] = await engine.claim([hook]);
+    for (let made = 0; made < scheduleAttempts; made += 1) {
+      expect(await engine.claim([hook])).toEqual([]);
+      await engine.attempt(second as Run);
+      await engine.pass([hook], 60);
+    }
+    expect((await states()).slice(0, 4)).toEqual(['delivered', 'exhausted', 'queued', 'blocked']);
+    expect(await engine.cancel(inOrder[2] as Run)).toBe(true);
+    expect((await states()).slice(0, 4)).toEqual(['delivered', 'exhausted', 'cancelled', 'queued']);
+  },
+
+  'an event whose attempts kill their workers releases the next of its grant, and not before it ends': async (
+    engine,
+  ) => {
+    const hook = await engine.webhook();
+    await engine.events(hook.organizationId, 2, randomUUID());
+    for (let made = 0; made < scheduleAttempts + lostRepeats; made += 1) {
+      expect((await engine.deliveries(hook))[1]).toMatchObject({ state: 'blocked' });
+      const [claim] = await engine.claim([hook]);
+      await engine.admit(claim as Run);
+      await engine.pass([hook], 26);
+      await engine.expire();
+      await engine.pass([hook], 70);
+    }
+    expect(await engine.deliveries(hook)).toMatchObject([{ state: 'exhausted' }, { state: 'queued' }]);
+  },
+
+  'an event whose writer and the settlement before it did not see each other is released': async (engine) => {
+    const hook = await engine.webhook();
+    const key = randomUUID();
+    await engine.events(hook.organizationId, 1, key);
+    const [claim] = await engine.claim([hook]);
+    await inTransaction(
+      engine,
+      async (connection) => {
+        await connection.query(`select record_event($1, 'seat.given', '{}', $2)`, [hook.organizationId, key]);
+        await engine.attempt(claim as Run, { kind: 'delivered' });
+      },
+      engine.owner,
+    );
+    await engine.events(hook.organizationId, 1, key);
+    expect(await engine.deliveries(hook)).toMatchObject([
+      { state: 'delivered' },
+      { state: 'blocked' },
+      { state: 'blocked' },
+    ]);
+    expect(await engine.unblock()).toHaveLength(1);
+    const [, released, waiting] = await engine.deliveries(hook);
+    expect(released).toMatchObject({ state: 'queued' });
+    expect(waiting).toMatchObject({ state: 'blocked' });
+    expect(waiting?.dueInSeconds).toBeGreaterThan(0.5); // when it is looked up again
+    expect(await engine.unblock()).toEqual([]);
+    await engine.owner.query(`update delivery set created_at = created_at - interval '3 days' where webhook_id = $1`, [
+      hook.webhookId,
+    ]);
+    await engine.pass([hook], 10);
+    await engine.unblock();
+    expect((await engine.deliveries(hook))[2]?.dueInSeconds).toBeLessThanOrEqual(600);
+  },
+
+  'a redelivery waits for no event of its grant, and a new event waits for it': async (engine) => {
+    const hook = await engine.webhook();
+    const key = randomUUID();
+    await engine.events(hook.organizationId, 1, key);
+    const [first] = await engine.claim([hook]);
+    await engine.attempt(first as Run, { kind: 'delivered' });
+    await engine.events(hook.organizationId, 1, key);
+    const [second] = await engine.claim([hook]);
+    expect(await engine.redeliver(first as Run)).toBe('queued');
+    await engine.events(hook.organizationId, 2, key);
+    await engine.attempt(second as Run, { kind: 'delivered' });
+    const states = async () => (await engine.deliveries(hook)).map(({ state }) => state);
+    expect(await states()).toEqual(['queued', 'delivered', 'blocked', 'blocked']);
+    const [again] = await engine.claim([hook]);
+    await engine.attempt(again as Run, { kind: 'delivered' });
+    expect(await states()).toEqual(['delivered', 'delivered', 'queued', 'blocked']);
+    const [, , , blocked] = await engine.deliveries(hook);
+    expect(await engine.redeliver(blocked as Run)).toBe('queued');
+    expect(await states()).toEqual(['delivered', 'delivered', 'queued', 'queued']);
+  },
+
+  'a webhook without order holds nothing back, also what waited when order was turned off': async (engine) => {
+    const hook = await engine.webhook();
+    const key = randomUUID();
+    await engine.events(hook.organizationId, 2, key);
+    await engine.owner.query('update webhook set ordered = false where id = $1', [hook.webhookId]);
+    await engine.events(hook.organizationId, 1, key);
+    const states = (await engine.deliveries(hook)).map(({ state }) => state);
+    expect(states).toEqual(['queued', 'queued', 'queued']);
   },
 
   '410 Gone suspends the webhook with its own cause': async (engine) => {

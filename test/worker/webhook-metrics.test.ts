@@ -32,10 +32,10 @@ describe('a worker’s metrics', () => {
       await make.delivery({ webhook: worn, state: 'exhausted', createdAt: hoursAgo(73), attempts });
     }
     await make.delivery({ webhook: worn, state: 'running', dueAt: hoursAgo(-1) });
-    await owner.pool.query(
-      'update receiver set failing_since = $2, exhausted_in_row = 2 where webhook_id = $1',
-      [worn.id, hoursAgo(90)],
-    );
+    await owner.pool.query('update receiver set failing_since = $2, exhausted_in_row = 2 where webhook_id = $1', [
+      worn.id,
+      hoursAgo(90),
+    ]);
     await owner.pool.query('update receiver set failing_since = $2 where webhook_id = $1', [failing.id, hoursAgo(1)]);
     await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
 

@@ -1,9 +1,11 @@
+import { releaseNextSql } from './order.ts';
+
 /** How an attempt ended: `internal_error` counts no failure of the receiver. */
 export type OutcomeKind = 'delivered' | 'failed' | 'internal_error';
 
 /** The result of `recordOutcomeSql`: the state that follows, or null without the delivery's row. */
 export interface OutcomeRow {
-  state: 'queued' | 'running' | 'delivered' | 'exhausted' | 'cancelled';
+  state: 'queued' | 'running' | 'blocked' | 'delivered' | 'exhausted' | 'cancelled';
   /** Whether this statement recorded the attempt: it had no outcome, or was closed as lost. */
   isRecorded: boolean;
   /** The delivery's failures since the event or the last redelivery, after this attempt. */
@@ -45,8 +47,8 @@ const slotsAfter = /* sql */ `case
  * changes the delivery only if its own slot was still there: otherwise it was closed as lost, and
  * counted then. A PostgreSQL that lost its last commits in a failover may have lost the attempt's
  * row: then the row is inserted with its outcome. It may have lost the claim too: then a delivery
- * that is settled gets its place in the webhook's sequence here. Repeating the statement changes
- * nothing.
+ * that is settled gets its place in the webhook's sequence here. What is settled releases the next
+ * delivery of its key. Repeating the statement changes nothing.
  *
  * `target` reads and locks the delivery before any part changes a row: a part that read it later
  * would not see a row that this statement has changed, and the attempt would stay open. Locks are
@@ -56,8 +58,8 @@ const slotsAfter = /* sql */ `case
  */
 export const recordOutcomeSql = /* sql */ `
   with target as materialized (
-    select d.state, d.run, d.sequence is null and ${isDelivered} and d.state in ('queued', 'running', 'exhausted')
-      as lacks_number
+    select d.state, d.run, d.key, d.sequence is null and ${isDelivered}
+      and d.state in ('queued', 'running', 'blocked', 'exhausted') as lacks_number
     from delivery d where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
     for no key update
   ), recorded as (
@@ -104,11 +106,14 @@ export const recordOutcomeSql = /* sql */ `
     returning r.next_sequence - 1 as sequence
   ), next as materialized (
     select case
-        when ${isDelivered} and t.state in ('queued', 'running', 'exhausted') then 'delivered'
+        when ${isDelivered} and t.state in ('queued', 'running', 'blocked', 'exhausted') then 'delivered'
         when exists (select from is_exhausted) then 'exhausted'
-        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_number
+        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_number, t.key
     from target t
-  )
+  ), settled as materialized (
+    select $1::uuid as organization_id, $2::uuid as webhook_id, $3::uuid as event_id, n.key from next n
+    where n.key is not null and n.state in ('delivered', 'exhausted')
+  ), ${releaseNextSql('settled')}
   update delivery d set attempts = greatest(d.attempts, $7::integer), state = coalesce(n.state, d.state),
     failures = d.failures + coalesce(n.state <> 'delivered' and $4::text = 'failed', false)::integer,
     due_at = case n.state when 'running' then clock_timestamp() + make_interval(secs => $5::double precision / 1000)

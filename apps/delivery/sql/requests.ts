@@ -1,4 +1,5 @@
 import { isOpenSql } from '#domain/db/statements/open-deliveries.ts';
+import { releaseNextSql } from './order.ts';
 
 /** Whether the delivery `d` is claimed or attempted now: then a request leaves it as it is. */
 const hasSlot = /* sql */ `exists (
@@ -7,7 +8,7 @@ const hasSlot = /* sql */ `exists (
 
 /**
  * How a delivery is sent again. A settled one starts the schedule again; an open one keeps its
- * place. The next claim gives it a new run, and a workflow that sleeps for it ends.
+ * place, and none waits for another of its key. The next claim gives it a new run, and a workflow that sleeps for it ends.
  */
 const requested = /* sql */ `state = 'queued', due_at = clock_timestamp(), settled_at = null,
     failures = case when d.state in ('delivered', 'exhausted') then 0 else d.failures end`;
@@ -28,10 +29,16 @@ export const redeliverOneSql = /* sql */ `
   )
   select case when f.is_attempting then 'attempting' else 'queued' end as how from found f`;
 
-/** Cancels one open delivery (`$1`…`$3` as above). A row when it was open. */
+/** Cancels one open delivery (`$1`…`$3` as above), and releases the next of its key. A row when it was open. */
 export const cancelOneSql = /* sql */ `
+  with target as materialized (
+    select d.organization_id, d.webhook_id, d.event_id, d.key from delivery d
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3
+      and d.state in ('queued', 'running', 'blocked')
+    for no key update
+  ), ${releaseNextSql('target')}
   update delivery d set state = 'cancelled', due_at = null, settled_at = clock_timestamp()
-  where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state in ('queued', 'running')
+  from target t where d.organization_id = t.organization_id and d.webhook_id = t.webhook_id and d.event_id = t.event_id
   returning d.event_id as "eventId"`;
 
 /** The row of `redeliverPageSql`. */

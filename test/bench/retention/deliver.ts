@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { type AdmissionRow, admitAttemptSql } from '#delivery/sql/admit.ts';
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, type QueuedWebhook } from '#delivery/sql/claim.ts';
 import { recordOutcomeSql } from '#delivery/sql/outcome.ts';

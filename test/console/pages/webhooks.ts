@@ -1,5 +1,5 @@
-import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
 import { pauseWebhook } from '#delivery/requests.ts';
+import { webhooksPerOrganization } from '#domain/webhooks/limits.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 import { insertDeliveries, insertWebhook, makeDeliveries } from '../webhook-stories.ts';

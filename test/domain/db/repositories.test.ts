@@ -2,6 +2,7 @@
  * Guarantees of every repository: permissions, and a change commits together with its activity row.
  */
 import { expect, it } from 'vitest';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import type { Authority } from '#domain/access/authority.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
@@ -19,7 +20,6 @@ import { changeRole, createRole, deleteRole } from '#domain/organization/roles.t
 import { assignSeat, endSeat } from '#domain/organization/seats.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { cancelRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { testAllowList, testKeySecrets, testSealingKeys } from '#test/secrets.ts';

@@ -26,7 +26,12 @@ async function setupLedger({ settled = true } = {}) {
 
   /** Makes an attempt, due now: the last one of the schedule when it is to exhaust it. */
   async function attempt(eventId: string | undefined, ends: 'delivered' | 'exhausted' | 'waiting' | 'lost') {
-    const before = { exhausted: scheduleAttempts - 1, lost: scheduleAttempts + lostRepeats - 1, waiting: 0, delivered: 0 };
+    const before = {
+      exhausted: scheduleAttempts - 1,
+      lost: scheduleAttempts + lostRepeats - 1,
+      waiting: 0,
+      delivered: 0,
+    };
     const { rows } = await pool.query<Run>(
       `update delivery set state = 'running', run = run + 1, due_at = clock_timestamp(), failures = $3
        where webhook_id = $1 and event_id = $2 and state in ('queued', 'running')
@@ -283,10 +288,9 @@ describe('a late delivery', () => {
     const other = await t.make.organization();
     await t.rows.webhook({ orgId: other });
     await t.rows.grants(other, 3);
-    await t.pool.query(
-      `update delivery set due_at = now() - interval '61 seconds' where organization_id = $1`,
-      [other],
-    );
+    await t.pool.query(`update delivery set due_at = now() - interval '61 seconds' where organization_id = $1`, [
+      other,
+    ]);
     expect(await t.figures()).toEqual({ overdue: 43, stuck: 3, difference: 0 });
   });
 

@@ -1,13 +1,12 @@
 /** Webhooks that an object of a Kubernetes cluster manages. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { cancelDelivery, deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import type { ClusterObject } from '#domain/access/authority.ts';
 import { openDatabase } from '#domain/db/connect.ts';
-import { cancelDelivery } from '#delivery/requests.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
-import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { cancelRedelivery, countRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';

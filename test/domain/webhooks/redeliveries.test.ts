@@ -16,8 +16,7 @@ import { nowhere, setupWebhooks } from './subscriptions.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const lately: Selection = { failedSince: hoursAgo(10).toISOString() };
-const counts =
-  'select state, seen, queued, finished_at is not null as finished from redelivery';
+const counts = 'select state, seen, queued, finished_at is not null as finished from redelivery';
 
 describe('requesting a redelivery', () => {
   it('writes a row and an activity row, and is refused without the permission, empty, too old, and for an inactive webhook', async () => {

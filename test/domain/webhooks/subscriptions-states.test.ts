@@ -53,7 +53,11 @@ describe('pausing a webhook', () => {
     );
     expect(await t.deliveries(t.id, 'parked')).toHaveLength(3);
     expect(await t.deliveries(t.id, 'waiting')).toEqual([]);
-    expect(await t.delivery(t.id, open[2] ?? '')).toMatchObject({ state: 'parked', attempts: [{}], nextAttemptAt: null });
+    expect(await t.delivery(t.id, open[2] ?? '')).toMatchObject({
+      state: 'parked',
+      attempts: [{}],
+      nextAttemptAt: null,
+    });
     expect(await t.show(t.id)).toMatchObject({
       state: 'parked',
       parkedReason: 'paused',
@@ -97,7 +101,10 @@ describe('pausing a webhook', () => {
   it('while relays claim gives every number once, and admits none of the claimed deliveries', async () => {
     const t = await setupStates();
     for (let event = 0; event < 40; event += 1) await t.open();
-    const [, ...taken] = await Promise.all([t.pause(t.id), ...Array.from({ length: 6 }, () => t.engine.claim([t.hook]))]);
+    const [, ...taken] = await Promise.all([
+      t.pause(t.id),
+      ...Array.from({ length: 6 }, () => t.engine.claim([t.hook])),
+    ]);
     expect(taken.flat().length).toBeLessThanOrEqual(10);
     for (const run of taken.flat()) expect(await t.engine.ask(run)).toMatchObject({ answer: 'closed' });
     await t.resume(t.id);
@@ -220,8 +227,7 @@ describe('the maintenance, with the worker’s own login', () => {
     const { errors } = await startMaintenance(t.database.urls.worker);
 
     await vi.waitFor(async () => {
-      for (const eventId of failing)
-        expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'parked' });
+      for (const eventId of failing) expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'parked' });
     });
     expect(await t.stateOf(exhausted)).toMatchObject({ state: 'exhausted' });
     expect(await t.show(t.id)).toMatchObject({ state: 'parked', parkedReason: 'failing' });

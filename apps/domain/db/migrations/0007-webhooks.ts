@@ -15,6 +15,8 @@ export class Webhooks extends Migration {
           constraint webhook_event_types_not_empty check (cardinality(event_types) > 0)
           constraint webhook_event_types_known
             check (event_types <@ array['client.started', 'client.ended', 'seat.given', 'seat.ended']),
+        -- Whether an event waits until the one before of the same grant is settled.
+        ordered boolean not null default true,
         state text not null default 'active'
           constraint webhook_state_known check (state in ('active', 'parked', 'deleted')),
         -- \`failing\`: suspended, because its receiver accepted nothing; \`gone\`: suspended, because it
@@ -121,6 +123,16 @@ export class Webhooks extends Migration {
         end if;
         return new;
       end $$;
+      -- Without order nothing waits for another.
+      create function release_blocked() returns trigger
+      language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
+      begin
+        update delivery d set state = 'queued', due_at = clock_timestamp()
+        where d.organization_id = new.organization_id and d.webhook_id = new.id and d.state = 'blocked';
+        return null;
+      end $$;
+      create trigger webhook_releases_blocked after update on webhook for each row
+        when (old.ordered and not new.ordered) execute function release_blocked();
       create trigger webhook_resets_receiver before update on webhook for each row
         when (new.state <> old.state or new.url <> old.url) execute function reset_receiver();
     `);

@@ -25,10 +25,13 @@ export class Deliveries extends Migration {
         organization_id uuid not null,
         webhook_id uuid not null,
         event_id uuid not null,
+        -- The grant that the event is about. A webhook may get the events of one in order.
+        key uuid,
         -- \`queued\`: waits here for a concurrency slot, from \`due_at\` on. \`running\`: a workflow
-        -- attempts it, or sleeps until \`due_at\`.
+        -- attempts it, or sleeps until \`due_at\`. \`blocked\`: an earlier one of the same key is open;
+        -- whether it still is, is looked up at \`due_at\`.
         state text not null default 'queued' constraint delivery_state_known
-          check (state in ('queued', 'running', 'delivered', 'exhausted', 'cancelled')),
+          check (state in ('queued', 'running', 'blocked', 'delivered', 'exhausted', 'cancelled')),
         -- The number of the current run, counted by each claim. A workflow of an older one gets no
         -- attempt.
         run integer not null default 0 constraint delivery_run_not_negative check (run >= 0),
@@ -47,7 +50,7 @@ export class Deliveries extends Migration {
         primary key (organization_id, webhook_id, event_id),
         constraint delivery_event foreign key (organization_id, event_id) references event,
         constraint delivery_webhook foreign key (organization_id, webhook_id) references webhook,
-        constraint delivery_open_is_due check ((state in ('queued', 'running')) = (due_at is not null)),
+        constraint delivery_open_is_due check ((state in ('queued', 'running', 'blocked')) = (due_at is not null)),
         constraint delivery_settled_has_time
           check ((state in ('delivered', 'exhausted', 'cancelled')) = (settled_at is not null)),
         constraint delivery_rolled_up_is_settled check (not rolled_up or settled_at is not null)
@@ -55,6 +58,10 @@ export class Deliveries extends Migration {
       -- The order in which a webhook's deliveries are claimed.
       create index delivery_queued on delivery (organization_id, webhook_id, created_at, event_id)
         where state = 'queued';
+      -- Open deliveries of one webhook and key in their order; and those that are looked up next.
+      create index delivery_key on delivery (organization_id, webhook_id, key, created_at, event_id)
+        where state in ('queued', 'running', 'blocked') and key is not null;
+      create index delivery_blocked on delivery (due_at) where state = 'blocked';
       -- Runs that are late, oldest first; and those of one webhook.
       create index delivery_running on delivery (due_at) where state = 'running';
       create index delivery_running_of_webhook on delivery (organization_id, webhook_id) where state = 'running';
@@ -62,7 +69,7 @@ export class Deliveries extends Migration {
       -- from this index: after many deliveries were settled, the claim and the poll read all
       -- queued deliveries with it, because its empty pages were fewer than those of
       -- delivery_queued.
-      create index delivery_open on delivery (webhook_id, event_id) where state in ('queued', 'running') and run >= 0;
+      create index delivery_open on delivery (webhook_id, event_id) where state in ('queued', 'running', 'blocked') and run >= 0;
       -- Failed deliveries are rare, and people search for them first.
       create index delivery_given_up on delivery (organization_id, webhook_id, state, event_id)
         where state in ('exhausted', 'cancelled');
@@ -205,9 +212,11 @@ export class Deliveries extends Migration {
     // webhook would suppress its events. For the same reason no other role may attach the trigger
     // functions to its own table, which would create events of changes that never happened. A
     // delivery's time has microseconds, so that two changes within a millisecond are claimed in
-    // order.
+    // order. Writers of one grant wait for each other on its row, so that their order is that of
+    // their commits. A settlement that has not committed yet is not seen here, and does not see the
+    // new row: `unblockSql` finds such a row.
     this.addSql(/* sql */ `
-      create function record_event(org uuid, event_type text, data text) returns void
+      create function record_event(org uuid, event_type text, data text, grant_key uuid default null) returns void
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         event_id uuid := new_id();
@@ -217,14 +226,17 @@ export class Deliveries extends Migration {
           event_id, event_type, to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), org, data);
       begin
         with subscribed as (
-          select w.id from webhook w
+          select w.id, w.ordered from webhook w
           where w.organization_id = org and w.state <> 'deleted' and event_type = any (w.event_types)
         ), made as (
           insert into event (organization_id, id, type, created_at, body, delivery_count)
           select org, event_id, event_type, moment, body, count(*) from subscribed
         )
-        insert into delivery (organization_id, webhook_id, event_id, due_at, created_at)
-        select org, s.id, event_id, moment, exactly from subscribed s;
+        insert into delivery (organization_id, webhook_id, event_id, key, state, due_at, created_at)
+        select org, s.id, event_id, grant_key, case when s.ordered and exists (
+            select from delivery d where d.organization_id = org and d.webhook_id = s.id and d.key = grant_key
+              and d.state in ('queued', 'running', 'blocked')) then 'blocked' else 'queued' end, moment, exactly
+        from subscribed s;
       end $$;
 
       create function client_grant_event() returns trigger
@@ -232,10 +244,10 @@ export class Deliveries extends Migration {
       begin
         if new.status = 'active' then
           perform record_event(new.organization_id, 'client.started', format('{"grantId":"%s","kind":"%s"}', new.id,
-            new.kind));
+            new.kind), new.id);
         else
           perform record_event(new.organization_id, 'client.ended',
-            format('{"grantId":"%s","kind":"%s","reason":"%s"}', new.id, new.kind, new.end_reason));
+            format('{"grantId":"%s","kind":"%s","reason":"%s"}', new.id, new.kind, new.end_reason), new.id);
         end if;
         return null;
       end $$;
@@ -252,10 +264,10 @@ export class Deliveries extends Migration {
       begin
         if new.ended_at is null then
           perform record_event(new.organization_id, 'seat.given', format('{"seatId":"%s","grantId":"%s"}', new.id,
-            new.grant_id));
+            new.grant_id), new.grant_id);
         else
           perform record_event(new.organization_id, 'seat.ended',
-            format('{"seatId":"%s","grantId":"%s","reason":"%s"}', new.id, new.grant_id, new.end_reason));
+            format('{"seatId":"%s","grantId":"%s","reason":"%s"}', new.id, new.grant_id, new.end_reason), new.grant_id);
         end if;
         return null;
       end $$;

@@ -50,8 +50,8 @@ export class DeliveryFunctions extends Migration {
     // narrow ones. It skips organizations for which another connection assigns slots, and rows that
     // another one holds, so it waits for no claim.
     //
-    // Organizations alternate: the first delivery of each, then the second of each, so none waits
-    // behind another's backlog. Within an organization the webhook that holds the fewest slots
+    // The organization that holds the fewest slots comes first, also with those of this claim, so
+    // none waits behind another's backlog, even when slots become free one at a time. Within an organization the webhook that holds the fewest slots
     // comes first, then the one whose delivery is oldest. Within a webhook the oldest comes first, also one that was
     // tried before.
     //
@@ -102,7 +102,7 @@ export class DeliveryFunctions extends Migration {
             or count(*) over (partition by c.organization_id, c.host) >= c.host_room as is_full
           from (
             select r.*, row_number() over (partition by r.narrow
-              order by r.organization_rank, r.created_at, r.event_id, r.webhook_id) as rank
+              order by r.organization_rank - r.organization_room, r.created_at, r.event_id, r.webhook_id) as rank
             from ranked r where r.organization_rank <= r.organization_room and r.host_rank <= r.host_room
           ) c
           where c.rank <= case when c.narrow then narrow_limit else wide_limit end

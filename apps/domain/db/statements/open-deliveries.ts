@@ -3,4 +3,4 @@
  * condition is always true. It keeps statements that do not name it from that index: the claim read
  * all queued deliveries of a webhook with it, after many others had been settled.
  */
-export const isOpenSql = /* sql */ `(d.state in ('queued', 'running') and d.run >= 0)`;
+export const isOpenSql = /* sql */ `(d.state in ('queued', 'running', 'blocked') and d.run >= 0)`;

@@ -28,7 +28,7 @@ export const readRegionStateSql = /* sql */ `
   with late as (
     select count(*) as count, min(d.due_at) as oldest
     from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
-    where ${isOpenSql} and d.due_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
+    where ${isOpenSql} and d.state <> 'blocked' and d.due_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
       and ${isAdmittingSql}
   )
   select json_build_object(

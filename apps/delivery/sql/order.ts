@@ -1,0 +1,60 @@
+/**
+ * The parts of a statement that release the next delivery of a webhook and key. `settled`: rows with
+ * `organization_id`, `webhook_id`, `event_id` and `key` of what the statement settles, locked by it.
+ * Nothing is released while another one before it is open, such as one that was redelivered.
+ *
+ * The next one is chosen before any row changes: a lock skips rows that its own statement has
+ * changed, and would choose the one after.
+ */
+export const releaseNextSql = (settled: string) => /* sql */ `next_of_key as materialized (
+    select s.organization_id, s.webhook_id, b.event_id from ${settled} s cross join lateral (
+      select b.event_id, b.created_at from delivery b
+      where b.organization_id = s.organization_id and b.webhook_id = s.webhook_id and b.key = s.key
+        and b.state = 'blocked' and b.event_id <> s.event_id
+      order by b.created_at, b.event_id limit 1
+      for no key update
+    ) b
+    where not exists (
+      select from delivery p
+      where p.organization_id = s.organization_id and p.webhook_id = s.webhook_id and p.key = s.key
+        and p.state in ('queued', 'running') and p.event_id <> s.event_id
+        and (p.created_at, p.event_id) < (b.created_at, b.event_id))
+  ), released as (
+    update delivery d set state = 'queued', due_at = clock_timestamp() from next_of_key n
+    where d.organization_id = n.organization_id and d.webhook_id = n.webhook_id and d.event_id = n.event_id
+  )`;
+
+/** A delivery that `unblockSql` released. */
+export interface UnblockedRow {
+  organizationId: string;
+  webhookId: string;
+  eventId: string;
+}
+
+/**
+ * Releases blocked deliveries without an open one before them, at most `$1`; any worker runs it each
+ * second. Such a row is one whose writer and the settlement of the one before did not see each
+ * other, because neither had committed. The others are looked up again after as long as they have
+ * waited, ten minutes at most. Returns an `UnblockedRow` each.
+ */
+export const unblockSql = /* sql */ `
+  with due as materialized (
+    select b.organization_id, b.webhook_id, b.event_id, exists (
+        select from delivery p
+        where p.organization_id = b.organization_id and p.webhook_id = b.webhook_id and p.key = b.key
+          and p.state in ('queued', 'running', 'blocked')
+          and (p.created_at, p.event_id) < (b.created_at, b.event_id)) as waits
+    from delivery b where b.state = 'blocked' and b.due_at < statement_timestamp()
+    order by b.due_at limit $1
+    for no key update skip locked
+  ), looked_up as (
+    update delivery d set state = case when u.waits then 'blocked' else 'queued' end, due_at = clock_timestamp()
+      + case when u.waits then least(interval '10 minutes', greatest(interval '1 second',
+          clock_timestamp() - d.created_at)) else interval '0' end
+    from due u
+    where d.organization_id = u.organization_id and d.webhook_id = u.webhook_id and d.event_id = u.event_id
+      and d.state = 'blocked'
+    returning d.organization_id, d.webhook_id, d.event_id, u.waits
+  )
+  select l.organization_id as "organizationId", l.webhook_id as "webhookId", l.event_id as "eventId"
+  from looked_up l where not l.waits`;
