@@ -26,13 +26,13 @@ describe('the schedule of a delivery', () => {
     const { database, owner, make } = await setupDatabase();
     const receiver = await startReceiver();
     receiver.answer = (response) => void response.writeHead(500).end();
-    const professional = await make.member();
-    for (let index = 0; index < deliveryCount; index += 1) {
-      await make.webhook({ orgId: professional.orgId, url: `${receiver.url}/${index}` });
-    }
+    // An organization's failing webhooks share five slots, and what finds none waits in the table.
+    const professionals = await Promise.all(Array.from({ length: deliveryCount }, () => make.member()));
+    for (const [index, { orgId }] of professionals.entries())
+      await make.webhook({ orgId, url: `${receiver.url}/${index}` });
     await startTestWorker(database, { DELIVERY_SCHEDULE: schedule });
 
-    await make.grant({ professional });
+    for (const professional of professionals) await make.grant({ professional });
 
     const delaysMs = parseSchedule(schedule);
     await vi.waitFor(() => expect(receiver.received).toHaveLength(deliveryCount * (delaysMs.length + 1)), {
