@@ -11,7 +11,7 @@ const patient = { timeout: 60_000, interval: 50 };
 
 /**
  * A first attempt is made inside the workflow's first task. The server gives the task to another
- * worker when the first one does not finish it. Source: docs/adr/0024.
+ * worker when the first one does not finish it.
  */
 describe('a first attempt in progress', () => {
   it('is completed and recorded once by a worker that stops', { timeout }, async () => {
