@@ -40,25 +40,6 @@ export interface RegionSpec {
      * it, and creates the namespace if it is missing. Without it, the operator does neither.
      */
     retention?: string;
-    /**
-     * `Managed`: the operator creates the search attributes of deliveries, and TemporalReady is
-     * false without them. `Unmanaged`: workers create them when they start, and deliver without
-     * them.
-     */
-    searchAttributes: 'Managed' | 'Unmanaged';
-    /**
-     * Limits of the task queue `deliver-slow`, which has retries, deliveries to failing webhooks
-     * and test events. A limit that is left out is removed. Without `queueLimits`, the operator
-     * changes none.
-     */
-    queueLimits?: {
-      /** Tasks a second of the region. */
-      retriesPerSecond?: number;
-      /**
-       * Tasks a second of each organization. Temporal applies it with `matching.enableFairness`.
-       */
-      retriesPerSecondPerOrganization?: number;
-    };
     /** Whether Temporal is reached by TLS. */
     tls: boolean;
     /** Name that Temporal's certificate is for. Default is the host of `address`. */

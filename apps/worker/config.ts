@@ -22,7 +22,7 @@ import {
 import { workflowBundleSetting } from '#workflows/bundle.ts';
 
 const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
-/** A schedule takes longer than its waits: a failing webhook has one slot in the slow queue. */
+/** A schedule takes longer than its waits: a failing webhook has one slot. */
 const suspendMarginSeconds = 4 * 3_600;
 
 /** One wait of at least a second, in ms. */
@@ -77,14 +77,12 @@ export const Settings = z.object({
     .optional()
     .meta({
       description:
-        'How long a webhook of which two events failed accepts nothing before it is suspended (units ' +
-        's, m, h, d). Time in which no attempt could be made does not count. Not shorter than the ' +
-        'schedule.',
+        'How long a webhook accepts nothing before it is suspended, if two events in a row failed at their last ' +
+        'attempt (units s, m, h, d). Not shorter than the schedule.',
       shown: 'the schedule with its jitter and 4 hours (83 hours)',
     }),
   RECONCILE_AFTER: oneWait('60s').describe(
-    'How late a delivery is before its workflow is looked for: started again if there is none, asked to retry if ' +
-      'it waits (units ms, s, m, h).',
+    'How late the workflow of a delivery may ask for its attempt before the delivery gets a new one (units ms, s, m, h).',
   ),
   WORKFLOW_BUNDLE: workflowBundleSetting,
   READY_AFTER: z
@@ -101,7 +99,7 @@ export const Settings = z.object({
   DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200).describe('First attempts in progress at once.'),
   DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000)
     .default(200)
-    .describe('Other attempts in progress at once: retries, and first ones of webhooks that fail or answer slowly.'),
+    .describe('Other attempts in progress at once: retries, and first ones of webhooks whose receivers fail or are slow.'),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
   ACTIVITY_RETENTION: days
     .default(730)

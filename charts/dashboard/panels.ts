@@ -164,14 +164,14 @@ const webhooksRow: Row = {
       ],
     ),
     lines('Repaired', 'Deliveries that had lost their workflow, and those of resumed and deleted webhooks.', 'ops', [
-      sum('{{region}} repaired', rate(own('org_api_deliveries_repaired_total'))),
+      sum('{{region}} {{kind}}', rate(own('org_api_deliveries_expired_total'))),
       sum('{{region}} {{how}}', rate(own('org_api_deliveries_moved_total'))),
     ]),
     lines('Wait in Temporal', 'Age of the oldest task of each queue.', 's', [
-      max('{{region}} {{queue}} {{kind}}', own('org_api_queue_backlog_age_seconds')),
+      max('{{region}} {{kind}}', own('org_api_queue_backlog_age_seconds')),
     ]),
     lines('Tasks in Temporal', 'Tasks that wait for a worker.', 'short', [
-      max('{{region}} {{queue}} {{kind}}', own('org_api_queue_backlog_tasks')),
+      max('{{region}} {{kind}}', own('org_api_queue_backlog_tasks')),
     ]),
   ],
 };

@@ -93,11 +93,6 @@ describe('a Region', () => {
       { temporal: { address: 'temporal:7233', namespace: 'us', retention: '12h' } },
       'retention is 24h at least',
     ],
-    [
-      'a queue limit that stops retries',
-      { temporal: { address: 'temporal:7233', namespace: 'us', queueLimits: { retriesPerSecond: 0 } } },
-      'spec.temporal.queueLimits.retriesPerSecond',
-    ],
     ['an organization that is no id', { allowedOrganizations: ['acme'] }, 'spec.allowedOrganizations[0]'],
   ])('is refused with %s', async (_, spec, message) => {
     const namespace = await createNamespace(server);

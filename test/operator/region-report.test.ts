@@ -31,7 +31,7 @@ const sealing: Sealing = {
   unused: [1],
   missing: [],
 };
-const temporal: ObservedNamespace = { retentionSeconds: 86_400, attributes: null, limits: null };
+const temporal: ObservedNamespace = { retentionSeconds: 86_400 };
 const healthy: ObservedRegion = { database, temporal, sealing, contract: null };
 
 /** Type, status and reason of each condition that is not true; Ready first. */

@@ -16,8 +16,6 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
-import { deliveryAttributes, keywordType } from '#workflows/deliver-event/search-attributes.ts';
-import { deliverSlowQueue } from '#workflows/deliver-event/types.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 import { createConnections } from '../../apps/operator/region/connections.ts';
@@ -280,60 +278,22 @@ describe('the operator', () => {
   it('creates the namespace of Temporal as the Region declares it, and follows the Region', async () => {
     const { applySecret, applyRegion, readStatus, temporal } = await setup();
     const namespace = `org-api-test-${crypto.randomUUID()}`;
-    const { workflowService, operatorService } = temporal;
+    const { workflowService } = temporal;
     const readReason = async () =>
       (await readStatus())?.conditions?.find(({ type }) => type === 'TemporalReady')?.reason;
     const readRetention = async () =>
       Number((await workflowService.describeNamespace({ namespace })).config?.workflowExecutionRetentionTtl?.seconds);
-    const readLimits = async () => {
-      const taskQueue = { name: deliverSlowQueue };
-      const request = { namespace, taskQueue, taskQueueType: 2, reportConfig: true };
-      const { config, effectiveRateLimit } = await workflowService.describeTaskQueue(request);
-      const each = config?.fairnessKeysRateLimitDefault?.rateLimit?.requestsPerSecond;
-      return { all: effectiveRateLimit?.requestsPerSecond, each };
-    };
     await applySecret();
 
     await applyRegion({ namespace });
     await vi.waitFor(async () => expect(await readReason()).toBe('NamespaceMissing'), waiting);
-    const queueLimits = { retriesPerSecond: 50, retriesPerSecondPerOrganization: 5 };
-    await applyRegion({ namespace, retention: '48h', searchAttributes: 'Managed', queueLimits });
+    await applyRegion({ namespace, retention: '48h' });
     await vi.waitFor(async () => expect(await readReason()).toBe('NamespaceAnswers'), waiting);
     expect(await readRetention()).toBe(48 * 3_600);
-    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-    expect(Object.keys(customAttributes ?? {})).toEqual(
-      expect.arrayContaining(deliveryAttributes.map(({ name }) => name)),
-    );
-    expect(await readLimits()).toEqual({ all: 50, each: 5 });
 
     await workflowService.updateNamespace({ namespace, config: { workflowExecutionRetentionTtl: msToTs('3 days') } });
-    await applyRegion({ namespace, retention: '48h', queueLimits: { retriesPerSecond: 20 } });
+    await applyRegion({ namespace, retention: '48h' });
     await vi.waitFor(async () => expect(await readRetention()).toBe(48 * 3_600), waiting);
-    await vi.waitFor(async () => expect(await readLimits()).toEqual({ all: 20, each: undefined }), waiting);
-  });
-
-  it('shows what Temporal refused, and that the region is not Ready', async () => {
-    const { applySecret, applyRegion, readStatus, temporal } = await setup();
-    const namespace = `org-api-test-${crypto.randomUUID()}`;
-    const workflowExecutionRetentionPeriod = msToTs('1 day');
-    await temporal.workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod });
-    // A server has at most ten attributes of a type, so it refuses those of deliveries.
-    const searchAttributes = Object.fromEntries(
-      Array.from({ length: 10 }, (_, index) => [`Taken${index}`, keywordType]),
-    );
-    const fill = () => temporal.operatorService.addSearchAttributes({ namespace, searchAttributes });
-    await vi.waitFor(fill, waiting); // the server's nodes learn of a namespace within seconds
-    await applySecret();
-
-    await applyRegion({ namespace, searchAttributes: 'Managed' });
-
-    await vi.waitFor(async () => {
-      const conditions = (await readStatus())?.conditions ?? [];
-      const statuses = conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
-      expect(statuses).toContain('TemporalReady False TemporalRefused');
-      expect(statuses).toContain('Ready False TemporalRefused');
-      expect(conditions.find(({ type }) => type === 'TemporalReady')?.message).toContain('AddSearchAttributes');
-    }, waiting);
   });
 
   it('counts the active API keys that still need an older pepper, until none does', async () => {

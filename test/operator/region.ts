@@ -21,7 +21,7 @@ export const quietDatabase = {
 /** A region of that database, without pending work. */
 export const quietRegion = {
   database: quietDatabase,
-  temporal: { retentionSeconds: 86_400, attributes: null, limits: null },
+  temporal: { retentionSeconds: 86_400 },
   sealing: { newest: 1, counts: [], unused: [], missing: [] },
   contract: null,
 } satisfies ObservedRegion;
@@ -46,7 +46,6 @@ export const regionWith = (spec: Partial<RegionSpec> = {}): Region => ({
       address: 'temporal:7233',
       namespace: 'us',
       tls: false,
-      searchAttributes: 'Unmanaged',
     },
     ...spec,
   },

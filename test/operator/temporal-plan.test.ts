@@ -6,19 +6,15 @@ import type { Region } from '../../apps/operator/resources.ts';
 import { regionIn } from './api-server.ts';
 
 type Declared = Partial<Region['spec']['temporal']>;
-const base = { address: 'temporal:7233', namespace: 'us', tls: false, searchAttributes: 'Unmanaged' };
+const base = { address: 'temporal:7233', namespace: 'us', tls: false };
 const declare = (temporal: Declared) => regionIn('test', { temporal: { ...base, ...temporal } }) as unknown as Region;
-const found: ObservedNamespace = { retentionSeconds: 259_200, attributes: null, limits: null };
+const found: ObservedNamespace = { retentionSeconds: 259_200 };
 const observe = (temporal: ObservedRegion['temporal']): ObservedRegion => ({
   database: { reason: 'DatabaseUnreachable', message: '' },
   sealing: { reason: 'DatabaseUnreachable', message: '' },
   temporal,
   contract: null,
 });
-const none = { missing: [], conflicting: [] };
-const some = { missing: ['OrgApiEvent'], conflicting: [] };
-const conflicting = { missing: [], conflicting: ['OrgApiEvent'] };
-const limits = { retriesPerSecond: 50, retriesPerSecondPerOrganization: 5 };
 const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
 
 describe('the namespace of Temporal', () => {
@@ -34,48 +30,12 @@ describe('the namespace of Temporal', () => {
     ],
     [
       'is created with the retention of the spec',
-      { retention: '48h', searchAttributes: 'Managed', queueLimits: limits },
+      { retention: '48h' },
       null,
       [{ kind: 'createNamespace', retentionSeconds: 172_800 }],
       'False NamespaceMissing',
     ],
-    ['is not created by a spec without retention', { queueLimits: limits }, null, [], 'False NamespaceMissing'],
-    [
-      'gets the search attributes that it lacks',
-      { searchAttributes: 'Managed' },
-      { ...found, attributes: some },
-      [{ kind: 'addSearchAttributes', names: ['OrgApiEvent'] }],
-      'False TemporalDiffers',
-    ],
-    [
-      'keeps its search attributes',
-      { searchAttributes: 'Managed' },
-      { ...found, attributes: none },
-      [],
-      'True NamespaceAnswers',
-    ],
-    [
-      'keeps a search attribute of another type, which the status names',
-      { searchAttributes: 'Managed' },
-      { ...found, attributes: conflicting },
-      [],
-      'False SearchAttributeConflict',
-    ],
-    [
-      'gets the limits of its queue',
-      { queueLimits: limits },
-      { ...found, limits: {} },
-      [{ kind: 'setQueueLimits', limits }],
-      'False TemporalDiffers',
-    ],
-    [
-      'loses a limit that the spec leaves out',
-      { queueLimits: { retriesPerSecond: 50 } },
-      { ...found, limits },
-      [{ kind: 'setQueueLimits', limits: { retriesPerSecond: 50 } }],
-      'False TemporalDiffers',
-    ],
-    ['keeps the limits of its queue', { queueLimits: limits }, { ...found, limits }, [], 'True NamespaceAnswers'],
+    ['is not created by a spec without retention', {}, null, [], 'False NamespaceMissing'],
     ['is not touched while Temporal is away', { retention: '48h' }, away, [], 'Unknown TemporalUnreachable'],
   ])('%s', (_, declared, temporal, actions, expected) => {
     const region = declare(declared);

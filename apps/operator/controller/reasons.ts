@@ -35,7 +35,6 @@ export const reasons = [
   'OldKeySeals',
   'OldPepperVerifies',
   'SealingKeyMissing',
-  'SearchAttributeConflict',
   'Sending',
   'TemporalDiffers',
   'TemporalRefused',

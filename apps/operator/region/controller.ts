@@ -55,9 +55,7 @@ export function createRegionController(
         case 'startContract':
           return contractJobs.start(region, action);
         case 'createNamespace':
-        case 'setRetention':
-        case 'addSearchAttributes':
-        case 'setQueueLimits': {
+        case 'setRetention': {
           const connection = await connections.openTemporal(region);
           const { namespace } = region.spec.temporal;
           return withinPass(connection, () => changeNamespace(connection, namespace, action));
@@ -89,9 +87,5 @@ function describe(action: RegionAction): Note | null {
       return { reason: 'NamespaceCreated', message: 'Temporal has the namespace of this region.' };
     case 'setRetention':
       return { reason: 'RetentionSet', message: `Temporal keeps closed workflows for ${action.retentionSeconds} s.` };
-    case 'addSearchAttributes':
-      return { reason: 'SearchAttributesAdded', message: `The namespace has ${action.names.join(', ')}.` };
-    case 'setQueueLimits':
-      return { reason: 'QueueLimitsSet', message: 'The task queue of retries has the limits of the spec.' };
   }
 }

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { conditionsOf } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition } from '../controller/contract.ts';
 import { readSeconds } from '../duration.ts';
@@ -18,15 +17,9 @@ export function planTemporal(region: Region, { temporal }: ObservedRegion): Temp
 }
 
 function planSettings({ spec }: Region, found: ObservedNamespace): TemporalAction[] {
-  const { retention, queueLimits } = spec.temporal;
-  const actions: TemporalAction[] = [];
-  if (retention !== undefined && readSeconds(retention) !== found.retentionSeconds)
-    actions.push({ kind: 'setRetention', retentionSeconds: readSeconds(retention) });
-  if (found.attributes !== null && found.attributes.missing.length > 0)
-    actions.push({ kind: 'addSearchAttributes', names: found.attributes.missing });
-  if (queueLimits !== undefined && found.limits !== null && !isDeepStrictEqual(queueLimits, found.limits))
-    actions.push({ kind: 'setQueueLimits', limits: queueLimits });
-  return actions;
+  const { retention } = spec.temporal;
+  if (retention === undefined || readSeconds(retention) === found.retentionSeconds) return [];
+  return [{ kind: 'setRetention', retentionSeconds: readSeconds(retention) }];
 }
 
 const { holds, fails, unknown } = conditionsOf('TemporalReady');
@@ -38,11 +31,6 @@ export function judgeTemporal(region: Region, observed: ObservedRegion, failure:
   if (isUnreadable(temporal)) return unknown(temporal.reason, temporal.message);
   if (failure?.reason === 'TemporalRefused') return fails(failure.reason, failure.message);
   if (temporal === null) return fails('NamespaceMissing', `Temporal has no namespace ${namespace}.`);
-  const conflicting = temporal.attributes?.conflicting ?? [];
-  if (conflicting.length > 0) {
-    const message = `Search attributes of the namespace have another type than Keyword: ${conflicting.join(', ')}.`;
-    return fails('SearchAttributeConflict', message);
-  }
   const [first] = planSettings(region, temporal);
   if (first !== undefined)
     return fails('TemporalDiffers', `The namespace differs from the spec: ${differences[first.kind]}.`);
@@ -52,6 +40,4 @@ export function judgeTemporal(region: Region, observed: ObservedRegion, failure:
 const differences: Record<TemporalAction['kind'], string> = {
   createNamespace: 'it is missing',
   setRetention: 'its retention',
-  addSearchAttributes: 'search attributes are missing',
-  setQueueLimits: 'its queue limits',
 };

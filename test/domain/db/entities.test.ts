@@ -43,6 +43,7 @@ it('each entity has the columns, types, nullability and primary key of its table
              where t.constraint_type = 'PRIMARY KEY' and t.table_schema = 'public' and t.table_name = c.table_name
                and k.column_name = c.column_name) as "inKey"
          from information_schema.columns c where c.table_schema = 'public' and c.table_name = $1
+           and c.is_generated = 'NEVER'
            order by c.column_name collate "C"`,
         [tableName],
       );

@@ -65,8 +65,8 @@ it('the list across webhooks shows an event once for each of its webhooks, also 
   const [first, second] = t.webhooks;
   const eventId = await t.make.delivery({ webhook: first });
   await t.pool.query(
-    `insert into delivery (organization_id, webhook_id, event_id, state, next_attempt_at, created_at)
-     select organization_id, $2, event_id, 'waiting', next_attempt_at, created_at from delivery where webhook_id = $1`,
+    `insert into delivery (organization_id, webhook_id, event_id, state, due_at, created_at)
+     select organization_id, $2, event_id, 'queued', due_at, created_at from delivery where webhook_id = $1`,
     [first.id, second.id],
   );
   const page = await t.search({ eventId }, { atMost: 1 });
@@ -132,11 +132,11 @@ it('a page of the list across webhooks reads a bounded number of rows of 60,000,
        select $1, id, 'client.started', at, '{}', 3 from made
      )
      insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at,
-       next_attempt_at)
-     select $1, w.id, m.id, s.state, 1, m.at, case when s.state = 'waiting' then null else m.at end,
-       case when s.state = 'waiting' then now() end
+       due_at)
+     select $1, w.id, m.id, s.state, 1, m.at, case when s.state = 'queued' then null else m.at end,
+       case when s.state = 'queued' then now() end
      from made m cross join unnest($2::uuid[]) w (id)
-     cross join lateral (select case when m.n <= 50 then 'waiting' when m.n % 1000 = 0 then 'exhausted'
+     cross join lateral (select case when m.n <= 50 then 'queued' when m.n % 1000 = 0 then 'exhausted'
        else 'delivered' end as state) s`,
     [t.organizationId, webhookIds],
   );

@@ -64,6 +64,8 @@ export async function countTouched(pool: Pool, text: string, values: unknown[]):
   };
   try {
     await client.query('begin');
+    // As on the product's connections, and as for large tables.
+    await client.query('set local plan_cache_mode = force_generic_plan; set local enable_seqscan = off');
     const before = new Map((await counters()).map((row) => [row.name, row]));
     await client.query(text, values);
     const after = await counters();

@@ -198,7 +198,7 @@ describe('changing a webhook', () => {
   it('changes the given fields only, and resets the failures for a new URL only', async () => {
     const t = await setupWebhooks();
     const { id } = await t.create();
-    await t.rows('update webhook set failing_since = now()');
+    await t.rows('update receiver set failing_since = now()');
     await t.change(id, { description: 'theirs', eventTypes: ['seat.given', 'client.ended'] });
     expect(await t.show(id)).toMatchObject({
       description: 'theirs',

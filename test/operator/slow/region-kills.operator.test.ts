@@ -15,8 +15,6 @@ import { childEnvironment } from '#test/child-environment.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { registerNamespace } from '#test/temporal.ts';
-import { deliveryAttributes } from '#workflows/deliver-event/search-attributes.ts';
-import { deliverQueue, deliverSlowQueue } from '#workflows/deliver-event/types.ts';
 import { kinds, type Region } from '../../../apps/operator/resources.ts';
 import { pick, render } from '../../charts/render.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from '../api-server.ts';
@@ -96,28 +94,21 @@ describe('an operator that is killed', () => {
     expect(await openApps(t.owner.pool, apps, newerSealingKeys)).toEqual([apps.secret, apps.secret, apps.secret]);
   });
 
-  it.each(['createNamespace', 'addSearchAttributes', 'setQueueLimits', 'setRetention'])(
+  it.each(['createNamespace', 'setRetention'])(
     'after %s is followed by one that sets up the rest of Temporal’s namespace',
     async (action) => {
       const t = await setup();
-      const { workflowService, operatorService } = t.temporal;
+      const { workflowService } = t.temporal;
       const { temporalNamespace: namespace } = t;
       if (action === 'setRetention') {
         await registerNamespace(workflowService, namespace, '3 days');
       }
-      const queueLimits = { retriesPerSecond: 50, retriesPerSecondPerOrganization: 5 };
-      await t.applyRegion({}, { retention: '48h', searchAttributes: 'Managed', queueLimits });
+      await t.applyRegion({}, { retention: '48h' });
       await t.killAfter(action);
 
       await t.runUntil('TemporalReady True NamespaceAnswers');
       const { config } = await workflowService.describeNamespace({ namespace });
       expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(48 * 3_600);
-      const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-      const names = deliveryAttributes.map(({ name }) => name);
-      expect(Object.keys(customAttributes ?? {})).toEqual(expect.arrayContaining(names));
-      const request = { ...queueIn(namespace, deliverSlowQueue), taskQueueType: 2, reportConfig: true };
-      const { effectiveRateLimit } = await workflowService.describeTaskQueue(request);
-      expect(effectiveRateLimit?.requestsPerSecond).toBe(50);
     },
   );
 
@@ -146,8 +137,6 @@ describe('an operator that is killed', () => {
     expect([...killed].toSorted()).toEqual(actions.toSorted());
   });
 });
-
-const queueIn = (namespace: string, name = deliverQueue) => ({ namespace, taskQueue: { name } });
 
 /** A region's servers and its Secret, and operators in separate processes. */
 async function setup(secrets: Record<string, string> = {}) {

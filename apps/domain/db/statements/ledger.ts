@@ -43,7 +43,7 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
  * two attempts, and a claim of a dead worker holds them too. The index requires a number.
  */
 const isHeldUp = /* sql */ `(
-  r.held_until > clock_timestamp() or r.gone_at is not null
+  coalesce(r.held_until > clock_timestamp(), false) or r.gone_at is not null
   or (select count(*) from (
       select from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
