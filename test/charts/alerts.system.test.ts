@@ -125,18 +125,13 @@ const faults: Fault[] = [
   },
   {
     when: 'Temporal forgot workflows',
-    changed: { [`org_api_deliveries_repaired_total{${worker}}`]: growing(2) },
-    firing: ['OrgApiDeliveriesRepaired'],
+    changed: { [`org_api_deliveries_expired_total{${worker},kind="late"}`]: growing(2) },
+    firing: ['OrgApiDeliveriesExpired'],
   },
   {
     when: 'a new worker stopped because of an internal error',
     changed: { [`org_api_worker_is_stopped{${worker}}`]: always(1) },
     firing: ['OrgApiWorkerStopped'],
-  },
-  {
-    when: 'workflows of a rollout cannot be replayed',
-    changed: { [`org_api_delivery_workflows_replaced_total{${worker},reason="failing"}`]: growing(1) },
-    firing: ['OrgApiWorkflowsReplaced'],
   },
   {
     when: 'many webhooks are parked',
@@ -150,12 +145,12 @@ const faults: Fault[] = [
   },
   {
     when: 'first attempts wait in Temporal',
-    changed: { [`org_api_queue_backlog_age_seconds{${worker},queue="deliver",kind="activity"}`]: always(70) },
+    changed: { [`org_api_queue_backlog_age_seconds{${worker},kind="workflow"}`]: always(70) },
     firing: ['OrgApiDeliveryQueueSlow'],
   },
   {
     when: 'retries wait in Temporal for long',
-    changed: { [`org_api_queue_backlog_age_seconds{${worker},queue="deliver-slow",kind="activity"}`]: always(700) },
+    changed: { [`org_api_queue_backlog_age_seconds{${worker},kind="activity"}`]: always(700) },
     firing: ['OrgApiDeliveryQueueSlow'],
   },
   {
