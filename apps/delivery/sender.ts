@@ -58,6 +58,7 @@ export function signWith(keys: () => SealingKeys): Sender['sign'] {
       body,
       secrets: sealed.map((secret) => unsealSecret(secret, { organizationId, webhookId }, keys())),
     }),
+    'webhook-endpoint': webhookId,
     'Content-Type': 'application/json',
     // Some firewalls refuse a request without it.
     Accept: '*/*',

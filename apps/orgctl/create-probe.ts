@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { deleteWebhook } from '#delivery/requests.ts';
 import { recordActivity } from '#domain/activity/record.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
@@ -13,7 +14,6 @@ import { revokeKey } from '#domain/keys/revoke.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
 import { assertUrl } from '#domain/webhooks/fields.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
-import { deleteWebhook } from '#delivery/requests.ts';
 import { CommandRefused } from './refused.ts';
 
 /** What the probe needs to read and to receive. `key` and `webhookSecret` are shown only once. */

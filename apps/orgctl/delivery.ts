@@ -1,11 +1,10 @@
+import { cancelDelivery, redeliverOne } from '#delivery/requests.ts';
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { readAnswer } from '#domain/webhooks/answer-text.ts';
-import { cancelDelivery } from '#delivery/requests.ts';
 import { type DeliveryRow, deliveryStates } from '#domain/webhooks/deliveries.ts';
 import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
 import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
-import { redeliverOne } from '#delivery/requests.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';

@@ -1,10 +1,10 @@
+import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { findWebhookOrganization, type WebhookRequest } from '#domain/webhooks/access.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { deliveryStates } from '#domain/webhooks/deliveries.ts';
 import { getWebhook, getWebhookWithSecrets, listWebhooks } from '#domain/webhooks/list.ts';
 import { releaseWebhook } from '#domain/webhooks/managed.ts';
-import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
@@ -39,6 +39,10 @@ export function getSealingKeys({ config }: Context): SealingKeys {
 const secretText = (secret: Record<string, unknown>) =>
   `${fields(secret)}\nThe secret is shown only once. Give it to the receiver now.`;
 
+const sameUrlOption = {
+  'allow-same-url': { value: null, about: 'although another webhook has the URL: its receiver gets each event twice' },
+};
+
 const create: Command = {
   verb: 'create',
   summary: 'subscribe a URL to event types, and print the signing secret once',
@@ -47,6 +51,8 @@ const create: Command = {
     url: { value: 'U', about: 'the endpoint URL (https)', required: true },
     types: { value: 'a,b', about: 'event types: client.started, client.ended, seat.given, seat.ended', required: true },
     description: { value: 'D', about: 'a name for people' },
+    unordered: { value: null, about: 'send the events of one grant without waiting for the one before' },
+    ...sameUrlOption,
   },
   async run(options, context) {
     const created = await createWebhook(
@@ -57,6 +63,8 @@ const create: Command = {
         url: options.get('url'),
         eventTypes: options.findList('types') ?? [],
         description: options.find('description') ?? '',
+        ordered: !options.has('unordered'),
+        allowSameUrl: options.has('allow-same-url'),
       },
       { allow: context.config.allow, sealingKeys: getSealingKeys(context) },
     );
@@ -123,8 +131,11 @@ const change: Command = {
     url: { value: 'U', about: 'a new URL, used from the next attempt' },
     types: { value: 'a,b', about: 'new event types, used for new events' },
     description: { value: 'D', about: 'a name for people' },
+    ordered: { value: 'yes|no', about: 'whether an event waits for the one before of its grant' },
+    ...sameUrlOption,
   },
   async run(options, context) {
+    const ordered = options.findOneOf('ordered', ['yes', 'no']);
     const request = await getWebhookRequest(options, context);
     const [url, description, eventTypes] = [
       options.find('url'),
@@ -136,6 +147,8 @@ const change: Command = {
       ...(url === null ? {} : { url }),
       ...(description === null ? {} : { description }),
       ...(eventTypes === null ? {} : { eventTypes }),
+      ...(ordered === null ? {} : { ordered: ordered === 'yes' }),
+      allowSameUrl: options.has('allow-same-url'),
     };
     const { em } = context.database.orm;
     await changeWebhook(em, input, context.config.allow);

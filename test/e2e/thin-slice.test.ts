@@ -29,7 +29,12 @@ describe('an event', () => {
         organization: { id: professional.orgId },
         data: { grantId: grant.id, kind: 'attorney' },
       });
-      expect(post?.headers).toMatchObject({ 'webhook-id': body.id, 'webhook-attempt': '1', 'webhook-sequence': '1' });
+      expect(post?.headers).toMatchObject({
+        'webhook-id': body.id,
+        'webhook-endpoint': webhook.id,
+        'webhook-attempt': '1',
+        'webhook-sequence': '1',
+      });
       const verification = verifyDelivery({
         headers: post?.headers ?? {},
         body: post?.body ?? Buffer.alloc(0),

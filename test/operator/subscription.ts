@@ -33,6 +33,7 @@ export function subscription({ metadata, spec, status }: SubscriptionParts = {})
       organizationId: '00000000-0000-7000-8000-000000000001',
       url: 'https://hooks.example.com/',
       eventTypes: ['client.started', 'seat.given'],
+      ordered: true,
       secret: { generate: { secretName: 'orders' }, rotation: { overlap: '24h' } },
       suspend: false,
       reclaimPolicy: 'retain',

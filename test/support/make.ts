@@ -237,7 +237,14 @@ export function createFactories(database: Database) {
     ): Promise<MadeWebhook> {
       const { orgId = await make.organization(), url = 'https://hooks.example.com/events', description = '' } = fields;
       const { eventTypes = allEventTypes } = fields;
-      const input = { organizationId: orgId, by: 'operator', url, eventTypes, description } as const;
+      const input = {
+        organizationId: orgId,
+        by: 'operator',
+        url,
+        eventTypes,
+        description,
+        allowSameUrl: true,
+      } as const;
       const settings = { allow: testAllowList, sealingKeys: testSealingKeys };
       allowSockets('receivers', url);
       return { orgId, ...(await createWebhook(database.orm.em, input, settings)) };

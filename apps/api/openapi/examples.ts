@@ -236,6 +236,7 @@ export const deliveryHeaderExamples = {
   'webhook-id': signedEventId,
   'webhook-timestamp': 1767225600,
   'webhook-signature': 'v1,8IlTb1gstICpTK/w31TIlX2dS0wWJt3+uOAVxuWR4IQ=',
+  'webhook-endpoint': '019a9f2e-8d10-7a52-8c31-0a1b2c3d4e5f',
   'webhook-attempt': 1,
   'webhook-sequence': 4711,
 };

@@ -42,6 +42,13 @@ const deliveryHeaders: Record<keyof typeof deliveryHeaderExamples, DeliveryHeade
     required: true,
     schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$' },
   },
+  'webhook-endpoint': {
+    description:
+      'The id of the webhook that this delivery is of. A receiver of several webhooks chooses by it the secrets ' +
+      'with which it checks the signature.',
+    required: true,
+    schema: { type: 'string', format: 'uuid' },
+  },
   'webhook-attempt': {
     description: 'How often this event was sent to this webhook, with this one.',
     required: true,

@@ -33,6 +33,7 @@ const fieldsOfReason: Readonly<Record<string, readonly string[]>> = {
   password_common: ['newPassword', 'password'],
   password_unchanged: ['newPassword', 'password'],
   url_refused: ['url'],
+  url_in_use: ['allowSameUrl', 'url'],
   email_malformed: ['email'],
   email_taken: ['email'],
   no_key_in_text: ['key'],

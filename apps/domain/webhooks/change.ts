@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { lockOrganization } from '../db/locks.ts';
 import { lockLivingWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
-import { assertDescription, assertUrl, hostOf, readEventTypes } from './fields.ts';
+import { assertDescription, assertUrl, assertUrlIsFree, hostOf, readEventTypes } from './fields.ts';
 import { WebhookRefused } from './refused.ts';
 
 /** A field that is absent does not change. */
@@ -9,6 +10,9 @@ export interface ChangeWebhook extends WebhookRequest {
   url?: string;
   eventTypes?: readonly string[];
   description?: string;
+  ordered?: boolean;
+  /** Whether another webhook may have the new URL; false when it is absent. */
+  allowSameUrl?: boolean;
 }
 
 /**
@@ -21,32 +25,38 @@ export interface ChangeWebhook extends WebhookRequest {
  */
 export async function changeWebhook(em: EntityManager, input: ChangeWebhook, allow: AllowList): Promise<void> {
   await em.fork().transactional(async (tx) => {
+    if (input.url !== undefined) await lockOrganization(tx, input.organizationId);
     const webhook = await lockLivingWebhook(tx, input);
-    const { url, description, eventTypes, changed } = readChange(input, allow);
-    if (url !== null) webhook.moveTo(url);
-    if (eventTypes !== null) webhook.eventTypes = eventTypes;
-    if (description !== null) webhook.description = description;
+    const { url, ...fields } = readChange(input, allow);
+    if (url !== undefined) {
+      await assertUrlIsFree(tx, { ...input, url, except: webhook.id });
+      webhook.moveTo(url);
+    }
+    Object.assign(webhook, fields);
     await tx.flush();
+    const { eventTypes, ordered } = fields;
     await recordWebhookActivity(tx, input, 'webhook.change', {
-      changed,
-      ...(url === null ? {} : { host: hostOf(url) }),
-      ...(eventTypes === null ? {} : { eventTypes }),
+      changed: changeable.filter((field) => input[field] !== undefined),
+      ...(url === undefined ? {} : { host: hostOf(url) }),
+      ...(eventTypes === undefined ? {} : { eventTypes }),
+      ...(ordered === undefined ? {} : { ordered }),
     });
   });
 }
 
-/** Returns the checked fields; null for one that does not change. */
+const changeable = ['url', 'eventTypes', 'description', 'ordered'] as const;
+
+/** Returns the checked fields that change. */
 function readChange(input: ChangeWebhook, allow: AllowList) {
-  const changed = (['url', 'eventTypes', 'description'] as const).filter((field) => input[field] !== undefined);
-  if (changed.length === 0)
-    throw new WebhookRefused('nothing_to_change', 'Change the URL, the event types or the description.');
-  const { url = null, description = null } = input;
-  if (url !== null) assertUrl(url, allow);
-  if (description !== null) assertDescription(description);
+  if (changeable.every((field) => input[field] === undefined))
+    throw new WebhookRefused('nothing_to_change', 'Change the URL, the event types, the description or the order.');
+  const { url, description, eventTypes, ordered } = input;
+  if (url !== undefined) assertUrl(url, allow);
+  if (description !== undefined) assertDescription(description);
   return {
-    url,
-    description,
-    eventTypes: input.eventTypes === undefined ? null : readEventTypes(input.eventTypes),
-    changed,
+    ...(url === undefined ? {} : { url }),
+    ...(description === undefined ? {} : { description }),
+    ...(ordered === undefined ? {} : { ordered }),
+    ...(eventTypes === undefined ? {} : { eventTypes: readEventTypes(eventTypes) }),
   };
 }

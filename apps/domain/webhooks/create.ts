@@ -10,7 +10,7 @@ import {
   type WebhooksRequest,
 } from './access.ts';
 import type { AllowList } from './address/addresses.ts';
-import { assertDescription, assertSecret, assertUrl, hostOf, readEventTypes } from './fields.ts';
+import { assertDescription, assertSecret, assertUrl, assertUrlIsFree, hostOf, readEventTypes } from './fields.ts';
 import { webhooksPerOrganization } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
@@ -21,6 +21,10 @@ export interface CreateWebhook extends WebhooksRequest {
   url: string;
   eventTypes: readonly string[];
   description: string;
+  /** Whether the events of one grant are sent one after the other; true when it is absent. */
+  ordered?: boolean;
+  /** Whether another webhook may have the same URL; false when it is absent. */
+  allowSameUrl?: boolean;
   /** The signing secret; a new one when it is absent. */
   secret?: string;
 }
@@ -37,7 +41,7 @@ export interface WebhookSettings {
  * Subscribes a URL to event types, in one transaction with its activity row. It receives the events
  * from its commit on. Show the returned `secret` once, and store it nowhere.
  *
- * @throws WebhookRefused when the caller may not manage webhooks, the URL, an event type, the
+ * @throws WebhookRefused when the caller may not manage webhooks, another one has the URL, the URL, an event type, the
  * description or the secret is refused, there is no such organization, or it has 20 webhooks
  * already.
  */
@@ -46,7 +50,7 @@ export async function createWebhook(
   input: CreateWebhook,
   { allow, sealingKeys }: WebhookSettings,
 ): Promise<{ id: string; secret: string }> {
-  const { organizationId, by, url, description, secret = generateSecret() } = input;
+  const { organizationId, by, url, description, ordered = true, secret = generateSecret() } = input;
   return em.fork().transactional(async (tx) => {
     await assertMayManageWebhooks(tx, input);
     assertUrl(url, allow);
@@ -54,6 +58,7 @@ export async function createWebhook(
     assertSecret(secret);
     const eventTypes = readEventTypes(input.eventTypes);
     const slot = await findFreeSlot(tx, organizationId);
+    await assertUrlIsFree(tx, input);
     const id = randomUUIDv7();
     const createdAt = new Date();
     tx.create(Webhook, {
@@ -62,6 +67,7 @@ export async function createWebhook(
       url,
       description,
       eventTypes,
+      ordered,
       slot,
       createdAt,
       state: 'active',

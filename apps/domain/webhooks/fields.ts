@@ -1,4 +1,6 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { type EventType, eventTypes as knownEventTypes } from '../contract/events.ts';
+import { Webhook } from '../db/entities/webhook.ts';
 import type { AllowList } from './address/addresses.ts';
 import { refusals } from './address/refusals.ts';
 import { judgeUrl } from './address/url.ts';
@@ -15,6 +17,30 @@ export function assertUrl(url: string, allow: AllowList): void {
   const target = judgeUrl(url, allow);
   if (!target.ok) throw new WebhookRefused('url_refused', refusals[target.cause]);
 }
+
+/**
+ * Checks that no other webhook of the organization has the URL, unless the caller allows it. The
+ * caller holds the organization's lock. `except`: the webhook that changes.
+ *
+ * @throws WebhookRefused `url_in_use`
+ */
+export async function assertUrlIsFree(
+  tx: EntityManager,
+  asked: { organizationId: string; url: string; allowSameUrl?: boolean; except?: string },
+): Promise<void> {
+  const { organizationId, url, allowSameUrl = false, except = null } = asked;
+  if (allowSameUrl) return;
+  const living = await tx.find(Webhook, { organizationId, state: { $ne: 'deleted' } }, { fields: ['id', 'url'] });
+  if (!living.some((one) => one.id !== except && normalizeUrl(one.url) === normalizeUrl(url))) return;
+  throw new WebhookRefused(
+    'url_in_use',
+    'Another webhook of the organization has this URL. Its receiver would get each event twice, signed with ' +
+      'two secrets. Add the event types to that webhook, or confirm that you want two.',
+  );
+}
+
+/** Returns a URL as it is requested: the host in lower case, no default port, no dots in the path. */
+const normalizeUrl = (url: string): string => URL.parse(url)?.href ?? url;
 
 /**
  * Returns event types as they are stored: each once, in the order of the contract.

@@ -15,7 +15,10 @@ import type { WebhookHead } from './summary.ts';
 
 /** A webhook that an object of the cluster manages. Times are UTC. */
 export interface ManagedWebhook
-  extends Pick<WebhookHead, 'organizationId' | 'id' | 'url' | 'eventTypes' | 'parkedReason' | 'failingSince'> {
+  extends Pick<
+    WebhookHead,
+    'organizationId' | 'id' | 'url' | 'eventTypes' | 'ordered' | 'parkedReason' | 'failingSince'
+  > {
   state: 'active' | 'parked';
   /** The newest secret: its id, and when it began to sign. */
   secretId: string;
@@ -27,7 +30,7 @@ export interface ManagedWebhook
 /** Returns the webhook that a cluster object manages and that is not deleted; null for none. */
 export async function findManagedWebhook(em: EntityManager, objectUid: string): Promise<ManagedWebhook | null> {
   const [webhook] = await query<ManagedWebhook>(em.fork())`
-    select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.state,
+    select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.ordered, w.state,
       w.parked_reason as "parkedReason", api.utc(r.failing_since) as "failingSince", s.id as "secretId",
       api.utc(s.created_at) as "secretCreatedAt", api.utc(l.settled_at) as "lastDeliveredAt"
     from webhook w

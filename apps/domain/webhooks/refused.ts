@@ -10,6 +10,7 @@ type WebhookRefusal =
   | 'webhook_not_managed'
   | 'webhook_parked'
   | 'url_refused'
+  | 'url_in_use'
   | 'no_event_types'
   | 'unknown_event_type'
   | 'description_too_long'

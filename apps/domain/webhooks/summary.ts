@@ -12,11 +12,15 @@ export interface WebhookHead {
   url: string;
   description: string;
   eventTypes: string[];
+  /** Whether the events of one grant are sent one after the other. */
+  ordered: boolean;
   state: 'active' | 'parked' | 'deleted';
   /** Null unless it is parked. */
   parkedReason: 'failing' | 'gone' | 'paused' | null;
   /** Since when all deliveries fail; null when the last one was accepted, or none was made yet. */
   failingSince: string | null;
+  /** Until when nothing is sent, because the receiver asked so with `Retry-After`; null for none. */
+  heldUntil: string | null;
   /** How many deliveries may be in progress, 1 to 10; fewer while its receiver fails or is slow. */
   slots: number;
   /** As last checked; both null when not checked since a change of URL or secret. */

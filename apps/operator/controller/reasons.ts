@@ -58,6 +58,7 @@ export const reasons = [
   'Suspended',
   'TooManySecrets',
   'TooManyWebhooks',
+  'UrlInUse',
   'UrlRefused',
   // A refusal of the service without a specific reason.
   'Refused',

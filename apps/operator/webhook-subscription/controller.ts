@@ -1,9 +1,9 @@
 import type { CustomObjectsApi } from '@kubernetes/client-node';
+import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import type { ClusterObject } from '#domain/access/authority.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
-import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { type Controller, type Note, ReconcileFailed } from '../controller/contract.ts';
 import { readSeconds } from '../duration.ts';
@@ -57,13 +57,14 @@ export function createSubscriptionController(options: {
     },
     plan: planSubscription,
     async execute(action, resource) {
-      const { organizationId, url, eventTypes, secret } = resource.spec;
+      const { organizationId, url, eventTypes, ordered, secret } = resource.spec;
       if (action.kind === 'addFinalizer' || action.kind === 'removeFinalizer')
         return objects.changeFinalizer(resource, action.kind, subscriptionFinalizer);
       const { em, allow, sealingKeys } = await getRegion();
       const by = objectOf(resource);
       if (action.kind === 'createWebhook') {
-        const input = { organizationId, by, url, eventTypes, description: '', ...referenced(resource, secrets) };
+        const fields = { organizationId, by, url, eventTypes, ordered, description: '' };
+        const input = { ...fields, ...referenced(resource, secrets) };
         return createWebhook(em, input, { allow, sealingKeys });
       }
       const webhook = await findManagedWebhook(em, resource.metadata.uid);

@@ -25,7 +25,7 @@ export interface ObservedSubscription {
 export type SubscriptionAction =
   | { kind: 'addFinalizer' }
   | { kind: 'createWebhook' }
-  | { kind: 'changeWebhook'; url?: string; eventTypes?: readonly string[] }
+  | { kind: 'changeWebhook'; url?: string; eventTypes?: readonly string[]; ordered?: boolean }
   | { kind: 'rotateSecret' }
   | { kind: 'publishSecret' }
   | { kind: 'pauseWebhook' }
@@ -65,10 +65,12 @@ function planCreation({ spec }: WebhookSubscription): SubscriptionAction[] {
 function planFields({ spec }: WebhookSubscription, webhook: ManagedWebhook): SubscriptionAction[] {
   const isUrlSame = spec.url === webhook.url;
   const areTypesSame = spec.eventTypes.toSorted().join() === webhook.eventTypes.toSorted().join();
-  if (isUrlSame && areTypesSame) return [];
+  const isOrderSame = spec.ordered === webhook.ordered;
+  if (isUrlSame && areTypesSame && isOrderSame) return [];
   const url = isUrlSame ? {} : { url: spec.url };
   const eventTypes = areTypesSame ? {} : { eventTypes: spec.eventTypes };
-  return [{ kind: 'changeWebhook', ...url, ...eventTypes }];
+  const ordered = isOrderSame ? {} : { ordered: spec.ordered };
+  return [{ kind: 'changeWebhook', ...url, ...eventTypes, ...ordered }];
 }
 
 function planSecret(

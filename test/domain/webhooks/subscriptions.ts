@@ -44,6 +44,7 @@ export async function setupWebhooks() {
           url: 'https://hooks.example.com/in?token=t0psecret',
           description: 'ours',
           eventTypes: ['client.started'],
+          allowSameUrl: true,
           ...fields,
         },
         { allow: testAllowList, sealingKeys: testSealingKeys },

@@ -31,6 +31,7 @@ export const createRoutes = member.formPage({
   stepUp: true,
   once: true,
   form: webhookForm,
+  values: async () => ({ ordered: 'on' }),
   async act(visit, fields) {
     const { em, webhookAllow: allow, factors } = visit.console;
     const { sealingKeys } = factors;

@@ -12,7 +12,7 @@ import { renderWebhookFields, webhookForm, withUrlProblem } from './fields.ts';
 import { getWebhookHead, webhookBreadcrumbs, webhookPath, webhookRequest } from './find-webhook.ts';
 import { nameWarning } from './name-warning.ts';
 
-/** Changes a webhook's URL, event types and description. */
+/** Changes a webhook's URL, event types, description and order. */
 export const editRoutes = member.formPage({
   pageName: 'showEditWebhook',
   name: 'editWebhook',
@@ -20,14 +20,15 @@ export const editRoutes = member.formPage({
   permission: 'org.webhooks.manage',
   stepUp: true,
   async values(_query, visit) {
-    const { url, eventTypes, description } = await getWebhookHead(visit);
-    return { url, eventTypes, description };
+    const { url, eventTypes, description, ordered } = await getWebhookHead(visit);
+    return { url, eventTypes, description, ...(ordered ? { ordered: 'on' } : {}) };
   },
   form: webhookForm,
   async act(visit, fields) {
     const change = changeOf(await getWebhookHead(visit), fields);
     if (Object.keys(change).length === 0) return redirect(webhookPath(visit), { flash: 'No changes to save.' });
-    await changeWebhook(visit.console.em, { ...webhookRequest(visit), ...change }, visit.console.webhookAllow);
+    const input = { ...webhookRequest(visit), ...change, allowSameUrl: fields.allowSameUrl };
+    await changeWebhook(visit.console.em, input, visit.console.webhookAllow);
     const warning = change.url === undefined ? nothing : await nameWarning(change.url);
     if (warning === nothing) return redirect(webhookPath(visit), { flash: 'Webhook updated.' });
     return page({
@@ -41,16 +42,17 @@ export const editRoutes = member.formPage({
   render: editPage,
 });
 
-type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description'>;
+type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description' | 'ordered'>;
 
 /** Returns the fields that the form changes. Only these are written and logged. */
-function changeOf(before: Fields, { url, eventTypes, description }: Fields): Partial<Fields> {
+function changeOf(before: Fields, { url, eventTypes, description, ordered }: Fields): Partial<Fields> {
   const isSame =
     before.eventTypes.length === eventTypes.length && eventTypes.every((type) => before.eventTypes.includes(type));
   return {
     ...(url === before.url ? {} : { url }),
     ...(isSame ? {} : { eventTypes }),
     ...(description === before.description ? {} : { description }),
+    ...(ordered === before.ordered ? {} : { ordered }),
   };
 }
 

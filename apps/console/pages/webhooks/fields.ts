@@ -4,9 +4,9 @@ import { refusals } from '#domain/webhooks/address/refusals.ts';
 import { judgeUrl } from '#domain/webhooks/address/url.ts';
 import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
-import { choiceField, textField } from '../../components/form.ts';
-import { choices, type FormState, line, optionalLine, textOf } from '../../web/form.ts';
-import { type Html, html } from '../../web/html.ts';
+import { checkboxField, choiceField, textField } from '../../components/form.ts';
+import { checkbox, choices, type FormState, line, optionalLine, textOf } from '../../web/form.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Validates the form of a webhook. The domain validates each field and the URL's address again. */
@@ -14,6 +14,8 @@ export const webhookForm = z.object({
   url: line('a URL', 4_000),
   eventTypes: choices(eventTypes as [EventType, ...EventType[]]).min(1, 'Choose at least one event type.'),
   description: optionalLine(descriptionMaxCharacters),
+  ordered: checkbox,
+  allowSameUrl: checkbox,
 });
 
 /**
@@ -41,6 +43,7 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
       placeholder: 'https://hooks.example.com/events',
       hint: urlHint(visit),
     })}
+    ${confirmSameUrl(state)}
     ${choiceField(state, {
       name: 'eventTypes',
       label: 'Events',
@@ -62,7 +65,20 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
       required: false,
       maxLength: descriptionMaxCharacters,
       hint: 'The system that receives the events, for example “Case management”.',
+    })}
+    ${checkboxField(state, {
+      name: 'ordered',
+      label: 'Deliver the events of each grant in order',
+      hint:
+        'The next event of a grant waits until the one before is delivered or has failed. Other grants are not ' +
+        'delayed.',
     })}`;
+}
+
+/** Renders the confirmation of a second webhook with a URL, once it was refused. */
+function confirmSameUrl(state: FormState): Html {
+  if (state.problems.allowSameUrl === undefined && textOf(state, 'allowSameUrl') !== 'on') return nothing;
+  return checkboxField(state, { name: 'allowSameUrl', label: 'Send each event to this URL twice' });
 }
 
 /** States which URLs are accepted: WEBHOOK_ALLOW also admits http, for the addresses it lists. */

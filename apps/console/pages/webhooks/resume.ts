@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { resumeWebhook } from '#delivery/requests.ts';
-import { requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
+import { requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import { checkboxField, form } from '../../components/form.ts';

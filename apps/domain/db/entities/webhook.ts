@@ -16,6 +16,7 @@ const WebhookSchema = defineEntity({
     url: p.text(),
     description: p.text(),
     eventTypes: p.array().$type<EventType[]>(),
+    ordered: p.boolean(),
     state: p.text().$type<'active' | 'parked' | 'deleted'>(),
     parkedReason: p.text().$type<'failing' | 'gone' | 'paused'>().strictNullable(),
     stateAt: p.datetime().defaultRaw('clock_timestamp()'),
@@ -29,7 +30,8 @@ const WebhookSchema = defineEntity({
 });
 
 /**
- * A webhook. While its state is `parked`, its open deliveries wait. `slot`: its slot among the
+ * A webhook. While its state is `parked`, its open deliveries wait. `ordered`: the events of one grant
+ * are sent one after the other. `slot`: its slot among the
  * organization's 20. `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its
  * id.
  */
