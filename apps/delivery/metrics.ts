@@ -8,11 +8,11 @@ export function createDeliveryMetrics(registry: Registry) {
   const expired = counter(
     'org_api_deliveries_expired_total',
     'Deliveries that were put back because nothing came from their run. lost: its process died during the attempt; ' +
-      'unadmitted: it asked for no attempt in time; late: it did not ask when it was due.',
+      'not_started: it asked for no attempt in time; late: it did not ask when it was due.',
     'kind',
   );
   // Set from the start; otherwise the first one would be no increase.
-  for (const kind of ['lost', 'unadmitted', 'late']) expired.inc({ kind }, 0);
+  for (const kind of ['lost', 'not_started', 'late']) expired.inc({ kind }, 0);
   return {
     expired,
     moved: counter(

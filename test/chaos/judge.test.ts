@@ -103,7 +103,8 @@ async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: strin
   await owner.pool.query(
     `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
       started_at, finished_at, status, cause)
-     select organization_id, webhook_id, event_id, gen_random_uuid(), n, 1, false, '{}', now(), now(), case n when 1 then 500
+     select organization_id, webhook_id, event_id, gen_random_uuid(), n, 1, false, '{}', now(), now(),
+       case n when 1 then 500
        else 200 end, 'recorded'
      from delivery, generate_series(1, 2) n`,
   );

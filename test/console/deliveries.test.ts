@@ -347,9 +347,7 @@ describe('a member of another organization, and a wrong webhook in the address',
       ] as const)
         expect([rest, (await visitor.post(base + rest, { _token, ...values })).status]).toEqual([rest, 404]);
     }
-    expect(
-      await t.owner.pool.query('select event_id, state, run, due_at from delivery order by 1'),
-    ).toMatchObject({
+    expect(await t.owner.pool.query('select event_id, state, run, due_at from delivery order by 1')).toMatchObject({
       rows: before.rows,
     });
     const rows = await t.owner.pool.query('select cancel_requested_at from redelivery');

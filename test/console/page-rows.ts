@@ -37,7 +37,8 @@ export async function addManyRows({ pool }: Database, scene: Scene): Promise<voi
      )
      insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
        started_at, finished_at, status, cause)
-     select $1::uuid, $2::uuid, id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 200, 'accepted' from made`,
+     select $1::uuid, $2::uuid, id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 200,
+       'accepted' from made`,
     [orgId, webhook.id],
   );
   await pool.query(

@@ -290,7 +290,9 @@ describe('without Temporal', () => {
     const { id } = webhook;
     const redeliveries = async () => (await t.owner.pool.query('select failed_since from redelivery')).rows;
     const suspend = async () => {
-      await t.owner.pool.query(`update receiver set failing_since = now() - interval '3 days' where webhook_id = $1`, [id]);
+      await t.owner.pool.query(`update receiver set failing_since = now() - interval '3 days' where webhook_id = $1`, [
+        id,
+      ]);
       await t.owner.pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [id]);
     };
     await suspend();

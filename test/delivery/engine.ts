@@ -277,7 +277,8 @@ export class Engine {
   async receiver({ webhookId }: Hook): Promise<ReceiverState> {
     const { rows } = await this.owner.query<ReceiverState>(
       `select slots, failing_since is not null as "isFailing", exhausted_in_row as "exhaustedInRow",
-         extract(epoch from held_until - clock_timestamp())::float8 as "heldForSeconds", gone_at is not null as "isGone",
+         extract(epoch from held_until - clock_timestamp())::float8 as "heldForSeconds",
+         gone_at is not null as "isGone",
          next_sequence::integer as "nextSequence"
        from receiver where webhook_id = $1`,
       [webhookId],

@@ -58,7 +58,7 @@ export const mutants: readonly Mutant[] = [
     caughtBy: atHost,
   },
   {
-    change: 'the oldest goes first, whoever holds the slots',
+    change: 'the oldest goes first, whatever slots its organization has',
     where: 'claim_deliveries',
     from: 'r.organization_rank - r.organization_room, ',
     to: '',
@@ -603,7 +603,7 @@ export const mutants: readonly Mutant[] = [
     caughtBy: unordered,
   },
   {
-    change: 'what waited goes on waiting without the option',
+    change: 'what waited still waits without the option',
     where: 'release_blocked',
     from: "d.state = 'blocked'",
     to: 'false',

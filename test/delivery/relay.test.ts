@@ -81,7 +81,7 @@ describe('a relay whose starts fail', () => {
     const [webhookId = '', eventId = ''] = (refused ?? '').split('/');
     await rows(`update slot set until = now() where webhook_id = '${webhookId}' and event_id = '${eventId}'`);
     const expired = await rows(expireSql, [5, 60, [1_000], 500]);
-    expect(expired).toMatchObject([{ webhookId, eventId, run: 1, kind: 'unadmitted', state: 'queued' }]);
+    expect(expired).toMatchObject([{ webhookId, eventId, run: 1, kind: 'not_started', state: 'queued' }]);
 
     await vi.waitFor(() => expect(begun).toHaveLength(31), patient);
     expect(begun.at(-1)).toMatchObject({ webhookId, eventId, run: 2 });

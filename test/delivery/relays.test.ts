@@ -173,7 +173,8 @@ class World {
   private async observe(): Promise<void> {
     while (!this.isOver) {
       const { rows } = await this.engine.owner.query<{ webhook: number; wide: number; narrow: number; host: number }>(
-        `select coalesce(max(of_webhook), 0)::int as webhook, coalesce(max(of_kind) filter (where not narrow), 0)::int as wide,
+        `select coalesce(max(of_webhook), 0)::int as webhook,
+           coalesce(max(of_kind) filter (where not narrow), 0)::int as wide,
            coalesce(max(of_kind) filter (where narrow), 0)::int as narrow, coalesce(max(of_host), 0)::int as host
          from (select narrow, count(*) over (partition by webhook_id) as of_webhook,
            count(*) over (partition by organization_id, narrow) as of_kind,

@@ -115,7 +115,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 1 });
     const [first] = await engine.claim([hook]);
     await engine.pass([hook], 11);
-    expect(await engine.expire()).toMatchObject([{ kind: 'unadmitted', state: 'queued' }]);
+    expect(await engine.expire()).toMatchObject([{ kind: 'not_started', state: 'queued' }]);
     expect(await engine.ask(first as Run)).toMatchObject({ answer: 'go', number: 1 });
     expect(await engine.delivery(hook)).toMatchObject({ state: 'running', hasAttempt: true });
 

@@ -39,7 +39,8 @@ describe('the schedule of a delivery', () => {
       timeout: 90_000,
     });
     const { rows: deliveries } = await owner.pool.query<{ workflowId: string; path: string }>(
-      `select 'delivery/' || d.organization_id || '/' || d.webhook_id || '/' || d.event_id as "workflowId", substring(w.url from '/[0-9]+$') as path
+      `select 'delivery/' || d.organization_id || '/' || d.webhook_id || '/' || d.event_id as "workflowId",
+         substring(w.url from '/[0-9]+$') as path
        from delivery d join webhook w on w.id = d.webhook_id`,
     );
     const temporal = await openTestTemporal();

@@ -32,11 +32,11 @@ mtype:an = { none, accepted, refused, internal, closed, waits, noreply };
 typedef Delivery {
   bool exists; mtype:st state = queued; byte rn; byte failures; bool due;
   /* slot row */
-  bool slot; byte srun; bool admitted; byte maker; bool expired; bool last;
+  bool slot; byte slot_run; bool admitted; byte maker; bool expired; bool last;
   /* for properties */
   byte posting; byte posts; byte requested; byte settled; bool was2xx;
   /* the workflow: one per id */
-  mtype:ph phase = absent; byte wrun; byte holder; byte starting;
+  mtype:ph phase = absent; byte own_run; byte holder; byte starting;
 }
 Delivery d[D];
 bool parked; byte faults = FAULTS; byte parks = PARKS; byte people = PEOPLE;
@@ -50,7 +50,8 @@ bool parked; byte faults = FAULTS; byte parks = PARKS; byte people = PEOPLE;
 #endif
 #define OPEN(i) (d[i].state == queued || d[i].state == running)
 
-inline free_slot(i) { d[i].slot = 0; d[i].admitted = 0; d[i].maker = 0; d[i].expired = 0; d[i].srun = 0; d[i].last = 0 }
+inline free_slot(i) {
+  d[i].slot = 0; d[i].admitted = 0; d[i].maker = 0; d[i].expired = 0; d[i].slot_run = 0; d[i].last = 0 }
 inline settle(i, s) {
   d[i].state = s; d[i].settled++; d[i].due = 0;
   assert(d[i].settled <= d[i].requested);
@@ -63,13 +64,16 @@ proctype Relay(byte i) {
   byte r;
 end_i:
   if
-  :: d_step { d[i].exists && !parked && d[i].state == queued && d[i].due && !d[i].slot && HELD < SLOTS && d[i].rn < MOST ->
+  :: d_step { d[i].exists && !parked && d[i].state == queued && d[i].due && !d[i].slot &&
+       HELD < SLOTS && d[i].rn < MOST ->
     d[i].rn++; assert(d[i].rn < RUNS); d[i].state = running;
-    d[i].slot = 1; d[i].srun = d[i].rn; d[i].admitted = 0; d[i].expired = 0; r = d[i].rn; d[i].starting++ }
+    d[i].slot = 1; d[i].slot_run = d[i].rn; d[i].admitted = 0; d[i].expired = 0; r = d[i].rn; d[i].starting++ }
   fi;
   if
-  :: d_step { true -> d[i].starting--; d[i].phase = ask; d[i].wrun = r; d[i].holder = 0; r = 0 }   /* start, terminates what runs */
-  :: d_step { faults > 0 -> faults--; d[i].starting--; r = 0 }                                     /* dies, or Temporal is away */
+  /* start, terminates what runs */
+  :: d_step { true -> d[i].starting--; d[i].phase = ask; d[i].own_run = r; d[i].holder = 0; r = 0 }
+  /* dies, or Temporal is away */
+  :: d_step { faults > 0 -> faults--; d[i].starting--; r = 0 }
   fi;
   goto end_i
 }
@@ -87,7 +91,7 @@ proctype Worker(byte i; byte me) {
   byte r; bool last; bool lucky; mtype:an answer = none;
 end_w:
   if
-  :: d_step { d[i].phase == ask && d[i].holder == 0 -> d[i].holder = me; r = d[i].wrun }
+  :: d_step { d[i].phase == ask && d[i].holder == 0 -> d[i].holder = me; r = d[i].own_run }
   fi;
   if :: lucky = 0 :: lucky = 1 fi;
   if
@@ -108,7 +112,7 @@ end_w:
         :: !(d[i].slot && d[i].admitted) && !parked && !d[i].slot && d[i].due && HELD >= SLOTS ->
            answer = closed; d[i].state = queued
         :: else ->
-           d[i].state = running; d[i].slot = 1; d[i].srun = d[i].rn; d[i].admitted = 1; d[i].maker = me;
+           d[i].state = running; d[i].slot = 1; d[i].slot_run = d[i].rn; d[i].admitted = 1; d[i].maker = me;
            d[i].expired = 0; d[i].due = 0; d[i].last = (d[i].failures >= N - 1); last = d[i].last;
            d[i].posting++; d[i].posts++;
            assert(d[i].posting == 1); assert(POSTING <= SLOTS); assert(d[i].posts <= N + L)
@@ -125,7 +129,8 @@ end_w:
   :: d_step { true -> d[i].posting--; answer = accepted }
   :: d_step { true -> d[i].posting--; answer = refused }
   :: d_step { faults > 0 -> faults--; d[i].posting--; d[i].posts--; answer = internal }
-  :: d_step { faults > 0 -> faults--; d[i].posting--; if :: d[i].maker == me -> d[i].maker = 0 :: else fi; die(i) }; goto end_w
+  :: d_step { faults > 0 -> faults--; d[i].posting--; if :: d[i].maker == me -> d[i].maker = 0 :: else fi; die(i) };
+       goto end_w
   fi;
   if
   :: d_step { true -> /* outcome */
@@ -146,7 +151,8 @@ end_w:
                if :: d[i].failures >= N -> settle(i, exhausted); answer = closed :: else -> answer = waits fi
             :: else -> answer = waits
             fi
-         :: d[i].state == queued && d[i].rn == r && answer == refused -> d[i].failures++; answer = closed /* asked for meanwhile */
+         /* asked for meanwhile */
+         :: d[i].state == queued && d[i].rn == r && answer == refused -> d[i].failures++; answer = closed
          :: else -> answer = closed
          fi
       :: else -> answer = waits /* closed as lost meanwhile */
@@ -158,7 +164,7 @@ report:
   if
   :: d_step { true ->
     if
-    :: d[i].phase == ask && d[i].holder == me && d[i].wrun == r ->
+    :: d[i].phase == ask && d[i].holder == me && d[i].own_run == r ->
        d[i].holder = 0;
        if
        :: answer == accepted || answer == closed -> d[i].phase = ended
@@ -178,10 +184,10 @@ end_c: do
 #ifdef SHORT_UNTIL
   :: d_step { d[i].slot && !d[i].expired -> d[i].expired = 1 }
 #else
-  /* nobody will use the slot any more: its time passes */
+  /* the slot is not used any more: its time passes */
   :: d_step { d[i].slot && !d[i].expired && d[i].posting == 0 && (d[i].admitted -> d[i].maker == 0 :
-      (d[i].starting == 0 && !(d[i].phase == ask && d[i].wrun == d[i].srun))) -> d[i].expired = 1 }
-  /* somebody is late: that is a fault */
+      (d[i].starting == 0 && !(d[i].phase == ask && d[i].own_run == d[i].slot_run))) -> d[i].expired = 1 }
+  /* a process is late: that is a fault */
   :: d_step { faults > 0 && d[i].slot && !d[i].expired && d[i].posting == 0 -> faults--; d[i].expired = 1 }
 #endif
   od }
@@ -192,7 +198,7 @@ end_e: do
 #else
   :: d_step { d[i].slot && d[i].expired ->
       if
-      :: d[i].state == running && d[i].rn == d[i].srun ->
+      :: d[i].state == running && d[i].rn == d[i].slot_run ->
          if
          :: d[i].admitted -> 
 #ifndef LOST_NOT_COUNTED
@@ -208,17 +214,19 @@ end_e: do
       fi;
       free_slot(i) }
   :: d_step { d[i].state == running && !d[i].slot && d[i].due &&
-       !((d[i].phase == ask || d[i].phase == timer) && d[i].wrun == d[i].rn) -> d[i].state = queued }
+       !((d[i].phase == ask || d[i].phase == timer) && d[i].own_run == d[i].rn) -> d[i].state = queued }
   :: d_step { faults > 0 && d[i].state == running && !d[i].slot && d[i].due -> faults--; d[i].state = queued }
 #endif
   od }
 proctype Faults(byte i) {
 end_f: do
-  :: d_step { faults > 0 && (d[i].phase == ask || d[i].phase == timer) -> faults--; d[i].phase = stuck; d[i].holder = 0 }
+  :: d_step { faults > 0 && (d[i].phase == ask || d[i].phase == timer) -> faults--; d[i].phase = stuck;
+       d[i].holder = 0 }
   :: d_step { faults > 0 && d[i].phase != absent -> faults--; d[i].phase = absent; d[i].holder = 0 }  /* store lost */
   :: d_step { faults > 0 && d[i].phase == ask && d[i].holder != 0 -> faults--; d[i].holder = 0 }      /* given twice */
-  :: d_step { faults > 0 && d[i].slot && !d[i].admitted && d[i].srun == d[i].rn && d[i].state == running ->
-       faults--; free_slot(i); d[i].rn--; d[i].state = queued; d[i].due = 1 }                         /* the claim's commit is lost */
+  :: d_step { faults > 0 && d[i].slot && !d[i].admitted && d[i].slot_run == d[i].rn && d[i].state == running ->
+       /* the claim's commit is lost */
+       faults--; free_slot(i); d[i].rn--; d[i].state = queued; d[i].due = 1 }
   od }
 #if PARKS > 0
 proctype Webhook() {

@@ -15,7 +15,8 @@ export async function insertExhausted(
        insert into event (organization_id, id, type, created_at, body, delivery_count)
        select $1, m.id, 'client.started', m.at, format('{"id":"%s","type":"client.started"}', m.id), 1 from made m
      ), delivery as (
-       insert into delivery (organization_id, webhook_id, event_id, state, run, failures, attempts, created_at, settled_at)
+       insert into delivery (organization_id, webhook_id, event_id, state, run, failures, attempts,
+         created_at, settled_at)
        select $1, $2, m.id, 'exhausted', 1, 1, 1, m.at, m.at from made m
      )
      insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,

@@ -159,7 +159,7 @@ describe('the maintenance loop', () => {
     expect(both.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  it('goes on beside a stopped process, which holds one step for a minute at most', async () => {
+  it('continues beside a stopped process, which holds one step for a minute at most', async () => {
     const { database, owner, make } = await setupDatabase();
     const professional = await make.member();
     const grant = await make.grant({ professional });

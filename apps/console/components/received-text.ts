@@ -16,7 +16,8 @@ export function receivedText(label: string, answer: Buffer, encoding: string | n
       ? (read.hex.match(/.{1,64}/g) ?? []).join('\n')
       : (highlightJson(read.text) ?? foreignText(read.text.replaceAll('\r\n', '\n')));
   return html`${'hex' in read ? hexNote(encoding) : nothing}
-    <pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${label}"><code>${rendered}</code></pre>`;
+    <pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${label}"
+      ><code>${rendered}</code></pre>`;
 }
 
 const hexNote = (encoding: string | null): Html =>

@@ -28,7 +28,9 @@ const webhookKinds: Record<WebhookStatus, NoticeKind | 'plain'> = {
 };
 
 /** Returns the status of a webhook, and beside it whether fewer deliveries than ten run at once. */
-export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince' | 'slots'>): Html {
+export function webhookStatus(
+  webhook: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince' | 'slots'>,
+): Html {
   const status = webhookStatusOf(webhook);
   const isLimited = status === 'Active' && webhook.slots < mostSlots;
   return withRemark(badge(webhookKinds[status], status), isLimited ? 'Limited' : null);

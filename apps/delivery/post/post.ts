@@ -45,7 +45,8 @@ interface Progress extends Pick<Outcome, 'timingsMs' | 'peerAddress'> {
 }
 
 /**
- * Makes one attempt and returns its outcome, which is known with the status line. Failures of the receiver, its DNS or the network are
+ * Makes one attempt and returns its outcome, which is known with the status line. Failures of the
+ * receiver, its DNS or the network are
  * values, and so are errors of the service before anything was sent; later ones are thrown.
  * Redirects are not followed: only the URL that was checked is contacted.
  */

@@ -7,10 +7,10 @@ export interface ExpiredRow {
   eventId: string;
   run: number;
   /**
-   * `lost`: its attempt was in progress when its process died. `unadmitted`: its run asked for no
+   * `lost`: its attempt was in progress when its process died. `not_started`: its run asked for no
    * attempt in time. `late`: its run did not ask when it was due. `settled`: only its slot was left.
    */
-  kind: 'lost' | 'unadmitted' | 'late' | 'settled';
+  kind: 'lost' | 'not_started' | 'late' | 'settled';
   /** The state that follows. */
   state: 'queued' | 'running' | 'delivered' | 'exhausted' | 'cancelled';
   /** The lost attempt's number, and when it began (Unix, ms); null for the other kinds. */
@@ -72,7 +72,7 @@ export const expireSql = /* sql */ `
     for no key update skip locked
   ), expired as (
     select f.organization_id, f.webhook_id, f.event_id, f.run, f.is_current,
-      case when f.attempt_id is not null then 'lost' when f.is_current then 'unadmitted' else 'settled' end as kind,
+      case when f.attempt_id is not null then 'lost' when f.is_current then 'not_started' else 'settled' end as kind,
       l.number, l.started_at
     from freed f left join lost l on l.organization_id = f.organization_id and l.webhook_id = f.webhook_id
       and l.event_id = f.event_id

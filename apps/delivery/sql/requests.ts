@@ -8,7 +8,8 @@ const hasSlot = /* sql */ `exists (
 
 /**
  * How a delivery is sent again. A settled one starts the schedule again; an open one keeps its
- * place, and none waits for another of its key. The next claim gives it a new run, and a workflow that sleeps for it ends.
+ * place, and none waits for another of its key. The next claim gives it a new run, and a workflow
+ * that sleeps for it ends.
  */
 const requested = /* sql */ `state = 'queued', due_at = clock_timestamp(), settled_at = null,
     failures = case when d.state in ('delivered', 'exhausted') then 0 else d.failures end`;

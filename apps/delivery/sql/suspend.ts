@@ -16,7 +16,8 @@ export interface SuspendedRow {
  */
 export const suspendWebhooksSql = /* sql */ `
   with failing as (
-    select w.organization_id, w.id, r.failing_since, case when r.gone_at is null then 'failing' else 'gone' end as reason
+    select w.organization_id, w.id, r.failing_since,
+      case when r.gone_at is null then 'failing' else 'gone' end as reason
     from receiver r join webhook w on w.organization_id = r.organization_id and w.id = r.webhook_id
     where w.state = 'active' and (r.failing_since is not null or r.gone_at is not null)
       and (r.gone_at is not null or r.exhausted_in_row >= 2

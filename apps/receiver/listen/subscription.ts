@@ -1,8 +1,8 @@
 import { BlockList } from 'node:net';
+import { deleteWebhook } from '#delivery/requests.ts';
 import type { EventType } from '#domain/contract/events.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
-import { deleteWebhook } from '#delivery/requests.ts';
 import type { OpenStack } from './stack.ts';
 
 /**

@@ -72,7 +72,8 @@ const deliveriesSql = `
       run, rolled_up)
     select organization_id, webhook_id, id, 'delivered', 1, n, at, at + interval '1 second', 1, true from made
   )
-  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with, started_at,
+  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
+    started_at,
     finished_at, status, cause)
   select organization_id, webhook_id, id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 204, 'accepted'
   from made`;

@@ -13,7 +13,7 @@ describe('the body of a response', () => {
     expect(cut).not.toContain('\uFFFD');
   });
 
-  it('with an encoding that nobody asked for is shown as bytes in hex, with the encoding’s name', () => {
+  it('with an encoding that was not asked for is shown as bytes in hex, with the encoding’s name', () => {
     const bytes = gzipSync('{"ok":true}');
     const text = shown(bytes, 'gzip');
     expect(text.replaceAll('\n', '')).toContain(bytes.toString('hex'));

@@ -13,7 +13,8 @@ const delivery = `${webhook};
     select '$org', id, '${eventId}', 'queued', now(), now() from webhook`;
 
 const attempt = (number: number) => `
-  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with, started_at)
+  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last,
+    signed_with, started_at)
     select '$org', id, '${eventId}', gen_random_uuid(), ${number}, 1, false, '{}', now() from webhook`;
 const slot = (attemptId = 'null') => `
   insert into slot (organization_id, webhook_id, event_id, run, host, narrow, attempt_id, until)
@@ -45,7 +46,11 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     'receiver_exhausted_in_row_not_negative',
     `${webhook}; update receiver set exhausted_in_row = -1`,
   ],
-  ['a sequence before its first number', 'receiver_next_sequence_positive', `${webhook}; update receiver set next_sequence = 0`],
+  [
+    'a sequence before its first number',
+    'receiver_next_sequence_positive',
+    `${webhook}; update receiver set next_sequence = 0`,
+  ],
   ['a webhook in a 21st place', 'webhook_slot_of_20', `${webhook}; update webhook set slot = 21`],
   ['two webhooks in one place', 'webhook_slot_unique', `${webhook}; ${webhook}`],
   [
@@ -75,12 +80,12 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
   ],
   ['a delivery in an unknown state', 'delivery_state_known', `${delivery}; update delivery set state = 'lost'`],
   ['a delivery before its first run', 'delivery_run_not_negative', `${delivery}; update delivery set run = -1`],
-  ['a delivery with fewer failures than none', 'delivery_failures_not_negative', `${delivery}; update delivery set failures = -1`],
   [
-    'an open delivery that is never due',
-    'delivery_open_is_due',
-    `${delivery}; update delivery set due_at = null`,
+    'a delivery with fewer failures than none',
+    'delivery_failures_not_negative',
+    `${delivery}; update delivery set failures = -1`,
   ],
+  ['an open delivery that is never due', 'delivery_open_is_due', `${delivery}; update delivery set due_at = null`],
   [
     'a delivery that was settled at no time',
     'delivery_settled_has_time',

@@ -47,7 +47,8 @@ async function setupCounts() {
            returning organization_id, webhook_id, event_id)
          insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
            started_at, finished_at, status, cause)
-         select organization_id, webhook_id, event_id, event_id, 1, 1, false, '{}', now(), now(), 204, 'accepted' from settled`,
+         select organization_id, webhook_id, event_id, event_id, 1, 1, false, '{}', now(), now(), 204, 'accepted'
+           from settled`,
       ),
   };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { redeliverOne } from '#delivery/requests.ts';
+import { type DeliveryDetail, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { copyableId } from '../../components/copy.ts';
 import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';

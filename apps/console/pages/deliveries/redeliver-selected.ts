@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { listWebhooks } from '#domain/webhooks/list.ts';
 import { redeliverOne } from '#delivery/requests.ts';
+import { listWebhooks } from '#domain/webhooks/list.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
 import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
 import { copyableUrl } from '../../components/copy.ts';

@@ -21,7 +21,8 @@ export class Webhooks extends Migration {
           constraint webhook_state_known check (state in ('active', 'parked', 'deleted')),
         -- \`failing\`: suspended, because its receiver accepted nothing; \`gone\`: suspended, because it
         -- answered 410; \`paused\`: by a person.
-        parked_reason text constraint webhook_parked_reason_known check (parked_reason in ('failing', 'gone', 'paused')),
+        parked_reason text
+          constraint webhook_parked_reason_known check (parked_reason in ('failing', 'gone', 'paused')),
         -- Since when it has this state.
         state_at timestamptz not null default clock_timestamp(),
         -- The receiving host of the URL, without its port.
@@ -78,8 +79,8 @@ export class Webhooks extends Migration {
       create index receiver_failing on receiver (failing_since)
         where failing_since is not null or gone_at is not null;
 
-      -- One row per organization with webhooks. Whoever assigns concurrency slots of an organization
-      -- locks it, so that no two count the same slots. No advisory lock: each login could hold one.
+      -- One row per organization with webhooks. A process that assigns concurrency slots of an
+      -- organization locks it, so that no two count the same slots. No advisory lock: each login could hold one.
       create table slot_lock (
         organization_id uuid primary key constraint slot_lock_organization references organization
       );

@@ -69,7 +69,8 @@ export class Deliveries extends Migration {
       -- from this index: after many deliveries were settled, the claim and the poll read all
       -- queued deliveries with it, because its empty pages were fewer than those of
       -- delivery_queued.
-      create index delivery_open on delivery (webhook_id, event_id) where state in ('queued', 'running', 'blocked') and run >= 0;
+      create index delivery_open on delivery (webhook_id, event_id)
+        where state in ('queued', 'running', 'blocked') and run >= 0;
       -- Failed deliveries are rare, and people search for them first.
       create index delivery_given_up on delivery (organization_id, webhook_id, state, event_id)
         where state in ('exhausted', 'cancelled');

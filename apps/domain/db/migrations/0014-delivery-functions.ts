@@ -51,9 +51,9 @@ export class DeliveryFunctions extends Migration {
     // another one holds, so it waits for no claim.
     //
     // The organization that holds the fewest slots comes first, also with those of this claim, so
-    // none waits behind another's backlog, even when slots become free one at a time. Within an organization the webhook that holds the fewest slots
-    // comes first, then the one whose delivery is oldest. Within a webhook the oldest comes first, also one that was
-    // tried before.
+    // none waits behind another's backlog, even when slots become free one at a time. Within an
+    // organization the webhook that holds the fewest slots comes first, then the one whose delivery
+    // is oldest. Within a webhook the oldest comes first, also one that was tried before.
     //
     // Its cost must not depend on the statistics: those of a moment without queued deliveries
     // estimate one row where thousands are queued a second later, and a cached plan keeps them until

@@ -60,7 +60,8 @@ const isHeldUp = /* sql */ `(
       and a.started_at > clock_timestamp() - interval '5 minutes'))`;
 
 /** Whether the delivery `d` is late by a minute, and not about to be attempted or attempted now. */
-const isLate = /* sql */ `(d.state <> 'blocked' and d.due_at < clock_timestamp() - interval '1 minute' and ${isAdmittingSql} and not exists (
+const isLate = /* sql */ `(d.state <> 'blocked' and d.due_at < clock_timestamp() - interval '1 minute'
+  and ${isAdmittingSql} and not exists (
       select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
         and s.event_id = d.event_id))`;
 

@@ -28,7 +28,8 @@ export const takeStepSql = /* sql */ `
  */
 export const finishStepSql = /* sql */ `
   update maintenance_step s set due_at = clock_timestamp() + make_interval(secs => $3::double precision),
-    reading = coalesce($4::json, s.reading), read_at = case when $4::json is null then s.read_at else clock_timestamp() end
+    reading = coalesce($4::json, s.reading),
+    read_at = case when $4::json is null then s.read_at else clock_timestamp() end
   where s.name = $1 and s.due_at = $2::timestamptz`;
 
 /** Reads what the step `$1` found last: `{reading, readAtMs}` (Unix time), or no row before the first time. */

@@ -28,7 +28,8 @@ export const readRegionStateSql = /* sql */ `
   with late as (
     select count(*) as count, min(d.due_at) as oldest
     from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
-    where ${isOpenSql} and d.state <> 'blocked' and d.due_at < clock_timestamp() - interval '1 minute' and w.state = 'active'
+    where ${isOpenSql} and d.state <> 'blocked' and d.due_at < clock_timestamp() - interval '1 minute'
+      and w.state = 'active'
       and ${isAdmittingSql}
   )
   select json_build_object(
@@ -38,7 +39,8 @@ export const readRegionStateSql = /* sql */ `
     'waiting', (select count(*) from delivery d where ${isOpenSql}),
     'overdue', l.count,
     'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked' and w.parked_reason in ('failing', 'gone')),
+    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked'
+      and w.parked_reason in ('failing', 'gone')),
     'peppers', (select coalesce(json_agg(p order by p.version), '[]') from (
       select k.pepper_version as version, count(*) as count from api_key k
       where k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) group by 1) p)
