@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Client, Connection, ServiceError, WorkflowFailedError } from '@temporalio/client';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions, describeAway, describeRefusal, isRefusal } from './connection.ts';
-import { type DeliveryKey, deliverQueue } from './deliver-event/types.ts';
+import { deliverQueue } from './deliver-event/types.ts';
 import { WorkflowRefused } from './refused.ts';
 import type { SendTestInput, SignatureCheck, TestResult } from './send-test/types.ts';
 
@@ -29,11 +29,6 @@ export async function openWorkflowClient(temporal: TemporalServer) {
   }
   const client = new Client({ connection, namespace: temporal.namespace });
   return {
-    // Without effect since requests are rows of the table; removed with their callers.
-    retryNow: async (_delivery: DeliveryKey, _round: number) => true,
-    cancelDelivery: async (_delivery: DeliveryKey, _round: number) => true,
-    cancelRedelivery: async (_redeliveryId: string) => true,
-
     /**
      * Sends a test event through a worker and waits at most 40 s for the result. Returns null when
      * the webhook is deleted meanwhile.

@@ -20,7 +20,6 @@ const longest = [
   'e2e/timing.system',
   'api/openapi/schemathesis.system',
   'charts/alerts.system',
-  'worker/fairness.system',
   'console/first-five-minutes.browser',
 ];
 

@@ -70,8 +70,7 @@ export async function startTemporal(options: TemporalOptions) {
 
 /**
  * Starts or adopts the same server. Resolves as soon as its process runs; `ready` of the result
- * resolves when it answers. The store's file on the command line identifies the process. Temporal
- * accepts unknown settings; test/worker/fairness.system.test.ts checks their effect.
+ * resolves when it answers. The store's file on the command line identifies the process.
  *
  * @throws ServerUnavailableError
  */
