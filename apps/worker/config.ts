@@ -99,7 +99,9 @@ export const Settings = z.object({
   DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200).describe('First attempts in progress at once.'),
   DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000)
     .default(200)
-    .describe('Other attempts in progress at once: retries, and first ones of webhooks whose receivers fail or are slow.'),
+    .describe(
+      'Other attempts in progress at once: retries, and first ones of webhooks whose receivers fail or are slow.',
+    ),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
   ACTIVITY_RETENTION: days
     .default(730)

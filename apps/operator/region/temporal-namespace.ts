@@ -54,11 +54,7 @@ const requests: Record<TemporalAction['kind'], string> = {
   setRetention: 'UpdateNamespace',
 };
 
-async function change(
-  { workflowService }: Connection,
-  namespace: string,
-  action: TemporalAction,
-): Promise<unknown> {
+async function change({ workflowService }: Connection, namespace: string, action: TemporalAction): Promise<unknown> {
   switch (action.kind) {
     case 'createNamespace': {
       const workflowExecutionRetentionPeriod = msToTs(action.retentionSeconds * 1_000);

@@ -35,9 +35,7 @@ describe('the deliveries of an event', () => {
 
     await rows.grants(orgId, 1);
 
-    expect(await rows.deliveries(active)).toMatchObject([
-      { state: 'queued', run: 0, attempts: 0, sequence: null },
-    ]);
+    expect(await rows.deliveries(active)).toMatchObject([{ state: 'queued', run: 0, attempts: 0, sequence: null }]);
     expect((await rows.deliveries(active))[0]?.due_in_seconds).toBeLessThanOrEqual(0);
     expect(await rows.deliveries(parked)).toMatchObject([{ state: 'queued' }]);
     expect(await rows.deliveries(deleted)).toEqual([]);
