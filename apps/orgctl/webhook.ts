@@ -84,13 +84,14 @@ const list: Command = {
       one.id,
       webhookStatusOf(one),
       one.failingSince,
+      one.heldUntil,
       one.deliveries.waiting,
       one.deliveries.parked,
       one.deliveries.exhausted,
       one.eventTypes.join(','),
       one.url,
     ]);
-    const headings = ['ID', 'STATUS', 'FAILING SINCE', 'PENDING', 'HELD', 'FAILED', 'TYPES', 'URL'];
+    const headings = ['ID', 'STATUS', 'FAILING SINCE', 'HELD UNTIL', 'PENDING', 'HELD', 'FAILED', 'TYPES', 'URL'];
     return { json: webhooks, text: table(headings, cells, 'No webhooks.') };
   },
 };

@@ -76,7 +76,8 @@ describe('adding a webhook', () => {
     const silent = await t.submit('/new', { ...fields, url: 'https://slow.example.com/' });
     expect([silent.status, silent.text.includes(warning)]).toEqual([200, false]);
     const [{ id } = { id: '' }] = await webhookRows(t, t.ada);
-    const moved = await t.submit(`/${id}/edit`, { ...fields, url: 'https://hoks.example.com/' });
+    const sameUrl = { ...fields, url: 'https://hoks.example.com/', allowSameUrl: 'on' };
+    const moved = await t.submit(`/${id}/edit`, sameUrl);
     expect([moved.status, moved.text.includes(warning)]).toEqual([200, true]);
     expect((await webhookRows(t, t.ada)).map(({ url }) => url)).toEqual([
       'https://hoks.example.com/',
@@ -184,7 +185,7 @@ describe('changing a webhook', () => {
   it('changes only the changed fields, and the log lists them', async () => {
     const t = await setup();
     const { id } = await insertWebhook(t, t.ada);
-    const same = { url: 'https://hooks.example.com/events', description: 'Case management' };
+    const same = { url: 'https://hooks.example.com/events', description: 'Case management', ordered: 'on' };
     const types = ['client.started', 'client.ended', 'seat.given'];
     const unchanged = await t.submit(`/${id}/edit`, { ...same, eventTypes: types });
     expect(unchanged.to).toBe(t.at(`/${id}`));

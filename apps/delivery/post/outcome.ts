@@ -121,7 +121,10 @@ const failures = {
     'The receiver refused the request (401, 403 or 407): give it this webhook’s signing secret, and ' +
       'accept posts to this path without other credentials.',
   ),
-  answered_not_found: failed('The receiver has nothing at this path (404 or 410): correct the URL or the route.'),
+  answered_not_found: failed('The receiver has nothing at this path (404): correct the URL or the route.'),
+  answered_gone: failed(
+    'The receiver wants no more events at this URL (410), and the webhook is suspended: correct the URL or resume it.',
+  ),
   answered_method_refused: failed('The receiver does not take POST at this path (405): correct the URL or the route.'),
   answered_too_large: failed('The event is too large for the receiver (413): raise its limit for bodies.'),
   answered_too_many: failed('The receiver limits the rate (429): raise its limit, or answer with Retry-After.'),
@@ -158,7 +161,7 @@ const causesOfStatus: Readonly<Record<number, FailureCause>> = {
   407: 'answered_unauthorized',
   404: 'answered_not_found',
   405: 'answered_method_refused',
-  410: 'answered_not_found',
+  410: 'answered_gone',
   413: 'answered_too_large',
   429: 'answered_too_many',
   503: 'answered_unavailable',

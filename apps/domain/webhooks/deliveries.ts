@@ -57,8 +57,8 @@ export const isParked = sql`(${isOpen} and exists (
 /** The state of a delivery `d`, a `DeliveryState`. */
 export const deliveryState = sql`case when ${isParked} then 'parked' when ${isOpen} then 'waiting' else d.state end`;
 
-/** When the next attempt of a delivery `d` is due; null unless it is waiting. */
-export const nextAttemptAt = sql`case when not ${isParked} then d.due_at end`;
+/** When the next attempt of a delivery `d` is due; null unless it waits for that time. */
+export const nextAttemptAt = sql`case when d.state <> 'blocked' and not ${isParked} then d.due_at end`;
 
 /** The columns of a delivery `d` with its event `e` in lists. */
 export const deliveryColumns = sql`

@@ -32,6 +32,8 @@ export interface FoundDelivery extends DeliveryRow {
   dueInMs: number | null;
   /** Whether an attempt is in progress. */
   isAttempting: boolean;
+  /** Whether it waits for an earlier event of the same grant. */
+  isBlocked: boolean;
   /** Of the last attempt; null before the first, during one, and without a status. */
   lastStatus: number | null;
   lastCause: string | null;
@@ -235,7 +237,7 @@ export async function listDeliveries(
 export const nowColumns = sql`
   case when ${nextAttemptAt} is not null then greatest(0, extract(epoch
     from d.due_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
-  ${isAttempting} as "isAttempting", case when not ${isAttempting} then a.status end as "lastStatus",
+  ${isAttempting} as "isAttempting", d.state = 'blocked' as "isBlocked", case when not ${isAttempting} then a.status end as "lastStatus",
   case when not ${isAttempting} then a.cause end as "lastCause"`;
 
 export const lastAttempt = sql`

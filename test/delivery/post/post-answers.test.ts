@@ -36,7 +36,7 @@ describe('the result of an attempt', () => {
     [403, 'answered_unauthorized'],
     [404, 'answered_not_found'],
     [405, 'answered_method_refused'],
-    [410, 'answered_not_found'],
+    [410, 'answered_gone'],
     [413, 'answered_too_large'],
     [429, 'answered_too_many'],
     [499, 'answered_client_error'],

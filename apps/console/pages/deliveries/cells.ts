@@ -88,11 +88,12 @@ export function deliveriesTable(
  * so that a viewer's wrong clock has no effect.
  */
 export function describeDelivery(delivery: FoundDelivery): Html {
-  const { state, settledAt, isAttempting, attempts, dueInMs, nextAttemptAt } = delivery;
+  const { state, settledAt, isAttempting, isBlocked, attempts, dueInMs, nextAttemptAt } = delivery;
   if (isAttempting) return html`Attempt ${attempts} in progress`;
   switch (state) {
     case 'waiting': {
       const failed = attempts === 0 ? '' : html`${lastAttempt(delivery)}. `;
+      if (isBlocked) return html`Waiting for an earlier event of the same grant`;
       if ((dueInMs ?? 0) === 0) return html`${failed}${attempts === 0 ? 'Due now' : 'Next attempt due now'}`;
       return html`${failed}Next attempt ${formatDelay(dueInMs ?? 0)} (${exactTime(nextAttemptAt)})`;
     }
@@ -135,11 +136,7 @@ function formatDelay(ms: number): string {
  * settled deliveries does so too, because new deliveries arrive.
  */
 export const refreshSeconds = (deliveries: readonly FoundDelivery[]): number =>
-  deliveries.some(
-    ({ state, isAttempting, dueInMs }) => isAttempting || (state === 'waiting' && (dueInMs ?? 0) < 60_000),
-  )
-    ? 2
-    : 5;
+  deliveries.some(({ isAttempting, dueInMs }) => isAttempting || (dueInMs !== null && dueInMs < 60_000)) ? 2 : 5;
 
 /**
  * Returns what pages show of deliveries, for the version of their live part. A delay changes the

@@ -65,7 +65,7 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
 }
 
 async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
-  const { state, parkedReason, failingSince, slots } = webhook;
+  const { state, parkedReason, failingSince, heldUntil, slots } = webhook;
   const resume = canChange(webhook) ? html`<a href="${webhookPath(visit, '/resume')}">Resume webhook</a>` : nothing;
   if (state === 'deleted') return statusNotice('info', 'This webhook is deleted. Its delivery history is kept.');
   if (parkedReason === 'paused')
@@ -81,6 +81,12 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
       'bad',
       html`Suspended, because the receiver answered 410 Gone: it wants no more events at this URL. New events are
         held until you resume. ${resume}`,
+    );
+  if (heldUntil !== null)
+    return statusNotice(
+      'warning',
+      html`Nothing is sent until ${time(heldUntil)} (${relativeTime(heldUntil)}), because the receiver asked for it
+        with Retry-After. Then one delivery goes first, and the others follow once it is accepted.`,
     );
   if (failingSince !== null)
     return statusNotice(
@@ -124,6 +130,7 @@ const settings = (visit: MemberVisit, webhook: Webhook): Html => html`
   ${detailList([
     ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
     ['Events', typeList(webhook.eventTypes)],
+    ['Order', webhook.ordered ? 'The events of each grant, in order' : 'Any order'],
     ['Description', webhook.description.trim() === '' ? '–' : foreignText(webhook.description)],
     ['Webhook ID', copyableId('webhook ID', webhook.id)],
     ['Created', time(webhook.createdAt)],
