@@ -35,12 +35,10 @@ export interface TemporalOptions {
 
 const readyDeadlineMs = 60_000;
 /**
- * Dynamic configuration that deliveries need; workflows/README.md lists it for operators. Fairness
- * holds within a partition, of which there are four by default: five tasks of one organization were
- * then spread over another's backlog of 150.
+ * Dynamic configuration that saves work; workflows/README.md explains it for operators. One
+ * partition of each queue is enough for one region.
  */
 const dynamicConfig = [
-  'matching.enableFairness=true',
   'matching.numTaskqueueReadPartitions=1',
   'matching.numTaskqueueWritePartitions=1',
   'system.enableEagerWorkflowStart=true',

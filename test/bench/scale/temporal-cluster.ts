@@ -213,7 +213,6 @@ function nodeSettings(node: {
 /** The settings that `workflows/README.md` requires of a namespace's server. */
 function dynamicConfig(partitions: number): Record<string, { value: unknown }[]> {
   return {
-    'matching.enableFairness': [{ value: true }],
     'matching.numTaskqueueReadPartitions': [{ value: partitions }],
     'matching.numTaskqueueWritePartitions': [{ value: partitions }],
     'system.enableEagerWorkflowStart': [{ value: true }],

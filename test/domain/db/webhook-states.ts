@@ -78,7 +78,11 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     'webhook_signature_result_has_time',
     `${webhook}; update webhook set signature_result = 'verified'`,
   ],
-  ['a delivery in an unknown state', 'delivery_state_known', `${delivery}; update delivery set state = 'lost'`],
+  [
+    'a delivery in an unknown state',
+    'delivery_state_known',
+    `${delivery}; update delivery set state = 'lost', due_at = null`,
+  ],
   ['a delivery before its first run', 'delivery_run_not_negative', `${delivery}; update delivery set run = -1`],
   [
     'a delivery with fewer failures than none',
