@@ -49,6 +49,8 @@ export interface DeliveryState extends Run {
   failures: number;
   attempts: number;
   sequence: number | null;
+  /** The grant that its event is about. */
+  key: string | null;
   dueInSeconds: number | null;
   /** Its slot: null without one, else whether an attempt holds it. */
   hasAttempt: boolean | null;
@@ -257,7 +259,7 @@ export class Engine {
   async deliveries({ webhookId }: Hook): Promise<DeliveryState[]> {
     const { rows } = await this.owner.query<DeliveryState>(
       `select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.run,
-         d.state, d.failures, d.attempts, d.sequence::integer, 
+         d.state, d.failures, d.attempts, d.sequence::integer, d.key,
          case when s.event_id is not null then s.attempt_id is not null end as "hasAttempt",
          extract(epoch from d.due_at - clock_timestamp())::float8 as "dueInSeconds"
        from delivery d left join slot s on s.organization_id = d.organization_id and s.webhook_id = d.webhook_id

@@ -75,5 +75,30 @@ describe('the delivery protocol, in every state of its model', () => {
   }
 });
 
+describe('the order of one grant’s events, in every state of its model', () => {
+  beforeAll(prepareSpin, 300_000);
+  const model = 'order.pml';
+
+  it('is kept beside redeliveries, and no event stays blocked, whatever does not see each other', async () => {
+    const verification = await verify({ PEOPLE: 2 }, { model });
+    expect(verification).toMatchObject({ errors: 0, violation: null, isComplete: true });
+    expect(verification.states).toBeGreaterThan(1_000);
+    expect(verification.unreached.filter(isStatement)).toEqual([]);
+  }, 600_000);
+
+  it.each([
+    ['nothing looks for blocked events', 'NO_UNBLOCK', /state\[k\]/],
+    ['no event waits for the one before', 'NO_ORDER', /count<=1/],
+  ])(
+    'fails where %s',
+    async (_change, definition, fails) => {
+      const verification = await verify({ [definition]: 1 }, { isMutant: true, model });
+      expect(verification.errors).toBe(1);
+      expect(verification.violation).toMatch(fails);
+    },
+    600_000,
+  );
+});
+
 /** Processes without an end do not reach their last statement. */
 const isStatement = (unreached: string) => !unreached.endsWith('"-end-"');

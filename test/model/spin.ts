@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { installPackages } from '../../apps/dev/servers/apt.ts';
 
 const run = promisify(execFile);
-const model = fileURLToPath(new URL('delivery.pml', import.meta.url));
+const pathOf = (model: string) => fileURLToPath(new URL(model, import.meta.url));
 /** Longer than any path of the model; the verifier reports when it was not enough. */
 const depth = 50_000;
 const memoryMb = 2_000;
@@ -51,14 +51,17 @@ export async function prepareSpin(): Promise<void> {
  * property `settles` under weak fairness. A mutant usually fails soon, so it is compiled without
  * optimization.
  */
-export async function verify(definitions: Definitions, { isMutant = false } = {}): Promise<Verification> {
+export async function verify(
+  definitions: Definitions,
+  { isMutant = false, model = 'delivery.pml' } = {},
+): Promise<Verification> {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-model-'));
   try {
     const isLiveness = 'LIVENESS' in definitions;
     const flags = Object.entries(definitions).map(([name, value]) => `-D${name}=${value}`);
     const kind = isLiveness ? ['-DNFAIR=5'] : ['-DSAFETY'];
     const limits = [`-DMEMLIM=${memoryMb}`, ...(isMutant ? ['-O0'] : ['-O2'])];
-    await run('spin', [...flags, '-a', model], { cwd: folder });
+    await run('spin', [...flags, '-a', pathOf(model)], { cwd: folder });
     await run('gcc', ['-w', ...limits, ...kind, '-o', 'pan', 'pan.c'], { cwd: folder });
     const options = [`-m${depth}`, ...(isLiveness ? ['-a', '-f'] : [])];
     const { stdout } = await run(path.join(folder, 'pan'), options, { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
@@ -75,7 +78,7 @@ function read(output: string): Verification {
   let proctype = '';
   for (const line of output.split('\n')) {
     proctype = /^unreached in (?:proctype |claim )?(\S+)/.exec(line)?.[1] ?? proctype;
-    const [, at, text] = /^\t.*delivery\.pml:(\d+), state \d+, (".*")$/.exec(line) ?? [];
+    const [, at, text] = /^\t.*\w+\.pml:(\d+), state \d+, (".*")$/.exec(line) ?? [];
     if (at !== undefined) unreached.push(`${proctype}:${at} ${text}`);
   }
   return {

@@ -23,6 +23,7 @@ import {
 const runs = Number(process.env.MODEL_RUNS ?? 25);
 const seed = Number(process.env.MODEL_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
+const grants = [randomUUID(), randomUUID()];
 const slotSeconds = 25;
 const postSeconds = 10;
 
@@ -44,6 +45,7 @@ class World {
   before = new Map<string, DeliveryState>();
   /** Deliveries that a person has redelivered since the last check. */
   readonly requested = new Set<string>();
+  readonly redelivered = new Set<string>();
   /** Posts since the event or the last redelivery, without those that ended as internal errors. */
   readonly made = new Map<string, number>();
   private readonly close: () => Promise<void>;
@@ -134,7 +136,18 @@ class World {
       this.before.set(key, now);
     }
     expect(deliveries.length, 'deliveries').toBe(this.before.size);
+    for (const key of this.requested) this.redelivered.add(key);
     this.requested.clear();
+    this.checkOrder(deliveries);
+  }
+
+  /** Checks that one event of each grant is on its way, beside those that a person sent again. */
+  private checkOrder(deliveries: DeliveryState[]): void {
+    const onTheWay = deliveries
+      .filter(({ key, state }) => key !== null && (state === 'queued' || state === 'running'))
+      .filter((one) => !this.redelivered.has(keyOf(one)))
+      .map(({ webhookId, key }) => `${webhookId}/${key}`);
+    expect(onTheWay, 'events of a grant on their way').toEqual([...new Set(onTheWay)]);
   }
 
   /** Checks that settled rows do not change, unless a person redelivers them or a late 2xx arrives. */
@@ -151,6 +164,7 @@ class World {
       if (step > 2) await this.pass(70);
       await this.engine.expire();
       await this.engine.cancelDeleted();
+      await this.engine.unblock();
       await serve(this);
       for (const run of [...this.workflows.values()]) await this.ask(run);
       for (const post of [...this.posts]) {
@@ -233,8 +247,8 @@ const withHook = (take: (world: World, hook: Hook) => Promise<unknown>) => withO
 const steps: Record<string, [weight: number, take: (world: World, which: number) => Promise<unknown>]> = {
   event: [
     2,
-    async (world) => {
-      await world.engine.events(world.hooks[0]?.organizationId ?? '', 1);
+    async (world, which) => {
+      await world.engine.events(world.hooks[0]?.organizationId ?? '', 1, grants[which % 3] ?? null);
       for (const made of await world.listDeliveries())
         if (!world.before.has(keyOf(made))) world.before.set(keyOf(made), made);
     },
@@ -280,6 +294,7 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   passUntilLate: [2, (world) => world.pass(130)],
   passSchedule: [1, (world) => world.pass(4_000)],
   expire: [4, (world) => world.engine.expire()],
+  unblock: [2, (world) => world.engine.unblock()],
   loseTemporal: [1, async (world) => world.workflows.clear()],
   wakeParked: [2, (world) => world.engine.wakeParked()],
   cancelDeleted: [1, (world) => world.engine.cancelDeleted()],

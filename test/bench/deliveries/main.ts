@@ -15,6 +15,7 @@ import { measureIdle } from './idle.ts';
 import { compareIsolation, compareSlowReceivers } from './isolation.ts';
 import { measureLatencies } from './latency.ts';
 import { type BenchOptions, type Part, readOptions, type Store } from './options.ts';
+import { compareOrder } from './ordered.ts';
 import { printResults, type Result } from './results.ts';
 import { type BenchStack, createClosers, startStack } from './stack.ts';
 import { compareThroughput } from './throughput.ts';
@@ -107,6 +108,7 @@ async function measure(
     isolation: () => compareIsolation(stack, options, report),
     slow: () => compareSlowReceivers(stack, options, report),
     backlog: () => compareBacklogs(stack, options, report),
+    ordered: () => compareOrder(stack, options, report),
     writers: () => compareWriters(stack, options, report),
   };
   for (const part of parts) results.push(await measures[part]());

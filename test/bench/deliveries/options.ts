@@ -13,6 +13,7 @@ export const parts = [
   'isolation',
   'slow',
   'backlog',
+  'ordered',
   'writers',
 ] as const;
 export type Part = (typeof parts)[number];
