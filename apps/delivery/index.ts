@@ -137,7 +137,7 @@ interface OpeningOptions {
 
 /** Opens the parts from top to bottom. Rejects when `signal` aborts before Temporal answers. */
 async function openDeliveries(
-  { config, pool, registry, metrics, tracing, log }: DeliveriesOptions & { metrics: DeliveryMetrics },
+  { config, pool, metrics, tracing, log }: DeliveriesOptions & { metrics: DeliveryMetrics },
   { trial, onProblem, signal }: OpeningOptions,
 ): Promise<{ stop(): Promise<void> }> {
   const traces = createDeliveryTraces(tracing);
@@ -168,7 +168,7 @@ async function openDeliveries(
   const temporalMetrics = createTemporalMetrics({
     service: temporal.service,
     namespace: config.temporal.namespace,
-    registry,
+    gauges: metrics.temporal,
     onError: errorLogger(log, 'Temporal did not answer about its queue; asked again soon'),
   });
   relay = createRelay({

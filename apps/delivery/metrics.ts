@@ -1,5 +1,6 @@
 import { Histogram, type Registry } from 'prom-client';
 import { metricsIn } from '#runtime/metrics.ts';
+import { createTemporalGauges } from './temporal-metrics.ts';
 
 /** The metrics of deliveries. Labels never name an organization, a webhook or an address. */
 export function createDeliveryMetrics(registry: Registry) {
@@ -14,6 +15,7 @@ export function createDeliveryMetrics(registry: Registry) {
   // Set from the start; otherwise the first one would be no increase.
   for (const kind of ['lost', 'not_started', 'late']) expired.inc({ kind }, 0);
   return {
+    temporal: createTemporalGauges(registry),
     expired,
     moved: counter(
       'org_api_deliveries_moved_total',

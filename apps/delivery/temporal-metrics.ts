@@ -11,6 +11,27 @@ type Timestamp = { seconds?: unknown; nanos?: number | null } | null | undefined
 /** Returns a time or a duration of Temporal's API in milliseconds. */
 export const toMs = (time: Timestamp): number => Number(time?.seconds ?? 0) * 1000 + (time?.nanos ?? 0) / 1e6;
 
+/** Creates the gauges, once a process: it may open Temporal again. */
+export function createTemporalGauges(registry: Registry) {
+  const { gauge } = metricsIn(registry);
+  return {
+    answeredAt: gauge(
+      'org_api_temporal_answered_timestamp_seconds',
+      'When Temporal last answered this worker about its queues; 0 when it never has.',
+    ),
+    tasks: gauge(
+      'org_api_queue_backlog_tasks',
+      'Tasks that wait in Temporal for a worker, as it estimates them.',
+      'kind',
+    ),
+    age: gauge(
+      'org_api_queue_backlog_age_seconds',
+      'How long the oldest task has waited in Temporal for a worker; 0 when none waits.',
+      'kind',
+    ),
+  };
+}
+
 /**
  * Shows the backlog of the queue of deliveries by kind of task, and when Temporal last answered.
  * A run that fails leaves the figures unchanged, so that their age shows it, and calls `onError`.
@@ -18,26 +39,12 @@ export const toMs = (time: Timestamp): number => Number(time?.seconds ?? 0) * 10
 export function createTemporalMetrics(options: {
   service: Pick<NativeConnection['workflowService'], 'describeTaskQueue'>;
   namespace: string;
-  registry: Registry;
+  gauges: ReturnType<typeof createTemporalGauges>;
   everyMs?: number;
   onError: (cause: unknown) => void;
 }) {
-  const { service, namespace, registry, everyMs = 15_000, onError } = options;
-  const { gauge } = metricsIn(registry);
-  const answeredAt = gauge(
-    'org_api_temporal_answered_timestamp_seconds',
-    'When Temporal last answered this worker about its queues; 0 when it never has.',
-  );
-  const tasks = gauge(
-    'org_api_queue_backlog_tasks',
-    'Tasks that wait in Temporal for a worker, as it estimates them.',
-    'kind',
-  );
-  const age = gauge(
-    'org_api_queue_backlog_age_seconds',
-    'How long the oldest task has waited in Temporal for a worker; 0 when none waits.',
-    'kind',
-  );
+  const { service, namespace, gauges, everyMs = 15_000, onError } = options;
+  const { answeredAt, tasks, age } = gauges;
 
   async function ask(): Promise<void> {
     for (const kind of Object.keys(taskQueueTypes) as (keyof typeof taskQueueTypes)[]) await read(kind);

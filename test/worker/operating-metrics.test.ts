@@ -7,7 +7,7 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-import { createTemporalMetrics } from '#delivery/temporal-metrics.ts';
+import { createTemporalGauges, createTemporalMetrics } from '#delivery/temporal-metrics.ts';
 import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -42,7 +42,7 @@ it('the metrics show what waits in a queue, for how long, and when Temporal last
           : service.describeTaskQueue(request)) as typeof service.describeTaskQueue,
     },
     namespace,
-    registry,
+    gauges: createTemporalGauges(registry),
     everyMs: 100,
     onError: (cause: unknown) => errors.push(cause),
   });

@@ -61,6 +61,3 @@ export const deliverQueue = 'deliver';
  */
 export const workflowIdOf = ({ organizationId, webhookId, eventId }: DeliveryKey): string =>
   `delivery/${organizationId}/${webhookId}/${eventId}`;
-
-/** The operator's limit of retries, until it is of the one queue. */
-export const deliverSlowQueue = deliverQueue;
