@@ -77,7 +77,7 @@ const show: Command = {
   },
 };
 
-/** Returns an attempt with `answer` as text, or `answerHex` when its bytes are no text. */
+/** Returns an attempt with `answer` as text, or `answerHex` when it has an encoding. */
 export function withReadableAnswer<Attempt extends { answer: Buffer | null; answerEncoding: string | null }>(
   attempt: Attempt,
 ) {

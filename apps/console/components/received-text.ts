@@ -1,11 +1,11 @@
-import { readAnswer } from '#domain/webhooks/answer-text.ts';
+import { type ReadableAnswer, readAnswer } from '#domain/webhooks/answer-text.ts';
 import { type Html, html, nothing } from '../web/html.ts';
 import { foreignText } from './foreign-text.ts';
 import { highlightJson } from './json.ts';
 
 /**
  * Renders the body of a response as inert text. Long lines wrap, and long texts scroll. Bytes that
- * are not UTF-8, or that have a `Content-Encoding`, are shown in hex.
+ * have a `Content-Encoding` are shown in hex, others that are not UTF-8 as U+FFFD.
  *
  * @param label - names it for screen readers.
  */
@@ -15,13 +15,16 @@ export function receivedText(label: string, answer: Buffer, encoding: string | n
     'hex' in read
       ? (read.hex.match(/.{1,64}/g) ?? []).join('\n')
       : (highlightJson(read.text) ?? foreignText(read.text.replaceAll('\r\n', '\n')));
-  return html`${'hex' in read ? hexNote(encoding) : nothing}
+  return html`${noteOf(read, encoding)}
     <pre class="received json" dir="ltr" tabindex="0" role="region" aria-label="${label}"
       ><code>${rendered}</code></pre>`;
 }
 
-const hexNote = (encoding: string | null): Html =>
-  encoding === null
-    ? html`<p class="quiet">The body is not UTF-8 text. Its bytes are shown in hex.</p>`
-    : html`<p class="quiet">The body has the encoding ${foreignText(encoding)}, which the request did not ask for. Its
-        bytes are shown in hex.</p>`;
+function noteOf(read: ReadableAnswer, encoding: string | null): Html {
+  if ('hex' in read)
+    return html`<p class="quiet">The body has the encoding ${foreignText(encoding ?? '')}, which the request did not ask
+      for. Its bytes are shown in hex.</p>`;
+  return read.text.includes('\uFFFD')
+    ? html`<p class="quiet">Bytes that are not UTF-8 text are shown as \uFFFD.</p>`
+    : nothing;
+}

@@ -23,9 +23,9 @@ describe('the body of a response', () => {
     expect(shown(Buffer.from('ok'), '<b>')).not.toContain('<b>');
   });
 
-  it('that is not UTF-8 is shown as bytes in hex', () => {
-    const text = shown(Buffer.from('Gr\xf6\xdfe', 'latin1'));
-    expect(text).toContain('4772f6df65');
-    expect(text).not.toContain('\uFFFD');
+  it('that is not UTF-8 is shown as text, and says which characters could not be read', () => {
+    const text = shown(Buffer.from('Not found: /gr\xf6\xdfe', 'latin1'));
+    expect(text).toContain('Not found: /gr\uFFFD\uFFFDe');
+    expect(text).toContain('Bytes that are not UTF-8');
   });
 });
