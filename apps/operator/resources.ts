@@ -33,7 +33,7 @@ export interface RegionSpec {
   temporal: {
     /** `host:port` of the frontend; an IPv6 address is in brackets. */
     address: string;
-    /** Namespace of this region. It cannot change, because open deliveries live in it. */
+    /** Namespace of this region. Open deliveries get workflows in a new one. */
     namespace: string;
     /**
      * How long Temporal keeps the histories of closed workflows, such as `72h`. The operator sets
