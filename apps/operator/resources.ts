@@ -72,19 +72,6 @@ export interface RegionSpec {
     /** Key of a Secret that holds Temporal's API key. */
     apiKeySecretRef?: SecretRef;
   };
-  /**
-   * Contract migrations, which remove what the version before needs. An upgrade leaves them
-   * pending. Without it, people run them.
-   */
-  migrations?: {
-    /**
-     * `Gate`: the operator runs them when every pod of the region has the release's image.
-     * `Manual`: people run them.
-     */
-    mode: 'Gate' | 'Manual';
-    /** Name of the CronJob that their Jobs are created from. The chart writes it. */
-    cronJob: string;
-  };
   /** What WebhookSubscriptions need. Without it, none is carried out. */
   webhooks?: {
     /** Key of a Secret that holds the `WEBHOOK_SECRET_KEYS` of the workers. */

@@ -13,7 +13,6 @@ const observe = (temporal: ObservedRegion['temporal']): ObservedRegion => ({
   database: { reason: 'DatabaseUnreachable', message: '' },
   sealing: { reason: 'DatabaseUnreachable', message: '' },
   temporal,
-  contract: null,
 });
 const none = { missing: [], conflicting: [] };
 const some = { missing: ['OrgApiEvent'], conflicting: [] };
