@@ -1,11 +1,4 @@
-import {
-  BatchV1Api,
-  CoordinationV1Api,
-  CoreV1Api,
-  CustomObjectsApi,
-  EventsV1Api,
-  KubeConfig,
-} from '@kubernetes/client-node';
+import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api, KubeConfig } from '@kubernetes/client-node';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
@@ -19,7 +12,6 @@ import { createEvents } from './kube/events.ts';
 import { createElection } from './kube/lease.ts';
 import { createMetrics } from './metrics.ts';
 import { createConnections, settingNames } from './region/connections.ts';
-import { createContractJobs } from './region/contract-job.ts';
 import { createRegionController } from './region/controller.ts';
 import { createRegionAccess } from './region-access.ts';
 import { kinds, type Region } from './resources.ts';
@@ -88,24 +80,20 @@ export async function startOperator(
   });
   for (const kind of config.webhooks ? Object.keys(kinds) : ['Region']) metrics.failures.inc({ kind }, 0);
   const findRegion = () => regions.get('region') as Region | undefined;
-  const contractJobs = createContractJobs({ batch: apis(BatchV1Api), core: apis(CoreV1Api), namespace });
   const regions: Runner = createRunner({
     ...runnerOptions(kinds.Region),
     api: apis(CustomObjectsApi),
     // Their database, their allowed organizations and their deletion depend on it.
     onChange: () => webhooks[0]?.touchAll(),
-    controller: createRegionController(
-      { connections, contractJobs },
-      {
-        region: config.region,
-        onReport(conditions) {
-          metrics.regionCondition.reset(); // a condition can be gone, and all of them with the Region
-          for (const { type, status: current } of conditions)
-            for (const status of ['True', 'False', 'Unknown'])
-              metrics.regionCondition.set({ type, status }, status === current ? 1 : 0);
-        },
+    controller: createRegionController(connections, {
+      region: config.region,
+      onReport(conditions) {
+        metrics.regionCondition.reset(); // a condition can be gone, and all of them with the Region
+        for (const { type, status: current } of conditions)
+          for (const status of ['True', 'False', 'Unknown'])
+            metrics.regionCondition.set({ type, status }, status === current ? 1 : 0);
       },
-    ),
+    }),
   });
   const getRegion = createRegionAccess(connections, findRegion, config.region);
   const webhooks = config.webhooks

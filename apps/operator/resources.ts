@@ -33,7 +33,7 @@ export interface RegionSpec {
   temporal: {
     /** `host:port` of the frontend; an IPv6 address is in brackets. */
     address: string;
-    /** Namespace of this region. It cannot change, because open deliveries live in it. */
+    /** Namespace of this region. Open deliveries get workflows in a new one. */
     namespace: string;
     /**
      * How long Temporal keeps the histories of closed workflows, such as `72h`. The operator sets
@@ -52,19 +52,6 @@ export interface RegionSpec {
     certificateKeySecretRef?: SecretRef;
     /** Key of a Secret that holds Temporal's API key. */
     apiKeySecretRef?: SecretRef;
-  };
-  /**
-   * Contract migrations, which remove what the version before needs. An upgrade leaves them
-   * pending. Without it, people run them.
-   */
-  migrations?: {
-    /**
-     * `Gate`: the operator runs them when every pod of the region has the release's image.
-     * `Manual`: people run them.
-     */
-    mode: 'Gate' | 'Manual';
-    /** Name of the CronJob that their Jobs are created from. The chart writes it. */
-    cronJob: string;
   };
   /** What WebhookSubscriptions need. Without it, none is carried out. */
   webhooks?: {

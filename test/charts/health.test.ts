@@ -83,7 +83,12 @@ const regions: [what: string, conditions: JudgedCondition[], health: string, rel
     'Degraded',
     'waiting',
   ],
-  ['with a ledger that differs', observe({ database: { ...database, ledgerDifference: 1 } }), 'Degraded', 'current'],
+  [
+    'with a ledger that differs',
+    observe({ database: { ...database, ledger: { ...database.ledger, missing: 1, difference: 1 } } }),
+    'Degraded',
+    'current',
+  ],
   [
     'without PostgreSQL',
     observe({ database: { reason: 'DatabaseUnreachable', message: 'PostgreSQL did not answer.' } }),

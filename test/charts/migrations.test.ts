@@ -19,24 +19,27 @@ describe.each(regions)('the migrations of %s', (region) => {
 });
 
 describe.each(regions)('the contract migrations of %s', (region) => {
-  const manifests = render({ region });
-  const cronJob = pick(manifests, 'CronJob');
-  const { template } = cronJob.spec.jobTemplate.spec;
+  const tag = '0.2.0';
+  const jobsOf = (contractFor: string) =>
+    ofKind(render({ region, values: { image: { tag }, migrations: { contractFor } } }), 'Job');
 
-  it('run only when a Job is created from the CronJob', () => {
-    expect(cronJob.spec).toMatchObject({ suspend: true, schedule: '0 0 31 2 *' });
-    expect(template.spec.containers[0].args).toEqual(['--contract']);
+  it('run in a Job of their own for the version that the values name, and for no other', () => {
+    expect(jobsOf(tag).map(({ metadata }) => /-(migrate|contract)-/.exec(metadata.name)?.[1])).toEqual([
+      'contract',
+      'migrate',
+    ]);
+    for (const other of ['', '0.1.0']) expect(jobsOf(other)).toHaveLength(1);
   });
 
-  it('run as the other migrations do', () => {
-    const { args: _, ...container } = template.spec.containers[0];
-    const expected = pick(manifests, 'Job').spec.template;
+  it('run as the other migrations do, which stay as they are', () => {
+    const [contract, migrate] = jobsOf(tag);
+    const [container] = contract.spec.template.spec.containers;
+    expect(container.args).toEqual(['--contract']);
+    delete container.args;
 
-    expect({ ...template, spec: { ...template.spec, containers: [container] } }).toEqual(expected);
-  });
-
-  it('leave the health of an Argo CD application alone while they are suspended', () => {
-    expect(cronJob.metadata.annotations).toEqual({ 'argocd.argoproj.io/ignore-healthcheck': 'true' });
+    expect(contract.spec).toEqual(migrate.spec);
+    expect(contract.metadata.labels).toEqual(migrate.metadata.labels);
+    expect(jobsOf('')[0]).toEqual(migrate);
   });
 });
 
@@ -71,6 +74,5 @@ describe('the name of the migrations’ Job', () => {
 it('a release without the migrations’ Job has no object of it', () => {
   const manifests = render({ values: { migrations: { enabled: false } } });
   expect(ofKind(manifests, 'Job')).toEqual([]);
-  expect(ofKind(manifests, 'CronJob')).toEqual([]);
   expect(manifests.filter((one) => /migrat/.test(one.metadata.name))).toEqual([]);
 });

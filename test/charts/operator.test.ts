@@ -88,19 +88,6 @@ describe('the NetworkPolicy of the operator', () => {
   });
 });
 
-describe('the operator’s right to create Jobs', () => {
-  const rulesOf = (values: object) =>
-    pick(rendered(values), 'Role').rules.filter(({ apiGroups }: { apiGroups: string[] }) => apiGroups[0] === 'batch');
-
-  it('is absent unless the values name the CronJob of contract migrations', () => {
-    expect(rulesOf({})).toEqual([]);
-    expect(rulesOf({ migrations: { cronJob: 'org-api-contract' } })).toEqual([
-      { apiGroups: ['batch'], resources: ['cronjobs'], resourceNames: ['org-api-contract'], verbs: ['get'] },
-      { apiGroups: ['batch'], resources: ['jobs'], verbs: ['get', 'create'] },
-    ]);
-  });
-});
-
 describe('monitoring of the operator', () => {
   const kinds = ['Service', 'ServiceMonitor', 'PrometheusRule'];
 
@@ -154,18 +141,8 @@ describe('the Region that the chart of a release creates', () => {
         tls: false,
       },
       webhooks: { secretKeysRef: { name: 'org-api-us', key: 'WEBHOOK_SECRET_KEYS' }, allow: ['10.0.0.0/8'] },
-      migrations: { mode: 'Manual', cronJob: pick(manifests, 'CronJob').metadata.name },
     });
     expect(worker.image).toContain(`:${spec.release.version}@`);
-  });
-
-  it('leaves contract migrations to the operator only with the Region and the CronJob that it needs', () => {
-    const operator = { ...create.operator, migrations: { mode: 'Gate' } };
-    const refused = /operator\.migrations\.mode is Gate: the operator needs/;
-
-    expect(pick(render({ values: { ...create, operator } }), 'Region').spec.migrations.mode).toBe('Gate');
-    expect(() => render({ values: { operator: { migrations: { mode: 'Gate' } } } })).toThrow(refused);
-    expect(() => render({ values: { ...create, operator, migrations: { enabled: false } } })).toThrow(refused);
   });
 
   it('names the Secrets for TLS with Temporal', () => {

@@ -9,7 +9,11 @@ import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/clie
 import { group, kinds } from '../../apps/operator/resources.ts';
 
 const execute = promisify(execFile);
-const bin = path.join(process.env.KUBE_CACHE ?? path.join(homedir(), '.cache/kube-single-node'), 'bin');
+/** Programs of Kubernetes that the cluster test built. */
+export const kubernetesBin = path.join(
+  process.env.KUBE_CACHE ?? path.join(homedir(), '.cache/kube-single-node'),
+  'bin',
+);
 const definitions = path.join(import.meta.dirname, '../../charts/org-api-crds/templates');
 
 /** A Kubernetes API server with etcd, without nodes and controllers. */
@@ -58,8 +62,8 @@ const auditPolicy = {
  * the cluster test built. @throws Error when they are missing or it does not start.
  */
 export async function startApiServer(): Promise<ApiServer> {
-  if (!existsSync(path.join(bin, 'kube-apiserver')))
-    throw new Error(`There is no kube-apiserver in ${bin}: run npm run test:cluster -- --quick once.`);
+  if (!existsSync(path.join(kubernetesBin, 'kube-apiserver')))
+    throw new Error(`There is no kube-apiserver in ${kubernetesBin}: run npm run test:cluster -- --quick once.`);
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-server-'));
   const [etcdPort, peerPort, port] = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
@@ -108,7 +112,7 @@ export async function startApiServer(): Promise<ApiServer> {
   const configFile = path.join(folder, 'kubeconfig.json');
   writeFileSync(configFile, kubeConfig.exportConfig());
   const kubectl = async (args: readonly string[]): Promise<string> =>
-    (await execute(path.join(bin, 'kubectl'), ['--kubeconfig', configFile, ...args])).stdout;
+    (await execute(path.join(kubernetesBin, 'kubectl'), ['--kubeconfig', configFile, ...args])).stdout;
   const applyDefinitions = async (): Promise<void> => {
     // With kubectl, because the library's serializer drops schema keywords that are reserved words
     // of JavaScript.
@@ -184,7 +188,7 @@ async function waitForKinds(objects: KubernetesObjectApi): Promise<void> {
 }
 
 function run(program: string, folder: string, args: string[]): ChildProcess {
-  const child = spawn(path.join(bin, program), args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(path.join(kubernetesBin, program), args, { stdio: ['ignore', 'ignore', 'pipe'] });
   const log = path.join(folder, `${program}.log`);
   child.stderr?.setEncoding('utf8').on('data', (text: string) => writeFileSync(log, text, { flag: 'a' }));
   return child;

@@ -32,7 +32,7 @@ const sealing: Sealing = {
   missing: [],
 };
 const temporal: ObservedNamespace = { retentionSeconds: 86_400 };
-const healthy: ObservedRegion = { database, temporal, sealing, contract: null };
+const healthy: ObservedRegion = { database, temporal, sealing };
 
 /** Type, status and reason of each condition that is not true; Ready first. */
 const problemsOf = (observed: ObservedRegion | null) =>
@@ -53,7 +53,17 @@ describe('the status of a Region', () => {
     const pendingContract = ['0012-drop-column'];
     const after = [...database.migrations, '0012-drop-column'];
 
-    expect(problemsOf({ ...healthy, database: { ...database, pendingContract } })).toEqual([]);
+    const pending = { ...healthy, database: { ...database, pendingContract } };
+    expect(problemsOf(pending)).toEqual([]);
+    expect(reportRegion(region, pending, null).conditions).toContainEqual({
+      type: 'SchemaCurrent',
+      status: 'True',
+      reason: 'ContractPending',
+      message:
+        'Contract migrations are pending: 0012-drop-column. ' +
+        'Set migrations.contractFor when nothing needs the version before.',
+    });
+    expect(reportRegion(region, pending, null).schema?.pending).toEqual(pendingContract);
     expect(problemsOf({ ...healthy, database: { ...database, migrations: after } })).toEqual([]);
   });
 

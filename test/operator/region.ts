@@ -23,7 +23,6 @@ export const quietRegion = {
   database: quietDatabase,
   temporal: { retentionSeconds: 86_400 },
   sealing: { newest: 1, counts: [], unused: [], missing: [] },
-  contract: null,
 } satisfies ObservedRegion;
 
 /** Returns a Region as a controller reads it, with the fields of `spec` replaced. */

@@ -13,7 +13,6 @@ const observe = (temporal: ObservedRegion['temporal']): ObservedRegion => ({
   database: { reason: 'DatabaseUnreachable', message: '' },
   sealing: { reason: 'DatabaseUnreachable', message: '' },
   temporal,
-  contract: null,
 });
 const away = { reason: 'TemporalUnreachable' as const, message: 'Temporal did not answer (14).' };
 

@@ -13,11 +13,7 @@ export const reasons = [
   'ValueRefused',
   // Region.
   'AllConditionsHold',
-  'ContractBlocked',
-  'ContractFailed',
-  'ContractManual',
   'ContractPending',
-  'ContractRunning',
   'DatabaseUnreachable',
   'Drained',
   'Draining',

@@ -4,8 +4,8 @@ import type { Controller, JudgedCondition, Note } from '../controller/contract.t
 import { assertRegion } from '../region-access.ts';
 import { kinds, type Region } from '../resources.ts';
 import { type AdmissionAction, planAdmission } from './admission.ts';
-import { type ContractAction, planContract } from './contract.ts';
-import { type ObservedRegion, observeRegion, type RegionServers, withinPass } from './observe.ts';
+import type { Connections } from './connections.ts';
+import { type ObservedRegion, observeRegion, withinPass } from './observe.ts';
 import { reportRegion } from './report.ts';
 import { planSealing, resealSecrets, type SealingAction } from './sealing.ts';
 import { planTemporal } from './temporal.ts';
@@ -14,14 +14,14 @@ import { changeNamespace, type TemporalAction } from './temporal-namespace.ts';
 /** How often a region is looked at: its state is not in Kubernetes, so no watch shows it. */
 const resyncMs = 15_000;
 
-type RegionAction = AdmissionAction | SealingAction | TemporalAction | ContractAction;
+type RegionAction = AdmissionAction | SealingAction | TemporalAction;
 
 /**
- * Keeps the status of a Region true. Pauses its deliveries, seals its secrets again, sets up
- * Temporal's namespace and starts contract migrations as the spec says.
+ * Keeps the status of a Region true. Pauses its deliveries, seals its secrets again and sets
+ * up Temporal's namespace as the spec says.
  */
 export function createRegionController(
-  servers: RegionServers,
+  connections: Connections,
   options: {
     /** Code of the region that this operator is for. */
     region: string;
@@ -29,20 +29,18 @@ export function createRegionController(
     onReport: (conditions: JudgedCondition[]) => void;
   },
 ): Controller<Region, ObservedRegion, RegionAction> {
-  const { connections, contractJobs } = servers;
   return {
     kind: kinds.Region,
     resyncMs,
-    warnings: ['MigrationFailed', 'ContractFailed', 'ContractBlocked'],
+    warnings: ['MigrationFailed'],
     async observe(region) {
       assertRegion(region, options.region);
-      return observeRegion(region, servers);
+      return observeRegion(region, connections);
     },
     plan: (region, observed) => [
       ...planAdmission(region, observed),
       ...planSealing(region, observed),
       ...planTemporal(region, observed),
-      ...planContract(observed),
     ],
     async execute(action, region, signal) {
       switch (action.kind) {
@@ -52,8 +50,6 @@ export function createRegionController(
         }
         case 'resealSecrets':
           return resealSecrets(region, connections, signal);
-        case 'startContract':
-          return contractJobs.start(region, action);
         case 'createNamespace':
         case 'setRetention': {
           const connection = await connections.openTemporal(region);
@@ -81,8 +77,6 @@ function describe(action: RegionAction): Note | null {
       return { reason: 'DeliveryStateSet', message: `The state of deliveries is ${capitalize(action.state)}.` };
     case 'resealSecrets':
       return { reason: 'SecretsResealed', message: `Key version ${action.version} seals every stored secret.` };
-    case 'startContract':
-      return { reason: 'ContractStarted', message: `Job ${action.job} runs ${action.pending.join(', ')}.` };
     case 'createNamespace':
       return { reason: 'NamespaceCreated', message: 'Temporal has the namespace of this region.' };
     case 'setRetention':

@@ -9,15 +9,8 @@ import { type Failure, ReconcileFailed } from '../controller/contract.ts';
 import type { Reason } from '../controller/reasons.ts';
 import type { Region } from '../resources.ts';
 import type { Connections } from './connections.ts';
-import type { ContractJobs, ObservedContract } from './contract-job.ts';
 import { readSealing } from './sealing-keys.ts';
 import { type ObservedNamespace, readNamespace } from './temporal-namespace.ts';
-
-/** What a region is read from and changed with. */
-export interface RegionServers {
-  connections: Connections;
-  contractJobs: ContractJobs;
-}
 
 type LedgerFaults = Pick<Ledger, (typeof ledgerFaults)[number]>;
 
@@ -28,8 +21,6 @@ export interface ObservedRegion {
   temporal: ObservedNamespace | Failure | null;
   /** What is sealed with which key. */
   sealing: Sealing | Failure;
-  /** Null: no contract migration is pending, or people run them. */
-  contract: ObservedContract | Failure | null;
 }
 
 export const isUnreadable = (part: object | null): part is Failure => part !== null && 'reason' in part;
@@ -37,22 +28,14 @@ export const isUnreadable = (part: object | null): part is Failure => part !== n
 /** For the requests to Temporal of one step. */
 const temporalDeadlineMs = 5_000;
 
-/** Reads PostgreSQL and Temporal independently, then what contract migrations need. */
-export async function observeRegion(
-  region: Region,
-  { connections, contractJobs }: RegionServers,
-): Promise<ObservedRegion> {
+/** Reads PostgreSQL and Temporal independently. */
+export async function observeRegion(region: Region, connections: Connections): Promise<ObservedRegion> {
   const [database, sealing, temporal] = await Promise.all([
     readPart('DatabaseUnreachable', 'PostgreSQL', () => readDatabase(region, connections)),
     readPart('DatabaseUnreachable', 'PostgreSQL', () => readSealing(region, connections)),
     readPart('TemporalUnreachable', 'Temporal', () => readTemporal(region, connections)),
   ]);
-  const pending = isUnreadable(database) || region.spec.migrations?.mode !== 'Gate' ? [] : database.pendingContract;
-  const contract =
-    pending.length === 0
-      ? null
-      : await readPart('ApiServerRefused', 'The API server', () => contractJobs.read(region, pending));
-  return { database, sealing, temporal, contract };
+  return { database, sealing, temporal };
 }
 
 async function readTemporal(region: Region, connections: Connections): Promise<ObservedNamespace | null> {

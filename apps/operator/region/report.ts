@@ -4,7 +4,6 @@ import { capitalize, condition, conditionsOf, findProblem } from '../controller/
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
 import type { Region } from '../resources.ts';
 import { judgeAdmission } from './admission.ts';
-import { judgeContract } from './contract.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import { judgeKeys, showSealed } from './sealing.ts';
 import { judgeTemporal } from './temporal.ts';
@@ -20,11 +19,7 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
     return { schema: { expected: currentMigration }, conditions };
   }
   const { database } = observed;
-  const parts = [
-    judgeSchema(region, observed, failure),
-    judgeTemporal(region, observed, failure),
-    judgeLedger(observed),
-  ];
+  const parts = [judgeSchema(observed), judgeTemporal(region, observed, failure), judgeLedger(observed)];
   return {
     ...showDatabase(observed),
     secrets: { sealed: showSealed(observed), peppers: isUnreadable(database) ? undefined : database.peppers },
@@ -65,8 +60,7 @@ function summarize(parts: readonly JudgedCondition[]): JudgedCondition {
 
 const schema = conditionsOf('SchemaCurrent');
 
-function judgeSchema(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
-  const { database } = observed;
+function judgeSchema({ database }: ObservedRegion): JudgedCondition {
   if (isUnreadable(database)) {
     const { reason, message } = database;
     return reason === 'NotMigrated' ? schema.fails(reason, message) : schema.unknown(reason, message);
@@ -83,8 +77,13 @@ function judgeSchema(region: Region, observed: ObservedRegion, failure: Failure 
     const message = `The newest migration is ${newest}; this version needs ${currentMigration}.`;
     return schema.fails('MigrationsPending', message);
   }
-  const contract = judgeContract(region, observed, failure);
-  if (contract !== null) return contract;
+  if (database.pendingContract.length > 0) {
+    const pending = `Contract migrations are pending: ${database.pendingContract.join(', ')}.`;
+    return schema.holds(
+      'ContractPending',
+      `${pending} Set migrations.contractFor when nothing needs the version before.`,
+    );
+  }
   const unknown = database.migrations.findLast((applied) => !migrations.some(({ name }) => name === applied));
   if (unknown !== undefined)
     return schema.holds('NewerThanOperator', `Migration ${unknown} is applied; this operator does not know it.`);

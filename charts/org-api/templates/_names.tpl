@@ -10,11 +10,6 @@ release's instance, so two releases in one namespace stay apart.
 {{- default $full .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* The CronJob that the Jobs of contract migrations are created from. Takes the root. */}}
-{{- define "org-api.contractCronJob" -}}
-{{ include "org-api.fullname" . }}-contract
-{{- end -}}
-
 {{/* What selectors match and nothing else: these labels can never change. Takes {root, component}. */}}
 {{- define "org-api.selectorLabels" -}}
 app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}

@@ -111,10 +111,6 @@ Returns all problems at once, a line each, with what to do.
 {{- if and $values.console.enabled (not $values.console.url) }}
 - console.url is empty: give the address that people open, for example https://console.us.example.com
 {{- end }}
-{{- $canGate := and $values.operator.region.create $values.migrations.enabled }}
-{{- if and (eq $values.operator.migrations.mode "Gate") (not $canGate) }}
-- operator.migrations.mode is Gate: the operator needs operator.region.create and migrations.enabled
-{{- end }}
 {{- if $values.networkPolicy.enabled }}
 {{- $trusting := list }}
 {{- range $component := include "org-api.httpComponents" . | splitList " " }}

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { BatchV1Api, CustomObjectsApi } from '@kubernetes/client-node';
+import { CustomObjectsApi } from '@kubernetes/client-node';
 import { Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
@@ -16,7 +16,6 @@ import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from
 import { setupDatabase } from '#test/setup.ts';
 import { registerNamespace } from '#test/temporal.ts';
 import { kinds, type Region } from '../../../apps/operator/resources.ts';
-import { pick, render } from '../../charts/render.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from '../api-server.ts';
 import type { RegionKill } from '../region-child.ts';
 
@@ -112,23 +111,6 @@ describe('an operator that is killed', () => {
     },
   );
 
-  it('after it made the Job of contract migrations is followed by one that makes no other', {
-    timeout: 300_000,
-  }, async () => {
-    const t = await setup();
-    await registerNamespace(t.temporal.workflowService, t.temporalNamespace);
-    const cronJob = await t.applyCronJob();
-    await t.applyRegion({ migrations: { mode: 'Gate', cronJob } });
-    await t.runUntil('Ready True AllConditionsHold');
-    await t.owner.pool.query(`insert into contract_migration values ('9999-drop-table')`);
-    await t.killAfter('startContract');
-    const before = await t.listJobs();
-    expect(before).toHaveLength(1);
-
-    await t.runUntil('SchemaCurrent True ContractRunning');
-    expect(await t.listJobs()).toEqual(before);
-  });
-
   it('was killed above after every action of a Region', () => {
     const controller = path.join(import.meta.dirname, '../../../apps/operator/region/controller.ts');
     const [execute = ''] = readFileSync(controller, 'utf8').match(/async execute[\s\S]*?\n {4}\}/) ?? [];
@@ -194,16 +176,6 @@ async function setup(secrets: Record<string, string> = {}) {
           ...spec,
         }),
       ),
-    /** Applies the chart's CronJob of contract migrations. Returns its name. */
-    async applyCronJob(): Promise<string> {
-      const cronJob = pick(render({ release: 'org-api' }), 'CronJob');
-      await server.apply({ ...cronJob, metadata: { ...cronJob.metadata, namespace } });
-      return cronJob.metadata.name as string;
-    },
-    async listJobs(): Promise<(string | undefined)[]> {
-      const { items } = await server.kubeConfig.makeApiClient(BatchV1Api).listNamespacedJob({ namespace });
-      return items.map(({ metadata }) => metadata?.uid);
-    },
     read: async () =>
       (await custom.getNamespacedCustomObject({ group, version, plural, namespace, name: 'region' })) as Region,
     /** Runs an operator until it is killed after this action. */

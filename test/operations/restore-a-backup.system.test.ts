@@ -1,0 +1,209 @@
+/** docs/operations/restore-a-backup.md, with its own commands, on real servers and processes. */
+import { Connection } from '@temporalio/client';
+import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { openDatabase } from '#domain/db/connect.ts';
+import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { spawnApp } from '#test/child-app.ts';
+import type { TestDatabase } from '#test/database.ts';
+import { createFactories } from '#test/make.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { testWebhookSecretKeys } from '#test/secrets.ts';
+import { setupDatabase } from '#test/setup.ts';
+import { makeNamespace, registerNamespace } from '#test/temporal.ts';
+import { startTestWorker } from '#test/worker.ts';
+import { worker as workerLabels } from '../charts/alerts-data.ts';
+import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
+import { expectQuietAlerts } from './alerts.ts';
+import { carryOut, readSection, without } from './page.ts';
+
+const page = 'restore-a-backup.md';
+const patient = { timeout: 60_000, interval: 100 };
+const settings = { DELIVERY_SCHEDULE: '200ms,3s,3s,3s,3s,3s,3s', RECONCILE_AFTER: '2s' };
+
+/** A receiver that refuses or accepts, and the ids and numbers that it got. */
+async function startSwitchedReceiver() {
+  const receiver = await startReceiver();
+  let status = 200;
+  receiver.answer = (response) => void response.writeHead(status).end();
+  return {
+    url: receiver.url,
+    set: (next: number) => {
+      status = next;
+    },
+    ids: () => receiver.received.map(({ headers }) => String(headers['webhook-id'])),
+    numbers: () => receiver.received.map(({ headers }) => Number(headers['webhook-sequence'])),
+  };
+}
+
+function orgctlOf(database: TestDatabase, words: Record<string, string>) {
+  const env = {
+    DATABASE_URL: database.ownerUrl,
+    REGION: 'us',
+    ORG_API_STATE: emptyFolder(),
+    WEBHOOK_SECRET_KEYS: testWebhookSecretKeys,
+  };
+  return async (command: string) => {
+    const args = command.split(' ').slice(1);
+    const called = await callOrgctl(
+      env,
+      args.map((word) => words[word] ?? word),
+    );
+    expect(called, command).toMatchObject({ code: 0 });
+    return called.stdout;
+  };
+}
+
+const statesOf = async (pool: { query: (text: string) => Promise<{ rows: unknown[] }> }) =>
+  (await pool.query('select state, count(*)::int as count from delivery group by 1 order by 1')).rows;
+
+it('a restore to a point in time sends what was sent after it again under the same id, loses nothing, and ends with all alerts quiet', {
+  timeout: 240_000,
+}, async () => {
+  const receiver = await startSwitchedReceiver();
+  const TEMPORAL_NAMESPACE = await makeNamespace('restore');
+  const startWorker = (database: TestDatabase) => startTestWorker(database, { ...settings, TEMPORAL_NAMESPACE });
+  const before = await setupDatabase();
+  const professional = await before.make.member();
+  const { orgId } = professional;
+  await before.make.webhook({ orgId, url: receiver.url });
+  const paused = await before.make.webhook({ orgId, url: receiver.url, eventTypes: ['seat.ended'] });
+  const key = await before.make.apiKey({ maker: professional });
+  const first = await startWorker(before.database);
+  await before.make.grant({ professional });
+  await vi.waitFor(async () => expect(await statesOf(before.owner.pool)).toEqual([delivered(1)]), patient);
+  receiver.set(500);
+  await before.make.grant({ professional });
+  await vi.waitFor(() => expect(receiver.ids().length).toBeGreaterThan(1), patient);
+
+  // The time T: a copy of the database is what a restore to it brings.
+  await first.stop();
+  await before.owner.close();
+  const restored = await setupDatabase(onTestFinished, before.database.name);
+
+  // What happens after T, and is lost: one event is delivered, and one more is created.
+  const owner = await openDatabase({
+    server: parsePostgresUrl(before.database.ownerUrl),
+    applicationName: 'test',
+    poolMax: 2,
+  });
+  onTestFinished(() => owner.close());
+  const after = createFactories(owner);
+  receiver.set(200);
+  const second = await startWorker(before.database);
+  await after.grant({ professional });
+  await vi.waitFor(async () => expect(await statesOf(owner.pool)).toEqual([delivered(3)]), patient);
+  await after.keyRevoked(key);
+  const sentAfter = receiver.ids();
+  const highest = Math.max(...receiver.numbers());
+
+  let worker: Awaited<ReturnType<typeof startWorker>> | undefined;
+  const orgctl = orgctlOf(restored.database, { KEY: key.id, WEBHOOK: paused.id });
+  await carryOut(readSection(page, 'Restore'), [
+    [/^kubectl .* patch (application|helmrelease)/, without('no Argo CD or Flux runs')],
+    [/^kubectl .* scale .* --replicas=0$/, () => second.stop()],
+    [/^kubectl .* wait --for=delete pod/, without('stopping has waited')],
+    [/^# postgresql-restored\.yaml|^kubectl (apply|.* wait) .*(postgresql-restored|cluster)/, without('the copy')],
+    [/exec orgctl -- node apps\/migrate\/main\.ts$/, () => migrate(restored.database)],
+    [/^orgctl (key revoke|webhook pause) /, orgctl],
+    [/^(update|with) /, (sql) => restored.owner.pool.query(sql)],
+    [
+      /^helm upgrade /,
+      async () => {
+        worker = await startWorker(restored.database);
+      },
+    ],
+    [/^kubectl .* scale .* --replicas=2$/, without('the worker runs')],
+    [/^orgctl ledger$/, async (command) => expect(await orgctl(command)).toMatch(/^difference +0$/m)],
+    [/^helm test /, without('there is no probe')],
+  ]);
+  // Step 7: the platform repeats what it changed after T.
+  await restored.make.grant({ professional });
+
+  await vi.waitFor(async () => expect(await statesOf(restored.owner.pool)).toEqual([delivered(3)]), patient);
+  const { rows } = await restored.owner.pool.query<{ id: string }>('select id from event order by id');
+  const [old = '', open = '', repeated = ''] = rows.map(({ id }) => id);
+  const sentAgain = receiver.ids().slice(sentAfter.length);
+  expect(sentAfter.filter((id) => id === old)).toHaveLength(1);
+  expect(sentAfter).toContain(open);
+  expect(sentAgain.toSorted()).toEqual([open, repeated].toSorted());
+  expect(receiver.numbers().at(-1)).toBeGreaterThan(highest + 1);
+  const revoked = await restored.owner.pool.query('select from api_key where revoked_at is not null');
+  expect(revoked.rows).toHaveLength(1);
+  const { rows: states } = await restored.owner.pool.query('select state from webhook where id = $1', [paused.id]);
+  expect(states).toEqual([{ state: 'parked' }]);
+  await expectQuietWorker(worker?.metricsUrl ?? '');
+});
+
+it('a new namespace of Temporal in place of a lost one loses no delivery, and ends with all alerts quiet', {
+  timeout: 240_000,
+}, async () => {
+  const receiver = await startSwitchedReceiver();
+  const { database, owner, make } = await setupDatabase();
+  const lost = await startTestWorker(database, { ...settings, TEMPORAL_NAMESPACE: await makeNamespace('lost') });
+  const professional = await make.member();
+  await make.webhook({ orgId: professional.orgId, url: receiver.url });
+  receiver.set(500);
+  for (let count = 0; count < 3; count += 1) await make.grant({ professional });
+  await vi.waitFor(() => expect(new Set(receiver.ids()).size).toBe(3), patient);
+  receiver.set(200);
+
+  const suffix = database.name.slice(-12).replaceAll('_', '-');
+  let TEMPORAL_NAMESPACE = '';
+  let worker: Awaited<ReturnType<typeof startTestWorker>> | undefined;
+  const orgctl = orgctlOf(database, {});
+  await carryOut(readSection(page, 'If Temporal’s store is lost'), [
+    [
+      /^# us-values\.yaml, also: a new namespace/,
+      (values) => {
+        TEMPORAL_NAMESPACE = `${/namespace: ([\w-]+)/.exec(values)?.[1]}-${suffix}`;
+      },
+    ],
+    [
+      /^temporal operator namespace create /,
+      async (command) => {
+        const name = /--namespace (\S+)/.exec(command)?.[1];
+        expect(TEMPORAL_NAMESPACE).toBe(`${name}-${suffix}`);
+        const connection = await Connection.connect({ address: inject('temporalAddress') });
+        await registerNamespace(connection.workflowService, TEMPORAL_NAMESPACE, '3 days').finally(() =>
+          connection.close(),
+        );
+      },
+    ],
+    [
+      /^helm upgrade /,
+      async () => {
+        await lost.stop();
+        worker = await startTestWorker(database, { ...settings, TEMPORAL_NAMESPACE });
+      },
+    ],
+    [/^orgctl ledger$/, async (command) => expect(await orgctl(command)).toMatch(/^difference +0$/m)],
+  ]);
+
+  await vi.waitFor(async () => expect(await statesOf(owner.pool)).toEqual([delivered(3)]), patient);
+  expect(new Set(receiver.ids()).size).toBe(3);
+  await expectQuietWorker(worker?.metricsUrl ?? '');
+});
+
+const delivered = (count: number) => ({ state: 'delivered', count });
+
+/** Waits until the worker has read the ledger that has nothing open. */
+async function expectQuietWorker(metricsUrl: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const text = await (await fetch(new URL('/metrics', metricsUrl))).text();
+    expect(text).toMatch(/^org_api_ledger_delivered(\{.*\})? 3$/m);
+  }, patient);
+  await expectQuietAlerts([{ labels: workerLabels, metricsUrl }]);
+}
+
+async function migrate(database: TestDatabase): Promise<void> {
+  const { api, worker, console, operator } = database.urls;
+  const migration = spawnApp('migrate', {
+    REGION: 'us',
+    DATABASE_URL: database.ownerUrl,
+    API_DATABASE_URL: api,
+    WORKER_DATABASE_URL: worker,
+    CONSOLE_DATABASE_URL: console,
+    OPERATOR_DATABASE_URL: operator,
+  });
+  expect(await migration.ended, migration.lines.join('\n')).toMatchObject({ code: 0 });
+}

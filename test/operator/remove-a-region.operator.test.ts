@@ -1,0 +1,169 @@
+/** docs/operations/remove-a-region.md, with its own commands, against real Kubernetes controllers. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { CoreV1Api } from '@kubernetes/client-node';
+import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { getTool } from '#test/chart-tools.ts';
+import { spawnApp } from '#test/child-app.ts';
+import { testWebhookSecretKeys } from '#test/secrets.ts';
+import { makeNamespace } from '#test/temporal.ts';
+import { operatorPeers } from '../charts/render.ts';
+import { carryOut, readSection, type Step, without } from '../operations/page.ts';
+import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
+import { type ApiServer, configOf, startApiServer } from './api-server.ts';
+import { startControllerManager } from './controller-manager.ts';
+import { setupDeclared, waiting } from './declared.ts';
+
+const execute = promisify(execFile);
+const helm = getTool('helm');
+const charts = path.join(import.meta.dirname, '../../charts');
+
+let server: ApiServer;
+beforeAll(async () => {
+  server = await startApiServer();
+});
+afterAll(() => server?.stop());
+
+it('removing a region as the guide says ends with no namespace, and with webhooks that are deleted or released', {
+  timeout: 240_000,
+}, async () => {
+  const t = await arrange();
+
+  await carryOut(readSection('remove-a-region.md', 'Remove it'), [
+    [/^orgctl ledger$/, t.readLedger],
+    [/^kubectl -n \$NS delete whsub /, t.kubectl],
+    [/^helm uninstall \$RELEASE /, t.helm],
+    [/^helm uninstall operator /, t.uninstallOperator],
+    [/^temporal operator namespace delete /, without('the server is shared by the tests')],
+    [/^helm uninstall valkey-us |delete scheduledbackup,cluster/, without('the servers run outside')],
+    [/^kubectl delete namespace \$NS$/, t.kubectl],
+  ]);
+
+  expect(await t.listNamespaces()).not.toContain(t.namespace);
+  expect(await t.listWebhooks()).toEqual([
+    { url: 'https://hooks.example.com/deleted', state: 'deleted', managed_by: expect.any(String) },
+    { url: 'https://hooks.example.com/retained', state: 'active', managed_by: null },
+  ]);
+});
+
+it('a namespace ends although the release was removed before the declared webhooks', {
+  timeout: 240_000,
+}, async () => {
+  const t = await arrange();
+
+  await t.helm('helm uninstall $RELEASE -n $NS --wait');
+  await t.kubectl('kubectl -n $NS delete whsub --all --timeout=5m');
+  await t.uninstallOperator('helm uninstall operator -n $NS --wait');
+  await t.kubectl('kubectl delete namespace $NS');
+
+  expect(await t.listNamespaces()).not.toContain(t.namespace);
+});
+
+it('a namespace whose operator was removed too early ends with the command of the guide', {
+  timeout: 240_000,
+}, async () => {
+  const t = await arrange();
+  await t.uninstallOperator('helm uninstall operator -n $NS --wait');
+  await t.kubectl('kubectl delete namespace $NS --wait=false');
+
+  const repair: Step = [
+    /^kubectl -n \$NS patch whsub NAME /,
+    async (command) => {
+      for (const name of ['retained', 'deleted']) await t.kubectl(command.replace('NAME', name));
+    },
+  ];
+  await carryOut(readSection('remove-a-region.md', 'If the operator was removed too early'), [repair]);
+
+  await vi.waitFor(async () => expect(await t.listNamespaces()).not.toContain(t.namespace), waiting);
+});
+
+/** A region with both charts, an operator, and two WebhookSubscriptions that are carried out. */
+async function arrange() {
+  const t = await setupDeclared(server);
+  const { namespace, database } = t;
+  startControllerManager(server);
+  const folder = mkdtempSync(path.join(tmpdir(), 'org-api-remove-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const administrator = path.join(folder, 'administrator.json');
+  writeFileSync(administrator, server.kubeConfig.exportConfig());
+  const shell = { NS: namespace, RELEASE: 'us' };
+  const expand = (command: string) =>
+    command.split(' ').map((word) => word.replace(/^\$(\w+)$/, (_, name: keyof typeof shell) => shell[name]));
+  const runHelm = (command: string) => execute(helm, ['--kubeconfig', administrator, ...expand(command).slice(1)]);
+  const kubectl = (command: string) => {
+    const [, ...args] = expand(command);
+    return server.kubectl(args.map((arg) => arg.replace(/^'(.*)'$/, '$1')));
+  };
+  const valuesFile = (name: string, values: object) => {
+    const file = path.join(folder, name);
+    writeFileSync(file, JSON.stringify(values));
+    return file;
+  };
+
+  await server.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'org-api-us', namespace },
+    stringData: { OPERATOR_DATABASE_URL: database.urls.operator, WEBHOOK_SECRET_KEYS: testWebhookSecretKeys },
+  });
+  const region = valuesFile('us-values.yaml', {
+    region: 'us',
+    baseUrls: { us: 'https://api.us.example.com', ca: 'https://api.ca.example.com' },
+    image: { repository: 'registry.example.com/org-api' },
+    secrets: { existingSecret: 'org-api-us', operatorDatabaseUrl: { key: 'OPERATOR_DATABASE_URL' } },
+    allowPlaintext: ['redis', 'temporal'],
+    temporal: { address: inject('temporalAddress'), namespace: await makeNamespace('removed') },
+    networkPolicy: { enabled: false },
+    operator: { region: { create: true, spec: { allowedOrganizations: ['*'] } } },
+  });
+  await runHelm(`helm install $RELEASE ${charts}/org-api -n $NS --values ${region}`);
+  const operator = valuesFile('operator-values.yaml', {
+    region: 'us',
+    secrets: ['org-api-us'],
+    webhooks: { enabled: true },
+    networkPolicy: operatorPeers,
+  });
+  await runHelm(`helm install operator ${charts}/org-api-operator -n $NS --values ${operator}`);
+
+  const { status } = await server.kubeConfig.makeApiClient(CoreV1Api).createNamespacedServiceAccountToken({
+    name: 'operator',
+    namespace,
+    body: { spec: { audiences: [] } },
+  });
+  const KUBECONFIG = path.join(folder, 'operator.json');
+  writeFileSync(KUBECONFIG, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
+  const pod = spawnApp('operator', {
+    REGION: 'us',
+    OPERATOR_NAMESPACE: namespace,
+    OPERATOR_WEBHOOKS: 'true',
+    KUBECONFIG,
+    HOST: '127.0.0.1',
+    METRICS_PORT: '0',
+  });
+  for (const [name, reclaimPolicy] of Object.entries({ retained: 'retain', deleted: 'delete' }))
+    await t.declare(name, { url: `https://hooks.example.com/${name}`, reclaimPolicy });
+  for (const name of ['retained', 'deleted']) await t.waitUntilReady(name);
+
+  return {
+    namespace,
+    kubectl,
+    helm: runHelm,
+    async readLedger(): Promise<void> {
+      const env = { DATABASE_URL: database.ownerUrl, REGION: 'us', ORG_API_STATE: emptyFolder() };
+      expect((await callOrgctl(env, ['ledger'])).stdout).toMatch(/^waiting +0$/m);
+    },
+    /** Its pods stop with the release. */
+    async uninstallOperator(command: string): Promise<void> {
+      await runHelm(command);
+      pod.process.kill('SIGTERM');
+      await pod.ended;
+    },
+    async listNamespaces() {
+      return (await kubectl('kubectl get namespaces -o name')).split('\n').map((name) => name.split('/')[1]);
+    },
+    listWebhooks: () => t.rows('select url, state, managed_by from webhook order by url'),
+  };
+}
