@@ -82,7 +82,8 @@ export const Settings = z.object({
       shown: 'the schedule with its jitter and 4 hours (83 hours)',
     }),
   RECONCILE_AFTER: oneWait('60s').describe(
-    'How late the workflow of a delivery may ask for its attempt before the delivery gets a new one (units ms, s, m, h).',
+    'How late the workflow of a delivery may ask for its attempt before the delivery gets a new one (units ms, s, ' +
+      'm, h).',
   ),
   WORKFLOW_BUNDLE: workflowBundleSetting,
   READY_AFTER: z

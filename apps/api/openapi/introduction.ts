@@ -117,13 +117,14 @@ JSON. Answer with a 2xx status within 10 seconds, before you do the work; anythi
 else is a refusal, and the event is sent again after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24
 hours. The event’s id stays the same, so a repeat can be ignored.
 A 429 or 503 with \`Retry-After\` holds everything of the webhook for that time, an hour at most; one delivery goes first
-then. A 410 suspends the webhook until somebody resumes it.
+then. A 410 suspends the webhook until a member resumes it.
 Every delivery names its webhook in \`webhook-endpoint\`: a receiver of several webhooks chooses by it the secrets with
 which it checks the signature.
-The events of one grant (\`grantId\`) arrive in order: the next one waits until the one before was accepted or given up.
+The events of one grant (\`grantId\`) arrive in order: the next one waits until the one before is accepted or has failed
+at its last attempt.
 This can be turned off for a webhook. Events of different grants, and what you redeliver, can arrive in any order:
-\`webhook-sequence\` numbers them for each webhook without gaps; recognize repeats by the event id, not by this number. A
-test event has \`"test": true\` beside \`type\`: nothing happened, so act on none
+\`webhook-sequence\` numbers them for each webhook without gaps; recognize repeats by the event id, not by this number.
+A test event has \`"test": true\` beside \`type\`: nothing happened, so act on none
 of it.
 
 On your request, and never otherwise, your receiver is checked: a correctly signed test event that it has to accept

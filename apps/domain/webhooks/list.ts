@@ -71,8 +71,8 @@ async function selectWebhooks<Counts>(
   { columns, source }: Pick<WebhookCounts<Counts>, 'columns' | 'source'> = noCounts,
 ): Promise<(WebhookHead & Counts)[]> {
   return query<WebhookHead & Counts>(em)`
-    select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.ordered, w.state,
-      w.parked_reason as "parkedReason", api.utc(r.failing_since) as "failingSince", r.slots,
+    select w.id, w.organization_id as "organizationId", w.url, w.description, w.event_types as "eventTypes", w.ordered,
+      w.state, w.parked_reason as "parkedReason", api.utc(r.failing_since) as "failingSince", r.slots,
       api.utc(case when r.held_until > clock_timestamp() then r.held_until end) as "heldUntil",
       w.signature_result as "signatureResult", api.utc(w.signature_checked_at) as "signatureCheckedAt",
       api.utc(w.created_at) as "createdAt", w.managed_by as "managedBy" ${columns}
