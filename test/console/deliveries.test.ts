@@ -182,12 +182,9 @@ describe('one delivery', () => {
     for (const point of ['0007', '202E', '200B']) expect(answer).toContain(`<span class="unseen">U+${point}</span>`);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is left is what is tested.
     expect(answer).not.toMatch(/[\u0000-\u0008\u202A-\u202E\u2066-\u2069\u200B-\u200F]/);
+    expect(text).toContain('Bytes that are not UTF-8');
     expect(unescaped(text)).toContain(`webhook-id: ${exhausted}`);
     expect(unescaped(text)).toContain('Service-Signature: t=1795000000,v1=');
-    await fillAttempts(t, exhausted, { answer: Buffer.from([0xff, 0x3c]) });
-    const bytes = (await t.get(`/deliveries/${exhausted}/attempts/2`)).text;
-    expect(bytes).toContain('The body is not UTF-8 text. Its bytes are shown in hex.');
-    expect(bytes).toContain('<code>ff3c');
     for (const number of ['3', '0', '-1', '1e1', '99999999999', 'x'])
       expect([number, (await t.get(`/deliveries/${exhausted}/attempts/${number}`)).status]).toEqual([number, 404]);
   });

@@ -15,7 +15,7 @@ export const hostileAnswer = Buffer.concat([
     `<script>document.title = "taken over"</script><img src=x onerror="document.title = 'taken over'">` +
       `\u0007\u202Edetpecca\u200B\n${'long'.repeat(200)}\r\n`,
   ),
-  Buffer.from([0xe2, 0x82]),
+  Buffer.from([0xff, 0xe2, 0x82]),
 ]);
 
 /** A webhook of the person's organization; its secret is sealed as the console's are. */
