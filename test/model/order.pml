@@ -11,7 +11,7 @@ bool requested[N];
 byte people = PEOPLE;
 #define OPEN(k) (state[k] == queued || state[k] == blocked)
 
-/* at most one event is on its way that nobody asked for again */
+/* at most one event is on its way that was not asked for again */
 inline check_order(at, found) {
   found = 0; at = 0;
   do
@@ -71,7 +71,8 @@ end_u: do
 }
 proctype Person(byte i) {
 end_p: do
-  :: d_step { people > 0 && (state[i] == settled || state[i] == blocked) -> people--; state[i] = queued; requested[i] = 1 }
+  :: d_step { people > 0 && (state[i] == settled || state[i] == blocked) -> people--;
+       state[i] = queued; requested[i] = 1 }
   od
 }
 proctype Judge() { /* when nothing more can happen, nothing is blocked */

@@ -237,7 +237,8 @@ export async function listDeliveries(
 export const nowColumns = sql`
   case when ${nextAttemptAt} is not null then greatest(0, extract(epoch
     from d.due_at - clock_timestamp()) * 1000)::double precision end as "dueInMs",
-  ${isAttempting} as "isAttempting", d.state = 'blocked' as "isBlocked", case when not ${isAttempting} then a.status end as "lastStatus",
+  ${isAttempting} as "isAttempting", d.state = 'blocked' as "isBlocked",
+  case when not ${isAttempting} then a.status end as "lastStatus",
   case when not ${isAttempting} then a.cause end as "lastCause"`;
 
 export const lastAttempt = sql`

@@ -7,9 +7,9 @@ const shown = (answer: Buffer, encoding: string | null = null) =>
 
 describe('the body of a response', () => {
   it('is shown as text, also when its last character is cut off', () => {
-    expect(shown(Buffer.from('Größe'))).toContain('Größe');
-    const cut = shown(Buffer.from('Größe €').subarray(0, -1));
-    expect(cut).toContain('Größe ');
+    expect(shown(Buffer.from('naïve'))).toContain('naïve');
+    const cut = shown(Buffer.from('naïve €').subarray(0, -1));
+    expect(cut).toContain('naïve ');
     expect(cut).not.toContain('\uFFFD');
   });
 
