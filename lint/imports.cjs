@@ -42,6 +42,13 @@ module.exports = {
       to: { path: production, pathNot: '^(apps/($1|delivery|domain|runtime)|workflows)/' },
     },
     {
+      name: 'apps-use-deliveries-by-requests',
+      comment: 'Except the worker, which runs them.',
+      severity: 'error',
+      from: { path: '^(apps|charts)/', pathNot: '^apps/(delivery|worker|dev)/' },
+      to: { path: '^apps/delivery/', pathNot: '^apps/delivery/(index|requests)\\.ts$' },
+    },
+    {
       name: 'nothing-imports-a-test',
       comment: 'Tests import the product, never the other way around.',
       severity: 'error',
