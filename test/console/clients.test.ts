@@ -33,7 +33,8 @@ const events = async ({ owner }: ConsoleInstallation, orgId: string) =>
     await owner.pool.query<{ type: string; data: Record<string, unknown> }>(
       `select e.type, e.body::json -> 'data' as data from event e
         join delivery d on d.organization_id = e.organization_id and d.event_id = e.id
-       where e.organization_id = $1 and d.settled_at is null and e.created_at > now() - interval '1 hour' order by e.id`,
+       where e.organization_id = $1 and d.settled_at is null
+         and e.created_at > now() - interval '1 hour' order by e.id`,
       [orgId],
     )
   ).rows;

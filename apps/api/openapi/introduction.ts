@@ -116,8 +116,8 @@ Webhooks are registered in the console: an https address and the event types it 
 JSON. Answer with a 2xx status within 10 seconds, before you do the work; anything
 else is a refusal, and the event is sent again after 5 s, 30 s, 5 min, 15 min, 30 min, then 1, 2, 4, 8, 12, 20 and 24
 hours. The event’s id stays the same, so a repeat can be ignored.
-A 429 or 503 with \`Retry-After\` holds everything of the webhook for that time, an hour at most; one delivery goes first
-then. A 410 suspends the webhook until a member resumes it.
+A 429 or 503 with \`Retry-After\` holds everything of the webhook for that time, an hour at most; one delivery goes
+first then. A 410 suspends the webhook until a member resumes it.
 Every delivery names its webhook in \`webhook-endpoint\`: a receiver of several webhooks chooses by it the secrets with
 which it checks the signature.
 The events of one grant (\`grantId\`) arrive in order: the next one waits until the one before is accepted or has failed
