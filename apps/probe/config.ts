@@ -16,7 +16,7 @@ export const Settings = z.object({
     .string()
     .refine(isSecret, 'must be whsec_ and 32 base64 characters')
     .describe('Signing secret of the probe webhook.'),
-  PROBE_HOST: z.string().default('0.0.0.0').describe('Address where the probe receives its event.'),
+  PROBE_HOST: z.string().default('::').describe('Address where the probe receives its event.'),
   PROBE_PORT: port.default(8090).describe('Port where the probe receives its event.'),
   TEMPORAL_ADDRESS: temporalAddress,
   TEMPORAL_NAMESPACE: z.string().min(1).describe('Temporal namespace of this region.'),

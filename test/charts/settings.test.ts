@@ -149,7 +149,9 @@ describe('settings', () => {
   it('of the platform’s login go to the migrations when it has a key', () => {
     const values = { secrets: { platformDatabaseUrl: { existingSecret: 'platform', key: 'uri' } } };
     const job = pick(render({ values }), 'Job');
-    expect(JSON.stringify(job)).toContain('{"name":"platform","items":[{"key":"uri","path":"PLATFORM_DATABASE_URL"}]}');
+    const { sources } = job.spec.template.spec.volumes[1].projected;
+    const items = [{ key: 'uri', path: 'PLATFORM_DATABASE_URL' }];
+    expect(sources).toContainEqual({ secret: { name: 'platform', items } });
     expect(JSON.stringify(pick(render(), 'Job'))).not.toContain('PLATFORM');
   });
 
