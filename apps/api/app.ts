@@ -11,7 +11,8 @@ import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
-import { createAnswerMemory } from './answer-memory.ts';
+import { LargeBodies } from './body.ts';
+import { BoundedReads } from './bounded-reads.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints.ts';
 import { rejectFaults, sendErrors } from './error-responses.ts';
@@ -20,7 +21,7 @@ import { createLimiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
 import { createReads } from './pipeline.ts';
 import { servePublicPages } from './public-pages.ts';
-import { createReadBatches } from './read-batches.ts';
+import { ReadStatements } from './read-statements.ts';
 import { logRequests } from './request-log.ts';
 
 /**
@@ -45,8 +46,13 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
-  const metrics = createMetrics(pool, serving, () => memory);
-  const memory = createAnswerMemory({
+  const metrics = createMetrics(pool, serving, () => reads);
+  const reads = new BoundedReads({
+    statements: new ReadStatements({
+      pool,
+      tracing,
+      onStatement: (count) => metrics.readsPerStatement.observe(count),
+    }),
     memoryMiB: config.answerMemoryMiB,
     databasePoolMax: config.databasePoolMax,
     onWaited: (end, limit) => metrics.answerWaits.inc({ end, limit }),
@@ -91,13 +97,14 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   const app = new Koa();
   app.silent = true;
   app.on('error', (error) => log.error({ error: describeError(error) }, 'an answer could not be sent'));
-  const reads = createReads({
+  const largeBodies = new LargeBodies();
+  const routes = createReads({
     endpoints,
     pool,
-    batches: createReadBatches({ pool, onStatement: (reads) => metrics.readsPerStatement.observe(reads) }),
+    largeBodies,
+    reads,
     limiter,
     activity,
-    memory,
     refusals,
     failedAuthentications: createFailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
     keys: config.keys,
@@ -109,8 +116,8 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.use(sendErrors(log));
   app.use(rejectFaults);
   app.use(health({ pool, migration: currentMigration, isDraining }));
-  app.use(servePublicPages(config.baseUrls));
-  for (const middleware of reads) app.use(middleware);
+  app.use(servePublicPages(config.baseUrls, largeBodies));
+  for (const middleware of routes) app.use(middleware);
 
   return serveApp(serving, {
     name: 'the API',

@@ -6,23 +6,19 @@ import { identifiedKeySql, type KeyRow } from '#domain/db/statements/authorized.
 import { clientAddress } from '#runtime/address.ts';
 import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import type { ActivityWriter } from './activity-writer.ts';
-import { sendChunks } from './answer-body.ts';
-import type { AnswerMemory } from './answer-memory.ts';
-import { readInChunks } from './chunked-read.ts';
-import { databaseError } from './database-error.ts';
+import { type LargeBodies, matchesEtag } from './body.ts';
+import { type BoundedReads, readWaitMs } from './bounded-reads.ts';
 import type { Endpoint } from './endpoints.ts';
 import { createGate, type GateDependencies } from './gate.ts';
-import { matchesEtag } from './if-none-match.ts';
-import type { ReadBatches } from './read-batches.ts';
 import type { ReadContext, ReadState, RequestContext } from './state.ts';
 
 /** What the reads need; `app.ts` opens it. */
 interface ReadDependencies extends GateDependencies {
   endpoints: readonly Endpoint[];
   pool: Pool;
-  batches: ReadBatches;
   activity: ActivityWriter;
-  memory: AnswerMemory;
+  reads: BoundedReads;
+  largeBodies: LargeBodies;
 }
 
 /**
@@ -30,7 +26,7 @@ interface ReadDependencies extends GateDependencies {
  * request. Paths match exactly: letter case, trailing slash, no escapes.
  */
 export function createReads(deps: ReadDependencies): Middleware[] {
-  const { endpoints, pool, batches, activity, memory, tracing, trustedProxies } = deps;
+  const { endpoints, pool, activity, reads, largeBodies, tracing, trustedProxies } = deps;
   const gate = createGate(deps);
   const router = new Router<ReadState>({ sensitive: true, strict: true });
   for (const endpoint of endpoints) {
@@ -50,18 +46,9 @@ export function createReads(deps: ReadDependencies): Middleware[] {
   /** Runs the read's one statement: key, creator, scope, and the answer as JSON. */
   async function runStatement(ctx: ReadContext, next: Next): Promise<void> {
     const { fingerprints, pathOrganizationId: organizationId, endpoint } = ctx.state;
-    const reading = {
-      print: fingerprints.at(-1) as Buffer,
-      organizationId,
-      operationId: endpoint.operationId,
-      answer: ctx.res as GuardedAnswer,
-    };
-    const values = { fingerprints, organizationId };
-    const { row, content } = await memory.read(reading, {
-      together: () => inStatement(() => batches.runTogether(endpoint.statement, values)),
-      alone: (room) => inStatement(() => batches.runAlone(endpoint.statement, values, room)),
-      inChunks: (room, unchanged) => inStatement(() => readInChunks(pool, endpoint, values, room, unchanged)),
-    });
+    const response = ctx.res as GuardedAnswer;
+    const deadlineMs = performance.now() + readWaitMs;
+    const { key: row, content } = await reads.read({ endpoint, fingerprints, organizationId, response, deadlineMs });
     if (row === null) {
       throw gate.refuseAuthentication(ctx, apiError('unknown_key'));
     }
@@ -96,6 +83,18 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     return next();
   }
 
+  /** Sends a small body in one piece, and a large one in chunks as its client reads them. */
+  function sendAnswer(ctx: ReadContext): void {
+    const { content } = ctx.state;
+    if (content === null) return;
+    ctx.set('ETag', content.etag);
+    if (content.body === null || ctx.status === 304) return;
+    ctx.set('Content-Type', 'application/json');
+    const { body } = content;
+    if (typeof body === 'string') ctx.body = body;
+    else largeBodies.send(ctx, body.chunksFor(ctx.res as GuardedAnswer), body.bytes);
+  }
+
   /**
    * Answers another method or an unknown path. A genuine key is not accepted here, but its use is
    * recorded.
@@ -112,7 +111,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
       const prints = gate.identifyKey(ctx);
       await gate.takeCall(ctx, prints);
       const statement = { name: 'identifyKey', text: identifiedKeySql, values: [prints] };
-      const [row] = (await inStatement(() => pool.query<KeyRow>(statement))).rows;
+      const [row] = (await tracing.span('statement', () => pool.query<KeyRow>(statement))).rows;
       if (row !== undefined) {
         noteKey(ctx, row);
         await record(ctx, row, refusal.status, refusal.code);
@@ -120,13 +119,6 @@ export function createReads(deps: ReadDependencies): Middleware[] {
     }
     if (isKnown) ctx.set('Allow', 'GET');
     throw refusal;
-  }
-
-  /** Runs a statement about a key in a separate span. */
-  function inStatement<T>(run: () => Promise<T>): Promise<T> {
-    return tracing.span('statement', run).catch((cause: unknown) => {
-      throw databaseError(cause);
-    });
   }
 
   async function record(ctx: RequestContext, row: KeyRow, status: number, code: string | null): Promise<void> {
@@ -138,11 +130,7 @@ export function createReads(deps: ReadDependencies): Middleware[] {
       code,
       address: clientAddress(ctx.req, trustedProxies),
     };
-    await tracing
-      .span('activity', () => activity.record(use))
-      .catch((cause: unknown) => {
-        throw databaseError(cause);
-      });
+    await tracing.span('activity', () => activity.record(use));
   }
 
   const routes = router.routes() as Middleware;
@@ -178,17 +166,6 @@ function checkRequest(ctx: ReadContext, next: Next): Promise<void> {
   ctx.state.pathOrganizationId = isValid ? orgId.toLowerCase() : null;
   ctx.state.malformation = isUuid ? 'query_sent' : 'not_a_uuid';
   return next();
-}
-
-/** Sends a small answer in one piece, and a large one in chunks as its client reads them. */
-function sendAnswer(ctx: ReadContext): void {
-  const { content } = ctx.state;
-  if (content === null) return;
-  ctx.set('ETag', content.etag);
-  if (content.body === null || ctx.status === 304) return;
-  ctx.set('Content-Type', 'application/json');
-  if (typeof content.body === 'string') ctx.body = content.body;
-  else sendChunks(ctx, content.body.partsFor(ctx.res as GuardedAnswer), content.bytes);
 }
 
 function noteKey(ctx: RequestContext, row: KeyRow): void {

@@ -1,5 +1,6 @@
 import type { ParameterizedContext } from 'koa';
-import type { Read, ReadRow } from './answer-memory.ts';
+import type { KeyRow } from '#domain/db/statements/authorized.ts';
+import type { ReadResult } from './bounded-reads.ts';
 import type { Endpoint } from './endpoints.ts';
 
 /** What the log line of every request shows. `requestId` is also the id of its activity row. */
@@ -21,8 +22,8 @@ export interface ReadState extends RequestState {
   pathOrganizationId: string | null;
   /** Why the request is malformed, when it is. */
   malformation: 'not_a_uuid' | 'query_sent';
-  key: ReadRow;
-  content: Read['content'];
+  key: KeyRow;
+  content: ReadResult['content'];
 }
 
 export type RequestContext = ParameterizedContext<RequestState>;

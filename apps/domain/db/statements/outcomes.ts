@@ -8,7 +8,7 @@ const metric = (count: string, of: string, families: string) => /* sql */ `
   ) end`;
 
 /**
- * De-identified outcomes of an organization over its window, one JSON object. `$2` is the
+ * De-identified outcomes of an organization over its window, one JSON object. `asked.organization_id` is the
  * organization.
  *
  * `api.outcomes` sums with its owner's rights and withholds every sum over fewer than five
@@ -25,4 +25,4 @@ export const outcomesSql = /* sql */ `
     'exchangesOnTime', ${metric('exchanges_on_time', 'exchanges', 'exchanges_families')},
     'expensesAnsweredIn14Days', ${metric('expenses_answered', 'expenses_due', 'expenses_families')}
   )
-  from api.outcomes($2) o`;
+  from api.outcomes(asked.organization_id) o`;

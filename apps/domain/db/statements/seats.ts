@@ -1,12 +1,12 @@
 /**
  * Seats an organization has and uses, whole numbers, and its subscriptions by `renewsAt` (null
- * last), then id. `$2` is the organization. An organization without a plan has none invoiced and
+ * last), then id. `asked.organization_id` is the organization. An organization without a plan has none invoiced and
  * shows no price. Ended seats stay as history and are not counted.
  */
 export const seatCountsSql = /* sql */ `
   select json_build_object(
     'total', s.paid + coalesce(p.invoiced, 0),
-    'used', (select count(*) from api.seat h where h.organization_id = $2 and h.ended_at is null),
+    'used', (select count(*) from api.seat h where h.organization_id = asked.organization_id and h.ended_at is null),
     'paid', s.paid,
     'invoiced', coalesce(p.invoiced, 0),
     'pricePerSeat', case when p.price_currency is not null then
@@ -21,13 +21,13 @@ export const seatCountsSql = /* sql */ `
         'cancelAtPeriodEnd', u.cancel_at_period_end
       ) order by u.renews_at nulls last, u.id), '[]') as subscriptions
     from api.subscription u
-    where u.organization_id = $2
+    where u.organization_id = asked.organization_id
   ) s
-  left join api.seat_plan p on p.organization_id = $2`;
+  left join api.seat_plan p on p.organization_id = asked.organization_id`;
 
 /**
  * Which client families hold a seat (by `givenAt`, id), could hold one (by family, professional,
- * grant) and held one (newest end first, id); names only. `$2` is the organization.
+ * grant) and held one (newest end first, id); names only. `asked.organization_id` is the organization.
  */
 export const seatFamiliesSql = /* sql */ `
   with client as (
@@ -35,11 +35,11 @@ export const seatFamiliesSql = /* sql */ `
     from api.client_grant g
     join api.member m on m.organization_id = g.organization_id and m.person_id = g.professional_id
     join api.family f on f.organization_id = g.organization_id and f.id = g.family_id
-    where g.organization_id = $2
+    where g.organization_id = asked.organization_id
   ), seat as (
     select s.id, s.grant_id, s.family_id, s.given_at, s.ended_at, s.end_reason
     from api.seat s
-    where s.organization_id = $2
+    where s.organization_id = asked.organization_id
   )
   select json_build_object(
     'seats', (

@@ -106,7 +106,10 @@ async function findRefusal(key: KeyRow, orgId: string, scope: string): Promise<R
 }
 
 function mount(operation: string, resource: string, scope: string, sql: string): void {
-  const findBody = { name: operation, text: `select (${sql.replaceAll('$2', '$1')})::text as body` };
+  const findBody = {
+    name: operation,
+    text: `select (${sql})::text as body from (select $1::uuid as organization_id) asked`,
+  };
 
   async function record(request: FastifyRequest, key: KeyRow, status: number, code: string | null): Promise<void> {
     await pool.query({ ...recordUse, values: [request.id, key.id, `api.${operation}`, status, code, request.ip] });
