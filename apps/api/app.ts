@@ -16,11 +16,11 @@ import { BoundedReads } from './bounded-reads.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints.ts';
 import { rejectFaults, sendErrors } from './error-responses.ts';
-import { createFailedAuthentications } from './failed-authentications.ts';
+import { FailedAuthentications } from './gate.ts';
 import { createLimiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
-import { createReads } from './pipeline.ts';
 import { servePublicPages } from './public-pages.ts';
+import { Reads } from './read.ts';
 import { ReadStatements } from './read-statements.ts';
 import { logRequests } from './request-log.ts';
 
@@ -98,7 +98,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.silent = true;
   app.on('error', (error) => log.error({ error: describeError(error) }, 'an answer could not be sent'));
   const largeBodies = new LargeBodies();
-  const routes = createReads({
+  const routes = new Reads({
     endpoints,
     pool,
     largeBodies,
@@ -106,7 +106,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     limiter,
     activity,
     refusals,
-    failedAuthentications: createFailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
+    failedAuthentications: new FailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
     keys: config.keys,
     baseUrls: config.baseUrls,
     trustedProxies: config.trustedProxies,
@@ -115,9 +115,10 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.use(logRequests({ log, metrics, tracing, isDraining }));
   app.use(sendErrors(log));
   app.use(rejectFaults);
+  app.use(routes.answer);
   app.use(health({ pool, migration: currentMigration, isDraining }));
   app.use(servePublicPages(config.baseUrls, largeBodies));
-  for (const middleware of routes) app.use(middleware);
+  app.use(routes.rejectOther);
 
   return serveApp(serving, {
     name: 'the API',

@@ -4,7 +4,7 @@ import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
 import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
-import type { RequestContext, RequestState } from './state.ts';
+import type { RequestContext, RequestState } from './request-log.ts';
 
 /** Seconds to wait after 503 for memory. By then, connections with unread responses are cut. */
 const retryAfterExhaustionSeconds = 5;

@@ -115,8 +115,12 @@ export class ReadStatements {
   #busy = 0;
   #isScheduled = false;
 
-  /** @param options.onStatement - called with the number of reads of each statement. */
-  constructor(options: { pool: Pool; tracing: Tracing; onStatement?: (reads: number) => void }) {
+  constructor(options: {
+    pool: Pool;
+    tracing: Tracing;
+    /** Called with the number of reads of each statement. */
+    onStatement?: (reads: number) => void;
+  }) {
     this.#pool = options.pool;
     this.#tracing = options.tracing;
     this.#onStatement = options.onStatement ?? (() => {});
