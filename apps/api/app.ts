@@ -17,7 +17,7 @@ import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints.ts';
 import { rejectFaults, sendErrors } from './error-responses.ts';
 import { FailedAuthentications } from './gate.ts';
-import { createLimiter } from './limiter/limiter.ts';
+import { Limiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
 import { servePublicPages } from './public-pages.ts';
 import { Reads } from './read.ts';
@@ -57,7 +57,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     databasePoolMax: config.databasePoolMax,
     onWaited: (end, limit) => metrics.answerWaits.inc({ end, limit }),
   });
-  const limiter = createLimiter({
+  const limiter = new Limiter({
     redis: redis === null ? null : () => config.redis ?? redis,
     limit: requestsPerWindow,
     windowSeconds: requestWindowSeconds,

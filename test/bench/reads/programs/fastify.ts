@@ -85,7 +85,6 @@ async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Buff
     name,
     requestsPerWindow,
     windowUs,
-    Number.MAX_SAFE_INTEGER,
   ]);
   const seconds = Math.max(1, Math.ceil(waitUs / 1e6));
   reply.header('RateLimit-Policy', `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`);

@@ -18,7 +18,7 @@ import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
 import { etagOf } from '../../../../apps/api/body.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
 import { endpoints } from '../../../../apps/api/endpoints.ts';
-import { createLimiter } from '../../../../apps/api/limiter/limiter.ts';
+import { Limiter } from '../../../../apps/api/limiter/limiter.ts';
 import { ReadStatements } from '../../../../apps/api/read-statements.ts';
 
 const config = readConfig();
@@ -27,7 +27,7 @@ const { pool } = await openDatabase({
   applicationName: 'bench-floor',
   poolMax: config.databasePoolMax,
 });
-const limiter = createLimiter({
+const limiter = new Limiter({
   redis: config.redis,
   limit: requestsPerWindow,
   windowSeconds: requestWindowSeconds,
