@@ -23,6 +23,8 @@ interface ReadDependencies extends GateDependencies {
 const readForm = /^\/v1\/orgs\/([^/]+)(\/.*)?$/;
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
+type Malformation = 'not_a_uuid' | 'query_sent';
+
 /** The nine reads, and the response to every request that is none. */
 export class Reads {
   readonly #dependencies: ReadDependencies;
@@ -63,15 +65,8 @@ export class Reads {
     const response = ctx.res as GuardedAnswer;
     const deadlineMs = performance.now() + readWaitMs;
     const { key, content } = await reads.read({ endpoint, fingerprints, organizationId, response, deadlineMs });
-    if (key === null) throw this.#gate.rejectAuthentication(ctx, apiError('unknown_key'));
-    noteKey(ctx, key);
-    if (content === null) {
-      // A good decision without a body is impossible within one snapshot.
-      const reason = key.decision === 'ok' ? 'no_organization' : key.decision;
-      const error = apiError(reason === 'malformed' ? (malformation ?? 'not_a_uuid') : reason, endpoint);
-      await this.#record(ctx, key, error.status, error.code);
-      throw error.code === 'invalid_api_key' ? this.#gate.rejectAuthentication(ctx, error) : error;
-    }
+    if (key !== null) noteKey(ctx, key);
+    if (key === null || content === null) return this.#rejectKey(ctx, endpoint, key, malformation);
 
     const { etag, body } = content;
     const isUnchanged = body === null || matchesEtag(ctx.get('If-None-Match'), etag);
@@ -82,6 +77,21 @@ export class Reads {
     ctx.set('Content-Type', 'application/json');
     if (typeof body === 'string') ctx.body = body;
     else largeBodies.send(ctx, body.chunksFor(response), body.bytes);
+  }
+
+  /** Rejects what the statement did not authorize, and records it as a use of the key. */
+  async #rejectKey(
+    ctx: RequestContext,
+    endpoint: Endpoint,
+    key: KeyRow | null,
+    malformation: Malformation | null,
+  ): Promise<never> {
+    if (key === null) throw this.#gate.rejectAuthentication(ctx, apiError('unknown_key'));
+    // A good decision without a body is impossible within one snapshot.
+    const reason = key.decision === 'ok' ? 'no_organization' : key.decision;
+    const error = apiError(reason === 'malformed' ? (malformation ?? 'not_a_uuid') : reason, endpoint);
+    await this.#record(ctx, key, error.status, error.code);
+    throw error.code === 'invalid_api_key' ? this.#gate.rejectAuthentication(ctx, error) : error;
   }
 
   /**
@@ -130,7 +140,7 @@ export class Reads {
  * Returns what is wrong with a request, or null. A parameter that a partner relies on
  * (`?status=active`) and the server ignores would give a wrong response.
  */
-function findMalformation(orgId: string, query: string): 'not_a_uuid' | 'query_sent' | null {
+function findMalformation(orgId: string, query: string): Malformation | null {
   if (!uuidForm.test(orgId)) return 'not_a_uuid';
   return query === '' ? null : 'query_sent';
 }

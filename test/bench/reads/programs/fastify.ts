@@ -81,11 +81,7 @@ async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Buff
   const print = fingerprint(bearer, config.keys.peppers[0]);
   const name = `limit:${config.region}:${print.toString('base64url')}`;
   const windowUs = requestWindowSeconds * 1e6;
-  const [left = -1, waitUs = 0] = await redis.slidingWindow([
-    name,
-    requestsPerWindow,
-    windowUs,
-  ]);
+  const [left = -1, waitUs = 0] = await redis.slidingWindow([name, requestsPerWindow, windowUs]);
   const seconds = Math.max(1, Math.ceil(waitUs / 1e6));
   reply.header('RateLimit-Policy', `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`);
   reply.header('RateLimit', `"key";r=${Math.max(0, left)};t=${seconds}`);
