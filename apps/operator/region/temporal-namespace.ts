@@ -1,7 +1,8 @@
 import type { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { deliveryAttributes, keywordType } from '#workflows/deliver-event/search-attributes.ts';
+import { keywordType } from '#workflows/deliver-event/search-attributes.ts';
 import { deliverSlowQueue } from '#workflows/deliver-event/types.ts';
+import { compareSearchAttributes } from '#workflows/server-needs.ts';
 import { ReconcileFailed } from '../controller/contract.ts';
 import { nullOn } from '../null-on.ts';
 import type { Region } from '../resources.ts';
@@ -41,16 +42,9 @@ export async function readNamespace(
   if (described === null) return null;
   return {
     retentionSeconds: Number(described.config?.workflowExecutionRetentionTtl?.seconds ?? 0),
-    attributes: searchAttributes === 'Managed' ? await readAttributes(connection, namespace) : null,
+    attributes: searchAttributes === 'Managed' ? await compareSearchAttributes(connection, namespace) : null,
     limits: queueLimits === undefined ? null : await readLimits(connection, namespace),
   };
-}
-
-async function readAttributes({ operatorService }: Connection, namespace: string) {
-  const { customAttributes: known = {} } = await operatorService.listSearchAttributes({ namespace });
-  const names = deliveryAttributes.map(({ name }) => name);
-  const missing = names.filter((name) => known?.[name] === undefined);
-  return { missing, conflicting: names.filter((name) => !missing.includes(name) && known?.[name] !== keywordType) };
 }
 
 async function readLimits({ workflowService }: Connection, namespace: string): Promise<QueueLimits> {

@@ -8,6 +8,7 @@ import {
   organizationAttribute,
   webhookAttribute,
 } from '#workflows/deliver-event/search-attributes.ts';
+import { compareSearchAttributes } from '#workflows/server-needs.ts';
 import type { ClaimedDelivery } from './claimed-delivery.ts';
 
 const askTimeoutMs = 5_000;
@@ -66,8 +67,8 @@ export async function openSearchAttributes(options: {
 /** Returns the names of those that are still missing. */
 async function makeMissing({ connection }: Client, namespace: string): Promise<string[]> {
   const findMissing = async (): Promise<string[]> => {
-    const known = await within(() => connection.operatorService.listSearchAttributes({ namespace }));
-    return deliveryAttributes.map(({ name }) => name).filter((name) => known.customAttributes?.[name] !== keywordType);
+    const { missing, conflicting } = await within(() => compareSearchAttributes(connection, namespace));
+    return [...missing, ...conflicting];
   };
   const within = <T>(ask: () => Promise<T>) => connection.withDeadline(Date.now() + askTimeoutMs, ask);
   const all = deliveryAttributes.map(({ name }) => name);

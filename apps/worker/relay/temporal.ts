@@ -17,6 +17,7 @@ import {
 } from '#workflows/deliver-event/types.ts';
 import type { RedeliveryActivities } from '#workflows/redeliver/types.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
+import { findUnmetNeeds } from '#workflows/server-needs.ts';
 import { connectToTemporal, followApiKey } from './connect-temporal.ts';
 import { createDeliveryWorkflows } from './delivery-workflows.ts';
 import { openSearchAttributes } from './search-attributes.ts';
@@ -68,6 +69,7 @@ export async function openTemporal(options: TemporalOptions) {
   const apiKey = followApiKey(connection, options, onProblem);
   void apiKey.start();
   const client = new Client({ connection, namespace });
+  await reportUnmetNeeds(connection, namespace, onProblem);
   const attributes = await openSearchAttributes({ client, namespace, onProblem });
   const workers = await createWorkers(connection, options);
   const running = Promise.all(workers.map((worker) => worker.run()));
@@ -89,6 +91,17 @@ export async function openTemporal(options: TemporalOptions) {
     ...createDeliveryWorkflows({ client, delaysMs, attributes, strandedAfterMs }),
     stop: once(close),
   };
+}
+
+/** Reports what the server lacks. A server that does not say so now is no reason to wait. */
+async function reportUnmetNeeds(
+  connection: NativeConnection,
+  namespace: string,
+  onProblem: (sentence: string) => void,
+): Promise<void> {
+  const ask = () => findUnmetNeeds(connection, namespace);
+  const needs = await connection.withDeadline(Date.now() + callDeadlineMs, ask).catch(() => []);
+  for (const { problem, remedy } of needs) onProblem(`${problem}: ${remedy}`);
 }
 
 async function createWorkers(connection: NativeConnection, options: TemporalOptions): Promise<Worker[]> {
