@@ -11,16 +11,17 @@ import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
-import { createAnswerMemory } from './answer-memory.ts';
+import { LargeBodies } from './body.ts';
+import { BoundedReads } from './bounded-reads.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints.ts';
 import { rejectFaults, sendErrors } from './error-responses.ts';
-import { createFailedAuthentications } from './failed-authentications.ts';
-import { createLimiter } from './limiter/limiter.ts';
+import { FailedAuthentications } from './gate.ts';
+import { Limiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
-import { createReads } from './pipeline.ts';
 import { servePublicPages } from './public-pages.ts';
-import { createReadBatches } from './read-batches.ts';
+import { Reads } from './read.ts';
+import { ReadStatements } from './read-statements.ts';
 import { logRequests } from './request-log.ts';
 
 /**
@@ -45,13 +46,18 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     poolMax: config.databasePoolMax,
   });
   const { pool } = database;
-  const metrics = createMetrics(pool, serving, () => memory);
-  const memory = createAnswerMemory({
+  const metrics = createMetrics(pool, serving, () => reads);
+  const reads = new BoundedReads({
+    statements: new ReadStatements({
+      pool,
+      tracing,
+      onStatement: (count) => metrics.readsPerStatement.observe(count),
+    }),
     memoryMiB: config.answerMemoryMiB,
     databasePoolMax: config.databasePoolMax,
     onWaited: (end, limit) => metrics.answerWaits.inc({ end, limit }),
   });
-  const limiter = createLimiter({
+  const limiter = new Limiter({
     redis: redis === null ? null : () => config.redis ?? redis,
     limit: requestsPerWindow,
     windowSeconds: requestWindowSeconds,
@@ -91,15 +97,16 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   const app = new Koa();
   app.silent = true;
   app.on('error', (error) => log.error({ error: describeError(error) }, 'an answer could not be sent'));
-  const reads = createReads({
+  const largeBodies = new LargeBodies();
+  const routes = new Reads({
     endpoints,
     pool,
-    batches: createReadBatches({ pool, onStatement: (reads) => metrics.readsPerStatement.observe(reads) }),
+    largeBodies,
+    reads,
     limiter,
     activity,
-    memory,
     refusals,
-    failedAuthentications: createFailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
+    failedAuthentications: new FailedAuthentications({ perMinute: failedAuthenticationsPerMinute }),
     keys: config.keys,
     baseUrls: config.baseUrls,
     trustedProxies: config.trustedProxies,
@@ -108,9 +115,10 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.use(logRequests({ log, metrics, tracing, isDraining }));
   app.use(sendErrors(log));
   app.use(rejectFaults);
+  app.use(routes.answer);
   app.use(health({ pool, migration: currentMigration, isDraining }));
-  app.use(servePublicPages(config.baseUrls));
-  for (const middleware of reads) app.use(middleware);
+  app.use(servePublicPages(config.baseUrls, largeBodies));
+  app.use(routes.rejectOther);
 
   return serveApp(serving, {
     name: 'the API',

@@ -10,8 +10,7 @@ import {
   SeatCounts,
   SeatFamilies,
 } from '#domain/contract/resources.ts';
-import type { Scope } from '#domain/contract/scopes.ts';
-import { authorized, authorizedInChunks } from '#domain/db/statements/authorized.ts';
+import { type BodySql, largeStatement, smallStatement } from '#domain/db/statements/authorized.ts';
 import { membersSql } from '#domain/db/statements/members.ts';
 import { organizationSql } from '#domain/db/statements/organization.ts';
 import { outcomesSql } from '#domain/db/statements/outcomes.ts';
@@ -21,9 +20,9 @@ import { rosterSql } from '#domain/db/statements/roster.ts';
 import { seatCountsSql, seatFamiliesSql } from '#domain/db/statements/seats.ts';
 
 /**
- * The declaration of one read: the route, the OpenAPI operation and the one statement come from it.
+ * The declaration of one read: the route, the OpenAPI operation and the statements come from it.
  */
-interface EndpointDeclaration {
+interface EndpointDeclaration extends BodySql {
   /**
    * The operation's id in the OpenAPI document, the statement's name and, after `api.`, the
    * activity log's action.
@@ -31,36 +30,33 @@ interface EndpointDeclaration {
   operationId: string;
   /** What follows `/v1/orgs/:orgId`: empty or `/…`. */
   resource: string;
-  scope: Scope;
   /** One line for the list of operations. */
   summary: string;
-  /** What the answer contains and what it omits. */
+  /** What the body contains and what it omits. */
   description: string;
-  /**
-   * The 200 answer, for the OpenAPI document and for tests; in production PostgreSQL's JSON passes
-   * through.
-   */
+  /** The body of a 200, for OpenAPI and tests; in production PostgreSQL's JSON passes through. */
   response: z.ZodType;
-  /** SQL of the answer's JSON; `$2` is the organization. */
-  body: string;
+}
+
+interface Statement {
+  name: string;
+  text: string;
 }
 
 export interface Endpoint extends EndpointDeclaration {
-  /** The whole statement: key, owner, scope and answer. Values: fingerprints, organization. */
-  statement: { name: string; text: string };
-  /** The same for a large answer, which arrives in chunks. */
-  chunkStatement: { name: string; text: string };
+  /** Key, creator, scope and body in one statement; see `authorized.ts`. */
+  small: Statement;
+  /** The same for a large body, which arrives in chunks. */
+  large: Statement;
 }
 
 /** Declares a read. */
 function endpoint(declaration: EndpointDeclaration): Endpoint {
+  const { operationId } = declaration;
   return {
     ...declaration,
-    statement: { name: declaration.operationId, text: authorized(declaration.scope, declaration.body) },
-    chunkStatement: {
-      name: `${declaration.operationId}InChunks`,
-      text: authorizedInChunks(declaration.scope, declaration.body),
-    },
+    small: { name: operationId, text: smallStatement(declaration) },
+    large: { name: `${operationId}InChunks`, text: largeStatement(declaration) },
   };
 }
 
@@ -73,6 +69,7 @@ export const getOrg = endpoint({
   description: 'The organization’s own record: its name, slug, kind, status and when it was created.',
   response: Organization,
   body: organizationSql,
+  lists: [],
 });
 
 /** The roster of client families. */
@@ -86,6 +83,7 @@ export const getFirmRoster = endpoint({
     'only, never what a family writes, files, pays or records. The list is complete.',
   response: Roster,
   body: rosterSql,
+  lists: ['client_grant'],
 });
 
 const listMembers = endpoint({
@@ -96,6 +94,7 @@ const listMembers = endpoint({
   description: 'Everyone who has not left the organization, with the roles they hold. The list is complete.',
   response: Members,
   body: membersSql,
+  lists: ['member'],
 });
 
 const getFirmOutcomes = endpoint({
@@ -109,6 +108,7 @@ const getFirmOutcomes = endpoint({
     'contributed.',
   response: Outcomes,
   body: outcomesSql,
+  lists: [],
 });
 
 /** Referral codes with counts. */
@@ -120,6 +120,7 @@ export const listOrgReferralCodes = endpoint({
   description: 'The organization’s referral codes and how many referrals each brought. The list is complete.',
   response: ReferralCodes,
   body: referralCodesSql,
+  lists: ['referral_code'],
 });
 
 const getOrgReferralEarnings = endpoint({
@@ -130,6 +131,7 @@ const getOrgReferralEarnings = endpoint({
   description: 'The organization’s share of referred invoices, summed per month and currency. Only sums are given.',
   response: ReferralEarnings,
   body: referralEarningsSql,
+  lists: [],
 });
 
 const listRoles = endpoint({
@@ -140,6 +142,7 @@ const listRoles = endpoint({
   description: 'The roles every organization has, and the organization’s own, with the permissions each gives.',
   response: Roles,
   body: rolesSql,
+  lists: [],
 });
 
 const getOrgSeats = endpoint({
@@ -150,6 +153,7 @@ const getOrgSeats = endpoint({
   description: 'How many seats the organization has and uses, what one costs, and the subscriptions that pay for them.',
   response: SeatCounts,
   body: seatCountsSql,
+  lists: [],
 });
 
 const getOrgSeatFamilies = endpoint({
@@ -161,6 +165,7 @@ const getOrgSeatFamilies = endpoint({
     'Which client families have a seat, which could have one and which had one; names only. The lists are complete.',
   response: SeatFamilies,
   body: seatFamiliesSql,
+  lists: ['client_grant', 'seat'],
 });
 
 /** The nine reads, in the order in which they are documented. */

@@ -1,9 +1,10 @@
 import type { Middleware } from 'koa';
 import { ApiError, apiError } from '#domain/contract/errors.ts';
+import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
 import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
-import type { RequestContext, RequestState } from './state.ts';
+import type { RequestContext, RequestState } from './request-log.ts';
 
 /** Seconds to wait after 503 for memory. By then, connections with unread responses are cut. */
 const retryAfterExhaustionSeconds = 5;
@@ -22,7 +23,8 @@ function sendError(ctx: RequestContext, cause: unknown, log: Logger): void {
     return;
   }
   const isExhausted = cause instanceof BudgetExhausted;
-  const error = cause instanceof ApiError ? cause : apiError(isExhausted ? 'unavailable' : 'internal', null, cause);
+  const isUnavailable = isExhausted || isServerAway(cause) || isStatementTimeout(cause);
+  const error = cause instanceof ApiError ? cause : apiError(isUnavailable ? 'unavailable' : 'internal', null, cause);
   const { code, status, message } = error;
   const { requestId, operation } = ctx.state;
   const isInternal = status >= 500;

@@ -1,17 +1,15 @@
 import type { BlockList } from 'node:net';
-import type { Next } from 'koa';
 import { type ApiError, apiError } from '#domain/contract/errors.ts';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { type Region, regions } from '#domain/contract/regions.ts';
+import { networkOf } from '#domain/identity/network.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
-import { clientAddress } from '#runtime/address.ts';
-import { bearerOf } from '#runtime/bearer.ts';
+import { bearerOf, clientAddress } from '#runtime/client.ts';
 import type { RefusalCounter } from '#runtime/refusal-counter.ts';
 import type { Tracing } from '#runtime/tracing.ts';
-import type { FailedAuthentications } from './failed-authentications.ts';
 import type { Limiter } from './limiter/limiter.ts';
-import type { ReadContext, RequestContext } from './state.ts';
+import type { RequestContext } from './request-log.ts';
 
 export interface GateDependencies {
   limiter: Limiter;
@@ -25,17 +23,12 @@ export interface GateDependencies {
 
 const limitPolicy = `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`;
 
-/** Creates the checks that need no database: the key's form and tag, its region, its rate limit. */
-export function createGate(deps: GateDependencies) {
-  /** Returns the refusal, or 429 when too many authentications from this address have failed. */
-  function refuseAuthentication(ctx: RequestContext, refusal: ApiError): ApiError {
-    const waitSeconds = deps.failedAuthentications.count(clientAddress(ctx.req, deps.trustedProxies));
-    if (waitSeconds === null) {
-      ctx.set('WWW-Authenticate', 'Bearer');
-      return refusal;
-    }
-    ctx.set('Retry-After', String(waitSeconds));
-    return apiError('failed_authentications', { retryAfterSeconds: waitSeconds });
+/** The checks that need no database: the key's form and tag, its region, its rate limit. */
+export class Gate {
+  readonly #dependencies: GateDependencies;
+
+  constructor(dependencies: GateDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /**
@@ -43,59 +36,94 @@ export function createGate(deps: GateDependencies) {
    *
    * @throws ApiError `unauthenticated`, `invalid_api_key` or `rate_limited`.
    */
-  function identifyKey(ctx: RequestContext): Buffer[] {
+  identifyKey(ctx: RequestContext): Buffer[] {
+    const { keys, baseUrls } = this.#dependencies;
     const bearer = bearerOf(ctx.get('Authorization'));
-    if (bearer === null) throw refuseAuthentication(ctx, apiError('no_key'));
-    const check = checkKey(bearer, deps.keys.region, deps.keys.tagSecrets);
-    if (!check.ok && check.reason === 'malformed') throw refuseAuthentication(ctx, apiError('not_a_key'));
-    if (!check.ok) {
-      const otherRegion = { region: regions[check.region].name, baseUrl: deps.baseUrls[check.region] };
-      throw refuseAuthentication(ctx, apiError('other_region', otherRegion));
+    if (bearer === null) throw this.rejectAuthentication(ctx, apiError('no_key'));
+    const check = checkKey(bearer, keys.region, keys.tagSecrets);
+    if (check.ok) return fingerprints(bearer, keys.peppers);
+    if (check.reason === 'malformed') throw this.rejectAuthentication(ctx, apiError('not_a_key'));
+    const otherRegion = { region: regions[check.region].name, baseUrl: baseUrls[check.region] };
+    throw this.rejectAuthentication(ctx, apiError('other_region', otherRegion));
+  }
+
+  /** Returns the error, or 429 when too many authentications from this address have failed. */
+  rejectAuthentication(ctx: RequestContext, error: ApiError): ApiError {
+    const { failedAuthentications, trustedProxies } = this.#dependencies;
+    const waitSeconds = failedAuthentications.count(clientAddress(ctx.req, trustedProxies));
+    if (waitSeconds === null) {
+      ctx.set('WWW-Authenticate', 'Bearer');
+      return error;
     }
-    return fingerprints(bearer, deps.keys.peppers);
+    ctx.set('Retry-After', String(waitSeconds));
+    return apiError('failed_authentications', { retryAfterSeconds: waitSeconds });
   }
 
   /**
    * Counts the request against the key's limit, and sets the `RateLimit` headers
-   * (draft-ietf-httpapi-ratelimit-headers).
+   * (draft-ietf-httpapi-ratelimit-headers). One round trip to Redis.
    *
    * @throws ApiError `rate_limited` when the key has used up its window.
    */
-  async function takeCall(ctx: RequestContext, prints: Buffer[]): Promise<void> {
+  async countCall(ctx: RequestContext, prints: Buffer[]): Promise<void> {
+    const { limiter, refusals, tracing, trustedProxies } = this.#dependencies;
     // The oldest pepper decides: a key keeps one window while a new pepper is rolled out.
-    const decision = await deps.tracing.span('limiter', () => deps.limiter.take(prints.at(-1) as Buffer));
+    const decision = await tracing.span('limiter', () => limiter.take(prints.at(-1) as Buffer));
+    const { admitted, left, resetSeconds } = decision;
     ctx.set('RateLimit-Policy', limitPolicy);
-    ctx.set('RateLimit', `"key";r=${decision.left};t=${decision.resetSeconds}`);
-    ctx.state.limitLeft = decision.left;
-    if (decision.admitted) return;
-    const address = clientAddress(ctx.req, deps.trustedProxies);
-    for (const print of prints) deps.refusals.count(print, address);
-    ctx.set('Retry-After', String(decision.resetSeconds));
-    throw apiError('key_limit', { retryAfterSeconds: decision.resetSeconds });
+    ctx.set('RateLimit', `"key";r=${left};t=${resetSeconds}`);
+    ctx.state.limitLeft = left;
+    if (admitted) return;
+    const address = clientAddress(ctx.req, trustedProxies);
+    for (const print of prints) refusals.count(print, address);
+    ctx.set('Retry-After', String(resetSeconds));
+    throw apiError('key_limit', { retryAfterSeconds: resetSeconds });
   }
 
-  return {
-    refuseAuthentication,
-    identifyKey,
-    takeCall,
+  /** Returns whether a request carries a bearer in the form of a key, and if it is genuine. */
+  bearerKind(ctx: RequestContext): 'none' | 'key' | 'genuine' {
+    const { keys } = this.#dependencies;
+    const bearer = bearerOf(ctx.get('Authorization'));
+    if (!bearer?.startsWith('aln_')) return 'none';
+    return checkKey(bearer, keys.region, keys.tagSecrets).ok ? 'genuine' : 'key';
+  }
+}
 
-    /** Refuses a request without a genuine key of this region. No I/O. */
-    requireKey(ctx: ReadContext, next: Next): Promise<void> {
-      ctx.state.fingerprints = identifyKey(ctx);
-      return next();
-    },
+/**
+ * How many addresses are remembered; when more fail within a minute, the oldest are dropped first.
+ * About 10 MB.
+ */
+const maxAddresses = 50_000;
 
-    /** Refuses a request over the key's limit. One round trip to Redis. */
-    async limitCalls(ctx: ReadContext, next: Next): Promise<void> {
-      await takeCall(ctx, ctx.state.fingerprints);
-      return next();
-    },
+/**
+ * Counts failed authentications per address and minute, in this process. Above the limit, the
+ * address's further failures get 429 without I/O; a valid key is never affected. An IPv6 client has
+ * a whole /64 network, which counts as one address.
+ */
+export class FailedAuthentications {
+  readonly #perMinute: number;
+  readonly #minutes = new Map<string, { startedAtMs: number; failures: number }>();
 
-    /** Returns whether a request carries a bearer in the form of a key, and if it is genuine. */
-    bearerKind(ctx: RequestContext): 'none' | 'key' | 'genuine' {
-      const bearer = bearerOf(ctx.get('Authorization'));
-      if (!bearer?.startsWith('aln_')) return 'none';
-      return checkKey(bearer, deps.keys.region, deps.keys.tagSecrets).ok ? 'genuine' : 'key';
-    },
-  };
+  constructor(options: { perMinute: number }) {
+    this.#perMinute = options.perMinute;
+  }
+
+  /**
+   * Counts a failure. Returns null while the address is within the limit, else the whole seconds
+   * until its minute ends.
+   */
+  count(address: string | null): number | null {
+    const nowMs = performance.now();
+    const network = networkOf(address ?? 'unknown');
+    const minute = this.#minutes.get(network);
+    if (minute === undefined || nowMs - minute.startedAtMs >= 60_000) {
+      this.#minutes.delete(network);
+      if (this.#minutes.size >= maxAddresses) this.#minutes.delete(this.#minutes.keys().next().value ?? '');
+      this.#minutes.set(network, { startedAtMs: nowMs, failures: 1 });
+      return null;
+    }
+    minute.failures += 1;
+    if (minute.failures <= this.#perMinute) return null;
+    return Math.max(1, Math.ceil((minute.startedAtMs + 60_000 - nowMs) / 1000));
+  }
 }

@@ -2,13 +2,13 @@ import type { Pool } from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Serving } from '#runtime/serve-app.ts';
 import { createServerMetrics } from '#runtime/server-metrics.ts';
-import type { AnswerMemory } from './answer-memory.ts';
+import type { BoundedReads } from './bounded-reads.ts';
 
 /**
  * The API's Prometheus metrics. Labels are operations, statuses and modes, and never an
  * organization, a key or an address.
  */
-export function createMetrics(pool: Pool, serving: Serving, memory: () => AnswerMemory) {
+export function createMetrics(pool: Pool, serving: Serving, reads: () => BoundedReads) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
@@ -67,7 +67,7 @@ export function createMetrics(pool: Pool, serving: Serving, memory: () => Answer
     labelNames: ['size'],
     registers,
     collect() {
-      const { smallBytes, largeBytes } = memory().state;
+      const { smallBytes, largeBytes } = reads().state;
       this.set({ size: 'small' }, smallBytes);
       this.set({ size: 'large' }, largeBytes);
     },
@@ -77,7 +77,7 @@ export function createMetrics(pool: Pool, serving: Serving, memory: () => Answer
     help: 'Reads that wait for memory for their answers.',
     registers,
     collect() {
-      this.set(memory().state.waiting);
+      this.set(reads().state.waiting);
     },
   });
 

@@ -1,13 +1,14 @@
 import type { Middleware } from 'koa';
 import type { Region } from '#domain/contract/regions.ts';
-import { sendChunks, smallAnswerBytes } from './answer-body.ts';
+import { chunkBytes } from '#domain/db/statements/authorized.ts';
+import type { LargeBodies } from './body.ts';
 import { publicPages } from './docs/public-pages.ts';
 
 /**
  * Serves the OpenAPI document and the reference page without a key, and ignores one that is sent.
  * All readers share the bytes of a page.
  */
-export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
+export function servePublicPages(baseUrls: Record<Region, string>, largeBodies: LargeBodies): Middleware {
   const findPage = publicPages({ baseUrls });
 
   return (ctx, next) => {
@@ -17,13 +18,13 @@ export function servePublicPages(baseUrls: Record<Region, string>): Middleware {
     ctx.status = page.status;
     ctx.type = page.type;
     ctx.set(page.headers);
-    if (page.body.length <= smallAnswerBytes) ctx.body = page.body;
-    else sendChunks(ctx, chunksOf(page.body), page.body.length);
+    if (page.body.length <= chunkBytes) ctx.body = page.body;
+    else largeBodies.send(ctx, chunksOf(page.body), page.body.length);
     if (ctx.fresh) ctx.status = 304;
   };
 }
 
 /** Yields a shared file in chunks without copying it. */
 function* chunksOf(bytes: Buffer): Generator<Buffer> {
-  for (let from = 0; from < bytes.length; from += smallAnswerBytes) yield bytes.subarray(from, from + smallAnswerBytes);
+  for (let from = 0; from < bytes.length; from += chunkBytes) yield bytes.subarray(from, from + chunkBytes);
 }

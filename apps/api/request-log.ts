@@ -1,9 +1,20 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Middleware } from 'koa';
+import type { Middleware, ParameterizedContext } from 'koa';
 import type { Logger } from '#runtime/log.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { Metrics } from './metrics.ts';
-import type { RequestState } from './state.ts';
+
+/** What the log line of every request shows. `requestId` is also the id of its activity row. */
+export interface RequestState {
+  requestId: string;
+  operation: string;
+  organizationId?: string;
+  keyId?: string;
+  code?: string;
+  limitLeft?: number;
+}
+
+export type RequestContext = ParameterizedContext<RequestState>;
 
 /** Gives every request an id, and reports it once to log, metrics and traces. */
 export function logRequests(deps: {

@@ -10,6 +10,7 @@ import {
   workflowIdOf,
 } from '#workflows/deliver-event/types.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
+import { findUnmetNeeds } from '#workflows/server-needs.ts';
 import { connectToTemporal, followApiKey } from './connect.ts';
 import type { ClaimedDelivery } from './sql/claim.ts';
 import { startDeadlineMs } from './times.ts';
@@ -52,6 +53,7 @@ export async function openTemporal(options: TemporalOptions) {
   const apiKey = followApiKey(connection, options, onProblem);
   void apiKey.start();
   const client = new Client({ connection, namespace });
+  await reportUnmetNeeds(connection, namespace, onProblem);
   const worker = await createWorker(connection, options);
   const running = worker.run();
 
@@ -72,6 +74,17 @@ export async function openTemporal(options: TemporalOptions) {
       connection.withDeadline(Date.now() + startDeadlineMs, () => startRun(client, delivery)),
     stop: once(close),
   };
+}
+
+/** Reports what the server lacks. A server that does not say so now is no reason to wait. */
+async function reportUnmetNeeds(
+  connection: NativeConnection,
+  namespace: string,
+  onProblem: (sentence: string) => void,
+): Promise<void> {
+  const ask = () => findUnmetNeeds(connection, namespace);
+  const needs = await connection.withDeadline(Date.now() + startDeadlineMs, ask).catch(() => []);
+  for (const { problem, remedy } of needs) onProblem(`${problem}: ${remedy}`);
 }
 
 /** Starts a run. The server ends an older one of the delivery in the same transaction. */

@@ -53,7 +53,6 @@ export async function startOperator(
   const connections = createConnections({
     api: apis(CoreV1Api),
     namespace,
-    allowPlaintext: config.allowPlaintext,
     report: reportSettings({ names: settingNames, registry: metrics.registry, log }),
   });
   let listedAt = now();

@@ -22,7 +22,7 @@ export const Settings = z.object({
     .string()
     .optional()
     .meta({ description: 'File that says how the API server is reached.', shown: 'the pod’s service account' }),
-  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
+  HOST: z.string().default('::').describe('Address to listen on. `::` is every address, of IPv4 too.'),
   METRICS_PORT: port.default(9090).describe('Port of `/metrics`, `/livez` and `/readyz`.'),
   LOG_LEVEL: logLevel,
 });
@@ -41,8 +41,6 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     kubeconfigFile: s.KUBECONFIG ?? null,
     host: s.HOST,
     metricsPort: s.METRICS_PORT,
-    /** Servers that may be reached on another machine without TLS, separated by commas. */
-    allowPlaintext: environment.ALLOW_PLAINTEXT ?? '',
     logLevel: s.LOG_LEVEL,
   });
 }

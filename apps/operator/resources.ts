@@ -24,6 +24,8 @@ export interface RegionSpec {
     /** Digest of the image. */
     digest?: string;
   };
+  /** Servers that may be reached on another machine without TLS. The chart writes it. */
+  allowPlaintext?: ('postgresql' | 'temporal')[];
   /** The region's PostgreSQL. */
   database: {
     /** Key of a Secret that holds the `postgresql://` URL of the operator's login. */

@@ -1,6 +1,7 @@
+import type { Region } from '#domain/contract/regions.ts';
 import type { Database } from '#domain/db/connect.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
-import type { OrgctlConfig } from './config.ts';
+import type { Environment, OrgctlConfig } from './config.ts';
 import { WrongUse } from './refused.ts';
 
 /** One option of a command; `value` is its placeholder in the help, null for a flag. */
@@ -39,7 +40,16 @@ export interface Command {
   verb: string;
   summary: string;
   options: Record<string, CommandOption>;
-  run: (options: Options, context: Context) => Promise<Answer>;
+  run: ((options: Options, context: Context) => Promise<Answer>) | OwnRun;
+}
+
+/** What a command does that reads its own settings and opens its own connections. */
+export class OwnRun {
+  readonly start: (region: Region, environment: Environment) => Promise<Answer>;
+
+  constructor(start: OwnRun['start']) {
+    this.start = start;
+  }
 }
 
 /** The commands of one noun. */

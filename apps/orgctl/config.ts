@@ -59,6 +59,9 @@ const stackAllow = '127.0.0.0/8,::1';
 
 export type OrgctlConfig = ReturnType<typeof readConfig>;
 
+/** The environment of a call, completed by the stack's settings. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
  * Returns where to act. The stack's settings are used only with the stack's own database, so that
  * another installation's rows are never written with a development stack's secrets.
@@ -66,22 +69,9 @@ export type OrgctlConfig = ReturnType<typeof readConfig>;
  * @param askedRegion - `--region`; without it `REGION`, or the only region of a stack.
  * @throws SettingsRefused for settings, WrongUse for the region.
  */
-export function readConfig(askedRegion: string | null, environment: Record<string, string | undefined> = process.env) {
-  const folder = path.resolve(environment.ORG_API_STATE || '.org-api');
-  const stack = readFile(path.join(folder, 'stack.json'), StackFile)?.regions ?? [];
-  const region = chooseRegion(askedRegion, environment.REGION || null, stack);
-  const entry = stack.find((one) => one.region === region);
-  const isSet = (name: string) => Boolean(environment[name] || environment[`${name}_FILE`]);
-  const isOfStack =
-    entry !== undefined &&
-    (!isSet('DATABASE_URL') || isSameDatabase(environment.DATABASE_URL ?? '', entry.databaseUrl));
-  if (entry === undefined && stack.length > 0 && !isSet('DATABASE_URL'))
-    throw new SettingsRefused([
-      `the stack of npm start has no region ${region}; it has ${stack.map((one) => one.region).join(' and ')}`,
-    ]);
-  const fromStack = isOfStack ? stackSettings(folder, entry) : {};
-  const missing = Object.entries(fromStack).filter(([name]) => !isSet(name));
-  const s = readSettings(Settings, { ...environment, ...Object.fromEntries(missing) });
+export function readConfig(askedRegion: string | null, environment: Environment = process.env) {
+  const { region, environment: completed } = readEnvironment(askedRegion, environment);
+  const s = readSettings(Settings, completed);
   return Object.freeze({
     region,
     database: s.DATABASE_URL,
@@ -97,6 +87,25 @@ export function readConfig(askedRegion: string | null, environment: Record<strin
     /** Null: running workflows cannot be notified. */
     temporal: temporalServerOf(s, s.TEMPORAL_NAMESPACE ?? 'default'),
   });
+}
+
+/** Returns the region and the environment of a call, as `readConfig` explains. @throws likewise */
+export function readEnvironment(askedRegion: string | null, environment: Environment = process.env) {
+  const folder = path.resolve(environment.ORG_API_STATE || '.org-api');
+  const stack = readFile(path.join(folder, 'stack.json'), StackFile)?.regions ?? [];
+  const region = chooseRegion(askedRegion, environment.REGION || null, stack);
+  const entry = stack.find((one) => one.region === region);
+  const isSet = (name: string) => Boolean(environment[name] || environment[`${name}_FILE`]);
+  const isOfStack =
+    entry !== undefined &&
+    (!isSet('DATABASE_URL') || isSameDatabase(environment.DATABASE_URL ?? '', entry.databaseUrl));
+  if (entry === undefined && stack.length > 0 && !isSet('DATABASE_URL'))
+    throw new SettingsRefused([
+      `the stack of npm start has no region ${region}; it has ${stack.map((one) => one.region).join(' and ')}`,
+    ]);
+  const fromStack = isOfStack ? stackSettings(folder, entry) : {};
+  const missing = Object.entries(fromStack).filter(([name]) => !isSet(name));
+  return { region, environment: { ...environment, ...Object.fromEntries(missing) } };
 }
 
 function chooseRegion(asked: string | null, set: string | null, stack: StackRegion[]): Region {

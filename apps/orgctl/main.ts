@@ -6,9 +6,10 @@ import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
 import { activity } from './activity.ts';
-import { type Answer, type Command, type Noun, Options } from './command.ts';
-import { type OrgctlConfig, readConfig } from './config.ts';
+import { type Answer, type Command, type Noun, Options, OwnRun } from './command.ts';
+import { type OrgctlConfig, readConfig, readEnvironment } from './config.ts';
 import { delivery } from './delivery.ts';
+import { doctor } from './doctor/doctor.ts';
 import { failureSentence } from './failure.ts';
 import { helpText } from './help.ts';
 import { key } from './key.ts';
@@ -27,7 +28,19 @@ import { webhook } from './webhook.ts';
  * 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
  */
 
-const nouns: readonly Noun[] = [org, person, webhook, delivery, redelivery, ledger, activity, key, secrets, probe];
+const nouns: readonly Noun[] = [
+  org,
+  person,
+  webhook,
+  delivery,
+  redelivery,
+  ledger,
+  activity,
+  key,
+  secrets,
+  probe,
+  doctor,
+];
 /** Counting a long history takes longer than a request may. */
 const statementTimeoutMs = 60_000;
 const report = (line: string) => void process.stderr.write(`${line}\n`);
@@ -41,8 +54,7 @@ async function main(args: string[]): Promise<void> {
   if (command === null)
     throw new WrongUse(`orgctl ${noun.noun} needs a verb: ${noun.commands.map(({ verb }) => verb).join(', ')}.`);
   const { options, region, json } = readOptions(command, rest);
-  const config = readConfig(region);
-  const answer = await run(command, options, config);
+  const answer = await start(command, options, region);
   process.stdout.write(json ? `${JSON.stringify(answer.json, null, 2)}\n` : `${answer.text}\n`);
   if (answer.failure === undefined) return;
   report(answer.failure);
@@ -85,7 +97,13 @@ function parse(args: string[], options: Command['options']): Record<string, stri
   }
 }
 
-async function run(command: Command, options: Options, config: OrgctlConfig): Promise<Answer> {
+async function start(command: Command, options: Options, asked: string | null): Promise<Answer> {
+  const { run } = command;
+  if (run instanceof OwnRun) {
+    const { region, environment } = readEnvironment(asked);
+    return run.start(region, environment);
+  }
+  const config = readConfig(asked);
   const database = await openDatabase({
     server: config.database,
     applicationName: 'org-api-orgctl',
@@ -94,7 +112,7 @@ async function run(command: Command, options: Options, config: OrgctlConfig): Pr
     statementTimeoutMs,
   });
   try {
-    return await command.run(options, { config, database, report, openWorkflows: () => openWorkflows(config) });
+    return await run(options, { config, database, report, openWorkflows: () => openWorkflows(config) });
   } finally {
     await database.close();
   }

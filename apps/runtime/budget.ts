@@ -23,44 +23,68 @@ type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
 interface BudgetOptions<Level extends string> {
   /** The most that one holder of each level may hold at a time, and the whole process. */
   limits: Readonly<Record<Level | 'pod', number>>;
+  /** Requests that may wait, of one holder of the first level and in all. */
   maxWaiting: Readonly<{ each: number; all: number }>;
   waitMs: number;
   /** Called when a wait ends, with the level whose share was used up. */
   onWaited?: (end: 'admitted' | 'refused' | 'gone', limit: Level | 'pod') => void;
 }
 
-/** A part of the budget that is held. */
-export interface Hold {
-  /** Changes the amount; a larger one is taken even when it is not free. */
-  resize(amount: number): void;
-  /** Releases all of it. Can be called twice; afterwards nothing can be taken. */
-  release(): void;
-}
-
-/** Reports that the client disconnected: an answer, or several. */
+/** Reports that the client disconnected: one response, or several. */
 export interface Ends {
   onEnd(callback: () => void): void;
 }
 
-interface Account {
+/** What one holder has. */
+interface Account<Level extends string> {
+  readonly level: Level;
+  readonly id: string;
   held: number;
   waiting: number;
   /** Number of holds and waits that use this account. */
   users: number;
-  /** Turn of the last request that waited. */
-  turn: number;
-  forget: () => void;
+  /** Ticket of its last request that waited. */
+  ticket: number;
 }
 
 /** Unused accounts of a level that are kept: creating one for each request costs processor time. */
 const maxIdleAccounts = 10_000;
 
 interface Waiter<Level extends string> {
-  holders: Holders<Level>;
+  accounts: Account<Level>[];
   amount: number;
-  /** Its turn among all waiting requests. */
-  turn: number;
+  /** Its place in the order of admission. */
+  ticket: number;
   admit: () => void;
+}
+
+/** A part of a budget that is held. */
+export class Hold {
+  /** Changes what is held by an amount; closes the accounts with null. */
+  readonly #charge: (change: number | null) => void;
+  #amount = 0;
+  #isReleased = false;
+
+  /** Only a budget creates one. */
+  constructor(charge: (change: number | null) => void) {
+    this.#charge = charge;
+  }
+
+  /** Changes the amount; a larger one is taken even when it is not free. */
+  resize(amount: number): void {
+    const change = amount - this.#amount;
+    if (this.#isReleased || change === 0) return;
+    this.#amount = amount;
+    this.#charge(change);
+  }
+
+  /** Releases all of it. Can be called twice; afterwards nothing can be taken. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.resize(0);
+    this.#isReleased = true;
+    this.#charge(null);
+  }
 }
 
 /**
@@ -68,32 +92,62 @@ interface Waiter<Level extends string> {
  * holder and for the process.
  *
  * An amount fits if holder and process stay within their limits, and one larger than a limit fits
- * while nothing else is held. Everything else waits. Holders of the first level take turns
- * (start-time fair queueing), so that many requests of one holder delay another's by one turn only.
- * A holder that has used up its share delays no other.
+ * while nothing else is held. Everything else waits. Holders of the first level are admitted
+ * alternately (start-time fair queueing), so that many requests of one holder delay another's by
+ * one only. A holder that has used up its share delays no other.
  */
-export function createBudget<Level extends string>(options: BudgetOptions<Level>) {
-  const { limits, maxWaiting, waitMs, onWaited = () => {} } = options;
-  const levels = Object.keys(limits).filter((level) => level !== 'pod') as Level[];
-  const accounts = new Map<Level, Map<string, Account>>(levels.map((level) => [level, new Map()]));
-  let waiting: Waiter<Level>[] = [];
-  let held = 0;
-  /** Turn of the last request that was admitted after a wait. */
-  let currentTurn = 0;
+export class Budget<Level extends string> {
+  readonly #options: BudgetOptions<Level>;
+  readonly #accounts = new Map<Level, Map<string, Account<Level>>>();
+  #waiting: Waiter<Level>[] = [];
+  #held = 0;
+  /** Ticket of the last request that was admitted after a wait. */
+  #lastTicket = 0;
 
-  const accountOf = (level: Level, id: string) => accounts.get(level)?.get(id);
+  constructor(options: BudgetOptions<Level>) {
+    this.#options = options;
+    for (const level of Object.keys(options.limits) as (Level | 'pod')[])
+      if (level !== 'pod') this.#accounts.set(level, new Map());
+  }
 
-  /** Opens the accounts of the holders; each gets one more user. */
-  function openAccounts(holders: Holders<Level>): Account[] {
-    const opened: Account[] = [];
-    for (const level of levels) {
+  /** Returns what is held, and how many wait. */
+  get state() {
+    return { held: this.#held, waiting: this.#waiting.length };
+  }
+
+  /**
+   * Takes a part of the budget, at once or after a wait.
+   *
+   * @param client - ends the wait when it disconnects.
+   * @param waitAtMostMs - shortens the wait of a request that has waited elsewhere.
+   * @returns the hold, or a promise of it, which rejects with BudgetExhausted or ClientGone.
+   * @throws BudgetExhausted when too many wait.
+   */
+  reserve(
+    holders: Holders<Level>,
+    amount: number,
+    client: Ends,
+    waitAtMostMs = this.#options.waitMs,
+  ): Hold | Promise<Hold> {
+    const accounts = this.#open(holders);
+    const obstacle = this.#findObstacle(accounts, amount) ?? (this.#isPodAwaited() ? 'pod' : null);
+    if (obstacle === null) return this.#take(accounts, amount);
+    const fullQueue = this.#options.maxWaiting.all === 0 ? obstacle : this.#findFullQueue(accounts);
+    if (fullQueue === null) return this.#wait(accounts, amount, obstacle, client, waitAtMostMs);
+    this.#close(accounts);
+    this.#options.onWaited?.('refused', fullQueue);
+    throw new BudgetExhausted(fullQueue);
+  }
+
+  /** Opens the accounts of the holders, in the order of levels; each gets one more user. */
+  #open(holders: Holders<Level>): Account<Level>[] {
+    const opened: Account<Level>[] = [];
+    for (const [level, ofLevel] of this.#accounts) {
       const id = holders[level];
-      const ofLevel = accounts.get(level);
-      if (id === null || ofLevel === undefined) continue;
+      if (id === null) continue;
       let account = ofLevel.get(id);
       if (account === undefined) {
-        const forget = () => void (ofLevel.size > maxIdleAccounts && ofLevel.delete(id));
-        account = { held: 0, waiting: 0, users: 0, turn: 0, forget };
+        account = { level, id, held: 0, waiting: 0, users: 0, ticket: 0 };
         ofLevel.set(id, account);
       }
       account.users += 1;
@@ -102,143 +156,98 @@ export function createBudget<Level extends string>(options: BudgetOptions<Level>
     return opened;
   }
 
-  function closeAccounts(opened: Account[]): void {
-    for (const account of opened) {
+  #close(accounts: Account<Level>[]): void {
+    for (const account of accounts) {
       account.users -= 1;
-      if (account.users === 0) account.forget();
+      const ofLevel = this.#accounts.get(account.level);
+      if (account.users === 0 && ofLevel !== undefined && ofLevel.size > maxIdleAccounts) ofLevel.delete(account.id);
     }
+  }
+
+  #take(accounts: Account<Level>[], amount: number): Hold {
+    const hold = new Hold((change) => {
+      if (change === null) return this.#close(accounts);
+      this.#held += change;
+      for (const account of accounts) account.held += change;
+      if (change < 0 && this.#waiting.length > 0) this.#admitWaiting();
+    });
+    hold.resize(amount);
+    return hold;
   }
 
   /** Returns the level whose limit the amount would exceed, or null when it fits. */
-  function findObstacle(holders: Holders<Level>, amount: number): Level | 'pod' | null {
-    for (const level of levels) {
-      const id = holders[level];
-      const ofHolder = id === null ? 0 : (accountOf(level, id)?.held ?? 0);
-      if (ofHolder > 0 && ofHolder + amount > limits[level]) return level;
-    }
-    return held > 0 && held + amount > limits.pod ? 'pod' : null;
+  #findObstacle(accounts: Account<Level>[], amount: number): Level | 'pod' | null {
+    const { limits } = this.#options;
+    for (const { level, held } of accounts) if (held > 0 && held + amount > limits[level]) return level;
+    return this.#held > 0 && this.#held + amount > limits.pod ? 'pod' : null;
   }
 
-  class Taken implements Hold {
-    readonly #accounts: Account[];
-    #amount = 0;
-    #isReleased = false;
+  /** Returns whether a request waits for the process's limit. A new one must not overtake it. */
+  #isPodAwaited(): boolean {
+    return this.#waiting.some(({ accounts, amount }) => this.#findObstacle(accounts, amount) === 'pod');
+  }
 
-    constructor(holders: Holders<Level>, amount: number) {
-      this.#accounts = openAccounts(holders);
-      this.resize(amount);
-    }
+  /** Returns the level whose queue is full, or null. */
+  #findFullQueue([first]: Account<Level>[]): Level | 'pod' | null {
+    const { each, all } = this.#options.maxWaiting;
+    if (first !== undefined && first.waiting >= each) return first.level;
+    return this.#waiting.length >= all ? 'pod' : null;
+  }
 
-    resize(amount: number): void {
-      const change = amount - this.#amount;
-      if (this.#isReleased || change === 0) return;
-      this.#amount = amount;
-      held += change;
-      for (const account of this.#accounts) account.held += change;
-      if (change < 0 && waiting.length > 0) admitWaiting();
-    }
-
-    release(): void {
-      if (this.#isReleased) return;
-      this.resize(0);
-      this.#isReleased = true;
-      closeAccounts(this.#accounts);
-    }
+  #wait(
+    accounts: Account<Level>[],
+    amount: number,
+    obstacle: Level | 'pod',
+    client: Ends,
+    atMostMs: number,
+  ): Promise<Hold> {
+    const { promise, resolve, reject } = Promise.withResolvers<Hold>();
+    /** Ends the wait once. Others may fit now. */
+    const end = (how: 'admitted' | 'refused' | 'gone', limit: Level | 'pod'): boolean => {
+      const index = this.#waiting.indexOf(waiter);
+      if (index < 0) return false;
+      clearTimeout(timer);
+      this.#waiting.splice(index, 1);
+      for (const account of accounts) account.waiting -= 1;
+      this.#options.onWaited?.(how, limit);
+      if (how === 'admitted') return true;
+      this.#close(accounts);
+      this.#admitWaiting();
+      return true;
+    };
+    const [first] = accounts;
+    const ticket = Math.max(this.#lastTicket, first === undefined ? 0 : first.ticket + 1);
+    const waiter: Waiter<Level> = {
+      accounts,
+      amount,
+      ticket,
+      admit: () => {
+        this.#lastTicket = ticket;
+        if (end('admitted', obstacle)) resolve(this.#take(accounts, amount));
+      },
+    };
+    const timer = setTimeout(() => {
+      const limit = this.#findObstacle(accounts, amount) ?? obstacle;
+      if (end('refused', limit)) reject(new BudgetExhausted(limit));
+    }, atMostMs);
+    if (first !== undefined) first.ticket = ticket;
+    for (const account of accounts) account.waiting += 1;
+    this.#waiting.splice(this.#waiting.findLastIndex((other) => other.ticket <= ticket) + 1, 0, waiter);
+    client.onEnd(() => {
+      if (end('gone', obstacle)) reject(new ClientGone());
+    });
+    return promise;
   }
 
   /**
    * Admits what fits, in order. Nothing passes a request that waits for the process's limit, or a
    * large amount would wait forever.
    */
-  function admitWaiting(): void {
-    for (const waiter of [...waiting]) {
-      const obstacle = findObstacle(waiter.holders, waiter.amount);
+  #admitWaiting(): void {
+    for (const { accounts, amount, admit } of [...this.#waiting]) {
+      const obstacle = this.#findObstacle(accounts, amount);
       if (obstacle === 'pod') return;
-      if (obstacle !== null) continue;
-      waiter.admit();
+      if (obstacle === null) admit();
     }
   }
-
-  /** Returns whether a request waits for the process's limit. A new one must not overtake it. */
-  const isPodAwaited = () =>
-    waiting.length > 0 && waiting.some(({ holders, amount }) => findObstacle(holders, amount) === 'pod');
-
-  /** Returns the level whose queue is full, or null. */
-  function findFullQueue(holders: Holders<Level>): Level | 'pod' | null {
-    const [first] = levels;
-    const id = first === undefined ? null : holders[first];
-    const ofHolder = first === undefined || id === null ? 0 : (accountOf(first, id)?.waiting ?? 0);
-    if (first !== undefined && ofHolder >= maxWaiting.each) return first;
-    return waiting.length >= maxWaiting.all ? 'pod' : null;
-  }
-
-  /** @throws BudgetExhausted when nothing may wait, or too many wait already. */
-  function checkQueue(holders: Holders<Level>, obstacle: Level | 'pod'): void {
-    const limit = maxWaiting.all === 0 ? obstacle : findFullQueue(holders);
-    if (limit === null) return;
-    onWaited('refused', limit);
-    throw new BudgetExhausted(limit);
-  }
-
-  function wait(
-    holders: Holders<Level>,
-    amount: number,
-    obstacle: Level | 'pod',
-    client: Ends,
-    atMostMs: number,
-  ): Promise<Hold> {
-    checkQueue(holders, obstacle);
-    const opened = openAccounts(holders);
-    return new Promise((resolve, reject) => {
-      /** Ends the wait once. Others may fit now. */
-      const end = (how: 'admitted' | 'refused' | 'gone', limit: Level | 'pod', settle: () => void) => {
-        if (!waiting.includes(waiter)) return;
-        clearTimeout(timer);
-        waiting = waiting.filter((other) => other !== waiter);
-        for (const account of opened) account.waiting -= 1;
-        closeAccounts(opened);
-        onWaited(how, limit);
-        settle();
-        if (how !== 'admitted') admitWaiting();
-      };
-      const waiter: Waiter<Level> = {
-        holders,
-        amount,
-        turn: Math.max(currentTurn, ...opened.slice(0, 1).map(({ turn }) => turn + 1)),
-        admit: () => {
-          currentTurn = waiter.turn;
-          end('admitted', obstacle, () => resolve(new Taken(holders, amount)));
-        },
-      };
-      const timer = setTimeout(() => {
-        const limit = findObstacle(holders, amount) ?? obstacle;
-        end('refused', limit, () => reject(new BudgetExhausted(limit)));
-      }, atMostMs);
-      const [holder] = opened;
-      if (holder !== undefined) holder.turn = waiter.turn;
-      waiting.splice(waiting.findLastIndex(({ turn }) => turn <= waiter.turn) + 1, 0, waiter);
-      for (const account of opened) account.waiting += 1;
-      client.onEnd(() => end('gone', obstacle, () => reject(new ClientGone())));
-    });
-  }
-
-  return {
-    /**
-     * Takes a part of the budget, at once or after a wait.
-     *
-     * @param client - ends the wait when it disconnects.
-     * @param waitAtMostMs - shortens the wait of a request that has waited elsewhere.
-     * @returns the hold, or a promise of it, which rejects with BudgetExhausted or ClientGone.
-     * @throws BudgetExhausted when too many wait.
-     */
-    reserve(holders: Holders<Level>, amount: number, client: Ends, waitAtMostMs = waitMs): Hold | Promise<Hold> {
-      const obstacle = findObstacle(holders, amount) ?? (isPodAwaited() ? 'pod' : null);
-      return obstacle === null ? new Taken(holders, amount) : wait(holders, amount, obstacle, client, waitAtMostMs);
-    },
-
-    /** Returns what is held, and how many wait. */
-    get state() {
-      return { held, waiting: waiting.length };
-    },
-  };
 }

@@ -196,6 +196,8 @@ function sendFault(response: ServerResponse, { status, message }: RequestFault):
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
+      // A kernel without IPv6 has every address of IPv4 only.
+      if (error.code === 'EAFNOSUPPORT' && host === '::') return resolve(listen(server, '0.0.0.0', port));
       const why =
         error.code === 'EADDRINUSE' ? 'another process listens there' : `the system says ${error.code ?? 'no'}`;
       reject(new ListenRefused(`cannot listen on ${host} port ${port}: ${why}; set another port or end that process`));

@@ -1,5 +1,5 @@
 import type { Counter, Registry } from 'prom-client';
-import { isTrustedPeer } from './address.ts';
+import { isTrustedPeer } from './client.ts';
 import { type RunningServer, type ServerOptions, startServer } from './http-server.ts';
 import type { Logger } from './log.ts';
 import { serveMetrics } from './metrics-page.ts';

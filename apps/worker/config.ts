@@ -120,7 +120,7 @@ export const Settings = z.object({
         'kept. The ledger keeps counting them.',
       shown: '90d',
     }),
-  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
+  HOST: z.string().default('::').describe('Address to listen on. `::` is every address, of IPv4 too.'),
   METRICS_PORT: port.default(9090).describe('Port of `/metrics`, `/livez` and `/readyz`.'),
   LOG_LEVEL: logLevel,
   ACTIVITY_STREAM: z

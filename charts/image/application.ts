@@ -25,6 +25,8 @@ interface ApplicationFolders {
   /** Where `npm ci` has run with this package-lock.json. */
   modules: string;
   app: string;
+  /** Node's platform and architecture, for example `linux x64`. */
+  system: string;
 }
 
 /**
@@ -47,9 +49,9 @@ function copyAppFiles(repository: string, to: string): void {
     copy(path.join(repository, file), path.join(to, file));
 }
 
-function addPackages({ repository, modules, app }: ApplicationFolders): string[] {
-  const target = targets[`${process.platform} ${process.arch}`];
-  if (target === undefined) throw new Error(`Temporal has no native module for ${process.platform} ${process.arch}`);
+function addPackages({ repository, modules, app, system }: ApplicationFolders): string[] {
+  const target = targets[system];
+  if (target === undefined) throw new Error(`Temporal has no native module for ${system}`);
   const { packages } = readJson<{ packages: Record<string, LockedPackage> }>(repository, 'package-lock.json');
   const native: string[] = [];
   for (const folder of listRuntimePackages(packages)) {

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { type Build, describeBuild } from './build-id.ts';
-import { imageConfig } from './image-config.ts';
+import { configFlags, openStore, run } from './buildah.ts';
 import { getModules } from './modules.ts';
 
 /**
@@ -81,39 +80,11 @@ function buildImage(build: Build, tag = `localhost/org-api:${build.buildId}`, ar
  */
 function pack(options: { build: Build; rootfs: string; work: string; tag: string; file: string }): string {
   const { build, rootfs, work, tag, file } = options;
-  const store = ['--storage-driver', 'vfs', '--root', path.join(work, 'store'), '--runroot', path.join(work, 'run')];
-  const buildah = (...args: string[]) => run('buildah', [...store, ...args]).trim();
+  const buildah = openStore(work);
   const container = buildah('from', 'scratch');
   buildah('copy', '--quiet', '--chown', '0:0', container, rootfs, '/');
-  buildah('config', ...configOf(build), container);
+  buildah('config', ...configFlags(build), container);
   buildah('commit', '--quiet', '--timestamp', String(build.epochSeconds), container, `docker-archive:${file}:${tag}`);
   const [{ Config }] = JSON.parse(run('tar', ['-xOf', file, 'manifest.json'])) as [{ Config: string }];
   return path.basename(Config, '.json');
-}
-
-function configOf(build: Build): string[] {
-  const { env, labels, workingDirectory, user, entrypoint, command } = imageConfig(build);
-  const flags = { workingdir: workingDirectory, user, entrypoint: JSON.stringify(entrypoint), cmd: command.join(' ') };
-  return [
-    ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
-    ...Object.entries(labels).flatMap(([name, value]) => ['--label', `org.opencontainers.image.${name}=${value}`]),
-    ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
-  ];
-}
-
-/** @throws Error when the program is missing or fails, with its last line of output. */
-function run(program: string, args: string[]): string {
-  try {
-    return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 2 ** 26 });
-  } catch (error) {
-    const { code, stderr } = error as { code?: string; stderr?: string };
-    const name = path.basename(program);
-    if (code === 'ENOENT') throw new Error(`${name} is not installed; on Debian: apt-get install ${name}`);
-    throw new Error(`${name}: ${lastComplaint(stderr ?? '')}`);
-  }
-}
-
-function lastComplaint(stderr: string): string {
-  const lines = stderr.split('\n').filter((line) => line.trim() !== '' && !/^\s+at |^Node\.js v/.test(line));
-  return lines.find((line) => /Error/.test(line)) ?? lines.at(-1) ?? 'it failed without a word';
 }

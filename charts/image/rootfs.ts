@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { assembleApplication } from './application.ts';
 import { copy, listFiles, readJson, settleTree, write } from './files.ts';
+import { addForeignLibraries } from './foreign.ts';
 import { addLibraries } from './libraries.ts';
 
 /**
@@ -12,7 +13,8 @@ import { addLibraries } from './libraries.ts';
  * build the same. It runs on Debian 12, with the Node that the image contains.
  *
  * `--modules` is a folder in which `npm ci --omit=dev` has run with this package-lock.json; only
- * packages that the apps need are included. Prints one JSON document: the tree's SHA-256 and bytes,
+ * packages that the apps need are included. `--sysroot` is a folder with the libraries and Node of
+ * arm64 (foreign.ts), for an image of that architecture. Prints one JSON document: the tree's SHA-256 and bytes,
  * and the Debian packages of its libraries.
  */
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -21,34 +23,41 @@ const user = 65_532;
 
 try {
   const { values } = parseArgs({
-    options: { modules: { type: 'string' }, epoch: { type: 'string' }, out: { type: 'string' } },
+    options: {
+      modules: { type: 'string' },
+      epoch: { type: 'string' },
+      out: { type: 'string' },
+      sysroot: { type: 'string' },
+    },
   });
-  const { modules, out, epoch = '' } = values;
+  const { modules, out, epoch = '', sysroot } = values;
   if (modules === undefined || out === undefined || !/^\d+$/.test(epoch))
     throw new Error('Say all of --modules FOLDER, --epoch SECONDS and --out FOLDER.');
   process.umask(0o022);
   rmSync(out, { recursive: true, force: true });
-  process.stdout.write(`${JSON.stringify(assemble(modules, path.resolve(out), Number(epoch)))}\n`);
+  process.stdout.write(`${JSON.stringify(assemble(modules, path.resolve(out), Number(epoch), sysroot))}\n`);
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 }
 
-function assemble(modules: string, out: string, epochSeconds: number) {
-  const node = addNode(out);
-  const native = assembleApplication({ repository, modules, app: path.join(out, 'app') });
-  const libraries = addLibraries(out, [node, ...native]);
+function assemble(modules: string, out: string, epochSeconds: number, sysroot?: string) {
+  const node = addNode(out, sysroot);
+  const system = sysroot === undefined ? `${process.platform} ${process.arch}` : 'linux arm64';
+  const native = assembleApplication({ repository, modules, app: path.join(out, 'app'), system });
+  const programs = [node, ...native];
+  const libraries = sysroot === undefined ? addLibraries(out, programs) : addForeignLibraries(out, sysroot, programs);
   addSystemFiles(out);
   return { ...settleTree(out, epochSeconds), libraries };
 }
 
-function addNode(out: string): string {
+function addNode(out: string, sysroot?: string): string {
   const { node: wanted } = readJson<{ devDependencies: { node: string } }>(repository, 'package.json').devDependencies;
   const { node } = process.versions;
   if (node !== wanted)
     throw new Error(`This runs on Node ${node}, and the image is to have ${wanted}: start it with that one.`);
   const program = path.join(out, 'usr/local/bin/node');
-  copy(process.execPath, program, 0o755);
+  copy(sysroot === undefined ? process.execPath : path.join(sysroot, 'usr/local/bin/node'), program, 0o755);
   return program;
 }
 

@@ -24,6 +24,8 @@ const verbs: Record<string, readonly string[]> = {
   ],
   temporal: ['operator', 'task-queue', 'worker', 'workflow'],
   openssl: ['rand'],
+  cosign: ['verify'],
+  gh: ['attestation'],
   aws: ['s3', 's3api'],
   gcloud: ['storage'],
 };

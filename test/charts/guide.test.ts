@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -12,11 +13,14 @@ import { migrate } from '#domain/db/migrate.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
+import { readConfig as readOperatorConfig } from '../../apps/operator/config.ts';
+import { createConnections } from '../../apps/operator/region/connections.ts';
 import { makeCertificate } from '../delivery/post/certificates.ts';
 import { problemOf } from './commands.ts';
 import { blocksOf, brokenLinks, commandsOf, readGuide, readRunbooks } from './documents.ts';
 import { problemsOf, promtool, watched } from './promtool.ts';
 import { chart, type Manifest, ofKind, pick, podsOf, render } from './render.ts';
+import { kubernetesVersions, listUndecoded } from './schemas.ts';
 
 const pages = readGuide();
 const guide = { file: 'docs/operations', text: pages.map(({ text }) => text).join('\n') };
@@ -40,14 +44,63 @@ describe('the guide', () => {
       expect(podsOf(renderGuide(parse(addition, { merge: true }))).length, addition).toBeGreaterThan(2);
   });
 
+  const ofOperator = examples.filter((one) => fileOf(one) === 'operator-values.yaml');
+  const operatorValues = parse(ofOperator.find((one) => !isAddition(one)) ?? '');
+  const renderOperator = (more: object = {}) =>
+    render({
+      from: path.join(chart, '../org-api-operator'),
+      region: null,
+      release: 'operator',
+      namespace: 'org-api-us',
+      values: merged(operatorValues, more) as object,
+    });
+  const withRegion = additions.find((one) => one.includes('also: the Region')) ?? '';
+
   it('has values of the operator that render, alone and with each addition', () => {
-    const own = examples.filter((one) => fileOf(one) === 'operator-values.yaml');
-    const [base = ''] = own.filter((one) => !isAddition(one));
-    const from = path.join(chart, '../org-api-operator');
-    for (const more of ['{}', ...own.filter(isAddition)]) {
-      const of = merged(parse(base), parse(more)) as object;
-      expect(podsOf(render({ from, region: null, release: 'operator', values: of })), more).toHaveLength(1);
-    }
+    for (const more of ['{}', ...ofOperator.filter(isAddition)])
+      expect(podsOf(renderOperator(parse(more))), more).toHaveLength(1);
+  });
+
+  it('has values of both charts whose objects Kubernetes decodes, with each addition', () => {
+    const ofRegion = ['{}', ...additions].flatMap((one) => renderGuide(parse(one, { merge: true })));
+    const objects = [
+      ...ofRegion,
+      ...['{}', ...ofOperator.filter(isAddition)].flatMap((one) => renderOperator(parse(one))),
+    ];
+    expect(ofKind(objects, 'Region').length).toBeGreaterThan(0);
+    for (const version of kubernetesVersions) expect(listUndecoded(objects, version), version).toEqual([]);
+  });
+
+  it('starts the operator beside a release: one image, one region, readable Secrets, and servers that it may reach', async () => {
+    const manifests = renderGuide(parse(withRegion));
+    const region = pick(manifests, 'Region');
+    const [container] = pick(renderOperator(), 'Deployment').spec.template.spec.containers;
+    expect(container.image).toBe(pick(manifests, 'Deployment', '-worker').spec.template.spec.containers[0].image);
+    const environment = {
+      ...Object.fromEntries(container.env.map((one: Manifest) => [one.name, one.value ?? 'operator'])),
+    };
+    const config = readOperatorConfig(environment);
+    expect(config.region).toBe(region.spec.region);
+    const read = [region.spec.database.secretRef.name, region.spec.webhooks.secretKeysRef.name];
+    const rules = pick(renderOperator(), 'Role').rules.filter((one: Manifest) => one.resources.includes('secrets'));
+    for (const name of read) expect(rules[0].resourceNames).toContain(name);
+
+    const kubeConfig = new KubeConfig();
+    kubeConfig.loadFromOptions({
+      clusters: [{ name: 'none', server: 'http://127.0.0.1:1' }],
+      contexts: [{ name: 'none', cluster: 'none', user: 'none' }],
+      users: [{ name: 'none' }],
+      currentContext: 'none',
+    });
+    const connections = createConnections({
+      api: kubeConfig.makeApiClient(CoreV1Api), // the Temporal of the guide needs no Secret
+      namespace: config.namespace,
+      report: { onChanged() {}, onRefused() {}, onForgotten() {} },
+    });
+    onTestFinished(() => connections.close());
+    await expect(connections.serverOf(region)).resolves.toMatchObject({ server: {} });
+    const refused = { ...region, spec: { ...region.spec, allowPlaintext: [] } };
+    await expect(connections.serverOf(refused)).rejects.toMatchObject({ reason: 'ValueRefused' });
   });
 
   it('asks every app and the migrations for TLS to PostgreSQL, and for nothing else', () => {
@@ -63,7 +116,8 @@ describe('the guide', () => {
 
     const tls = additions.find((one) => one.includes('postgresql-ca')) ?? '';
     const pods = podsOf(renderGuide(merged(parse(tls, { merge: true }), consoleOn) as object));
-    expect(pods).toHaveLength(4);
+    pods.push(...podsOf(renderOperator()));
+    expect(pods).toHaveLength(5);
     for (const { name, spec } of pods) {
       const [container] = spec.containers;
       const mount = container.volumeMounts.find((one: Manifest) => one.name === 'postgresql-ca');

@@ -48,7 +48,7 @@ describe('the name of the migrations’ Job', () => {
 
   it('fits into a pod’s label for any release name', () => {
     const { name } = pick(render({ release: 'r'.repeat(53) }), 'Job').metadata;
-    expect(name).toMatch(/^r{40}-migrate-[0-9a-f]{10}$/);
+    expect(name).toMatch(/^r{31}-[0-9a-f]{8}-migrate-[0-9a-f]{10}$/);
     expect(name.length).toBeLessThanOrEqual(63);
   });
 

@@ -61,6 +61,11 @@ describe('NetworkPolicies', () => {
     expect(portsOf(policy('api', { otlp: { endpoint: '' } }).egress)).toEqual([[53, 53], [5432], [6379]]);
   });
 
+  it('reach name servers at the port of their pods, which OpenShift changes', () => {
+    const dns = { port: 5353 };
+    expect(portsOf(policy('api', { networkPolicy: { dns } }).egress)[0]).toEqual([5353, 5353]);
+  });
+
   it('allow the migrations egress to DNS and PostgreSQL, and no ingress', () => {
     expect(portsOf(policy('migrations').egress)).toEqual([[53, 53], [5432]]);
     expect(policy('migrations').ingress).toEqual([]);

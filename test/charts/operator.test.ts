@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { documentsOf } from '../../charts/docs/documents.ts';
 import { renderOperator } from './promtool.ts';
-import { type Manifest, ofKind, operatorPeers, pick, render } from './render.ts';
+import { type Manifest, ofKind, operatorPeers, operatorValues, pick, podsOf, render } from './render.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const chart = path.join(root, 'charts/org-api-operator');
@@ -15,14 +14,10 @@ const rendered = (values = {}) =>
     region: null,
     release: 'operator',
     namespace: 'test',
-    values: { networkPolicy: operatorPeers, ...values },
+    values: { ...operatorValues, ...values },
   });
 
 describe('the chart of the operator', () => {
-  it.each(Object.entries(documentsOf(read)))('is what %s says: run npm run chart:docs', (name, text) => {
-    expect(read(name)).toBe(text);
-  });
-
   it('has the version of the product', () => {
     const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { version: string };
     const { version: own, appVersion } = parse(read('Chart.yaml')) as { version: string; appVersion: string };
@@ -53,6 +48,62 @@ describe('the chart of the operator', () => {
     expect(verbsOf({})).toEqual([
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['org-api'], verbs: ['get'] },
     ]);
+  });
+});
+
+describe('the pod of the operator', () => {
+  it('contains what an operator adds to it, as the other pods', () => {
+    const own = {
+      priorityClassName: 'high',
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+      affinity: { nodeAffinity: {} },
+      dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+      topologySpreadConstraints: [{ topologyKey: 'rack', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule' }],
+    };
+    const values = {
+      ...own,
+      fullnameOverride: 'keeper',
+      podLabels: { team: 'reads' },
+      podAnnotations: { note: 'x' },
+      extraEnv: [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=300' }],
+      extraEnvFrom: [{ configMapRef: { name: 'more' } }],
+      extraVolumes: [{ name: 'ca', secret: { secretName: 'ca' } }],
+      extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ca' }],
+      serviceAccount: { create: false, name: 'mine' },
+    };
+    const manifests = rendered(values);
+    const { metadata, spec } = pick(manifests, 'Deployment', 'keeper').spec.template;
+    const [container] = spec.containers;
+
+    expect(metadata).toMatchObject({ labels: { team: 'reads' }, annotations: { note: 'x' } });
+    expect(spec).toMatchObject({ ...own, serviceAccountName: 'mine', volumes: values.extraVolumes });
+    expect(container).toMatchObject({ envFrom: values.extraEnvFrom, volumeMounts: values.extraVolumeMounts });
+    expect(container.env).toContainEqual(values.extraEnv[0]);
+    expect(pick(manifests, 'RoleBinding').subjects[0].name).toBe('mine');
+    expect(ofKind(manifests, 'ServiceAccount')).toEqual([]);
+  });
+
+  it('is spread, and can be drained, from two replicas on', () => {
+    const { spec } = pick(rendered(), 'PodDisruptionBudget');
+    const pod = pick(rendered(), 'Deployment').spec.template;
+
+    expect(spec).toMatchObject({ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
+    expect(pod.metadata.labels).toMatchObject(spec.selector.matchLabels);
+    expect(pod.spec.topologySpreadConstraints).toHaveLength(2);
+    expect(ofKind(rendered({ replicas: 1 }), 'PodDisruptionBudget')).toEqual([]);
+  });
+
+  it('leaves the security contexts to a cluster that sets them, as OpenShift does', () => {
+    const none = { podSecurityContext: null, containerSecurityContext: null };
+    for (const { spec } of podsOf([...rendered(none), ...render({ values: none })]))
+      expect([spec.securityContext, spec.containers[0].securityContext]).toEqual([undefined, undefined]);
+  });
+
+  it('does not start with a variable that the chart sets, or a proxy', () => {
+    const withVariable = (name: string) => () => rendered({ extraEnv: [{ name, value: 'x' }] });
+    expect(withVariable('REGION')).toThrow('extraEnv sets REGION, which the chart sets itself');
+    expect(withVariable('HTTPS_PROXY')).toThrow('extraEnv sets HTTPS_PROXY, but org-api connects');
   });
 });
 
@@ -102,7 +153,7 @@ describe('monitoring of the operator', () => {
     const service = pick(manifests, 'Service');
     const pod = pick(manifests, 'Deployment').spec.template;
 
-    expect(service.metadata.labels).toEqual(selector.matchLabels);
+    expect(service.metadata.labels).toMatchObject(selector.matchLabels);
     expect(pod.metadata.labels).toMatchObject(service.spec.selector);
     expect(selector.matchLabels['app.kubernetes.io/instance']).toBe('operator');
     expect(service.spec.ports[0].name).toBe(endpoints[0].port);
@@ -134,6 +185,9 @@ describe('the Region that the chart of a release creates', () => {
     expect(spec).toEqual({
       region: 'us',
       release: { version: expect.stringMatching(/^\d+\.\d+\.\d+$/), digest: worker.image.split('@')[1] },
+      allowPlaintext: settingOf('ALLOW_PLAINTEXT')
+        .split(',')
+        .filter((one: string) => one !== 'redis'),
       database: { secretRef: { name: 'org-api-us', key: 'OPERATOR' } },
       temporal: {
         address: settingOf('TEMPORAL_ADDRESS'),

@@ -1,34 +1,13 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useGoProgram } from './go-program.ts';
 import { type Manifest, podsOf, regions, render } from './render.ts';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'org-api-pod-security-'));
-const program = path.join(folder, 'pod-security');
-/** With an empty cache of Go, three minutes on a busy machine of two cores; 3 s afterwards. */
-const buildMs = 600_000;
-
-beforeAll(() => {
-  const { status, stderr, error } = spawnSync('go', ['build', '-buildvcs=false', '-o', program, '.'], {
-    cwd: fileURLToPath(new URL('./pod-security', import.meta.url)),
-    env: { ...process.env, CGO_ENABLED: '0' },
-    encoding: 'utf8',
-  });
-  if (status !== 0)
-    throw new Error(`Pod Security's rules could not be built: install Go 1.26 or newer. ${error?.message ?? stderr}`);
-}, buildMs);
-afterAll(() => rmSync(folder, { recursive: true }));
-
+const runPodSecurity = useGoProgram('pod-security');
 /**
  * Returns the result of Pod Security's "restricted" for each pod, one line each, and their number.
  */
-function judge(pods: { name: string; spec: Manifest }[]): string {
-  const input = pods.map(({ name, spec }) => JSON.stringify({ metadata: { name }, spec })).join('\n');
-  return spawnSync(program, { input, encoding: 'utf8' }).stdout;
-}
+const judge = (pods: { name: string; spec: Manifest }[]): string =>
+  runPodSecurity(pods.map(({ name, spec }) => ({ metadata: { name }, spec })));
 
 describe('Pod Security "restricted", by the rules of the API server', () => {
   it.each(regions)('admits every pod of %s', (region) => {

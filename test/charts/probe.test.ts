@@ -30,9 +30,8 @@ describe.each(regions)('helm test of %s', (region) => {
 describe('helm test', () => {
   it('uses the given Secret', () => {
     const values = { probe: { existingSecret: 'mine' } };
-    expect(JSON.stringify(pick(render({ values }), 'Pod'))).toContain(
-      '{"name":"mine","items":[{"key":"key","path":"PROBE_KEY"}]}',
-    );
+    const { sources } = pick(render({ values }), 'Pod').spec.volumes[1].projected;
+    expect(sources).toContainEqual({ secret: { name: 'mine', items: [{ key: 'key', path: 'PROBE_KEY' }] } });
   });
 
   it('contains what an operator adds to its pod, without other changes', () => {

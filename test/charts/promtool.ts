@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { getTool } from '#test/chart-tools.ts';
 import type { Series } from './alerts-data.ts';
-import { chart, type Manifest, operatorPeers, pick, type RenderOptions, render } from './render.ts';
+import { chart, type Manifest, operatorValues, pick, type RenderOptions, render } from './render.ts';
 
 /**
  * Found when the file is loaded, because on a new machine it is built first, which takes longer
@@ -29,7 +29,7 @@ export function renderOperator(values: object = {}): Manifest[] {
   const monitoring = { enabled: true, runbookBaseUrl: watched.monitoring.rules.runbookBaseUrl };
   const from = path.join(chart, '../org-api-operator');
   const options = { from, region: null, release: 'operator', namespace: 'org-api-us' };
-  return render({ ...options, values: { monitoring, networkPolicy: operatorPeers, ...values } });
+  return render({ ...options, values: { monitoring, ...operatorValues, ...values } });
 }
 
 /** Returns the rules of a release, as the Prometheus operator passes them on. */

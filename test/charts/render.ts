@@ -22,6 +22,12 @@ export const operatorPeers = {
   temporal: { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'temporal' } } }] },
 };
 
+/** The values that the operator's chart requires. */
+export const operatorValues = {
+  image: { repository: 'registry.example.com/org-api' },
+  networkPolicy: operatorPeers,
+};
+
 /** A rendered Kubernetes object; tests read `spec` and the like. */
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds, whose form kubeconform checks
 export type Manifest = any;

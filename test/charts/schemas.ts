@@ -6,8 +6,9 @@ import { parse } from 'yaml';
 import { getModule, getTool } from '#test/chart-tools.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 
-/** The Kubernetes version whose API the chart is checked against, and the CRDs of its objects. */
-const kubernetes = 'k8s.io/kubernetes@v1.36.3';
+/** The Kubernetes versions whose API the charts are checked against: the oldest and newest supported. */
+export const kubernetesVersions = ['v1.30.14', 'v1.36.3'] as const;
+/** The CRDs of their objects. */
 const crds = [
   ['sigs.k8s.io/gateway-api@v1.4.1', 'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
   [
@@ -32,11 +33,25 @@ interface Kind {
  * `<kind>-<group>-<version>.json`. They are created once, from the OpenAPI document and CRDs in the
  * Go modules of the API server and the operators.
  */
-export function getSchemas(): string {
-  return keepSchemas(kubernetes.split('@')[1] ?? '', (write) => {
-    writeBuiltIn(write);
+export function getSchemas(version: (typeof kubernetesVersions)[number] = 'v1.36.3'): string {
+  return keepSchemas(version, (write) => {
+    writeBuiltIn(version, write);
     for (const [module, file] of crds) writeCrd(readFileSync(path.join(getModule(module), file), 'utf8'), write);
   });
+}
+
+/**
+ * Returns what kubeconform says about objects when a Kubernetes version does not decode all of
+ * them, strictly; else nothing.
+ */
+export function listUndecoded(objects: readonly object[], version: (typeof kubernetesVersions)[number]): string[] {
+  const folders = [getSchemas(version), getOwnSchemas()];
+  const locations = folders.flatMap((one) => ['-schema-location', `${one}/{{.ResourceKind}}{{.KindSuffix}}.json`]);
+  const input = objects.map((one) => JSON.stringify(one)).join('\n---\n');
+  const options = ['-strict', '-summary', ...locations];
+  const { stdout } = spawnSync(getTool('kubeconform'), options, { input, encoding: 'utf8', maxBuffer: 2 ** 26 });
+  const lines = stdout.trim().split('\n');
+  return lines.at(-1)?.includes('Invalid: 0, Errors: 0, Skipped: 0') === true ? [] : lines;
 }
 
 /** The same for the definitions in charts/org-api-crds. */
@@ -90,8 +105,8 @@ function keepSchemas(name: string, writeAll: (write: WriteSchema) => void): stri
   return folder;
 }
 
-function writeBuiltIn(write: WriteSchema): void {
-  const file = path.join(getModule(kubernetes), 'api/openapi-spec/swagger.json');
+function writeBuiltIn(version: string, write: WriteSchema): void {
+  const file = path.join(getModule(`k8s.io/kubernetes@${version}`), 'api/openapi-spec/swagger.json');
   const { definitions } = JSON.parse(readFileSync(file, 'utf8')) as { definitions: Record<string, Schema> };
   const strict = Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, strictOf(schema)]));
   for (const [name, schema] of Object.entries(definitions))

@@ -6,7 +6,7 @@ import { temporalAccess } from '#runtime/settings/temporal.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
 import { readConfig as readConsole } from '../../apps/console/config.ts';
 import { readConfig as readMigrate } from '../../apps/migrate/config.ts';
-import { readConfig as readProbe } from '../../apps/probe/config.ts';
+import { readConfig as readDoctor } from '../../apps/orgctl/doctor/config.ts';
 import { readConfig as readWorker } from '../../apps/worker/config.ts';
 import { makeCertificate } from '../delivery/post/certificates.ts';
 import { type Manifest, pick, podsOf, regions, render } from './render.ts';
@@ -48,7 +48,12 @@ const throughTls = {
 };
 /** Settings that the image contains, or that are the container's port and so not a value. */
 const ofTheImage = ['HOST', 'METRICS_PORT', 'PORT', 'WORKFLOW_BUNDLE', 'PROBE_HOST', 'PROBE_PORT'];
-const apps = { api: readApi, worker: readWorker, migrate: readMigrate, probe: readProbe };
+/** Logins that `helm test` does not check: no pod that runs all the time has them. */
+const ofJobs = ['DATABASE_URL', 'PLATFORM_DATABASE_URL', 'OPERATOR_DATABASE_URL'];
+/** Where an app is, and what its pods start. */
+const folderOf = (app: string) => (app === 'doctor' ? 'orgctl/doctor' : app);
+const startOf = (app: string) => (app === 'doctor' ? 'apps/orgctl/main.ts doctor' : `apps/${app}/main.ts`);
+const apps = { api: readApi, worker: readWorker, migrate: readMigrate, doctor: readDoctor };
 
 /** Returns the environment of a container, its secrets mounted below `folder`. */
 function environmentOf(pod: Manifest): Record<string, string> {
@@ -63,7 +68,7 @@ function environmentOf(pod: Manifest): Record<string, string> {
 describe.each(regions)('settings of %s', (region) => {
   const pods = podsOf(render({ region }));
   const podOf = (app: string) => {
-    const pod = pods.find((one) => one.spec.containers[0].command[1] === `apps/${app}/main.ts`);
+    const pod = pods.find((one) => one.spec.containers[0].command.slice(1).join(' ') === startOf(app));
     if (pod === undefined) throw new Error(`no pod runs ${app}`);
     return pod.spec;
   };
@@ -92,6 +97,12 @@ describe.each(regions)('settings of %s', (region) => {
       'KEY_TAG_SECRETS',
       'WEBHOOK_SECRET_KEYS',
     ]);
+    expect(secretsOf('doctor').filter((name: string) => !name.startsWith('PROBE_'))).toEqual([
+      'API_DATABASE_URL',
+      'CONSOLE_DATABASE_URL',
+      'REDIS_URL',
+      'WORKER_DATABASE_URL',
+    ]);
     expect(secretsOf('migrate')).toEqual([
       'API_DATABASE_URL',
       'CONSOLE_DATABASE_URL',
@@ -114,8 +125,8 @@ describe.each(regions)('settings of %s', (region) => {
 });
 
 describe('settings', () => {
-  it.each(['api', 'worker', 'migrate', 'probe'] as const)('that the %s reads are all set by the chart', (app) => {
-    const source = readFileSync(new URL(`../../apps/${app}/config.ts`, import.meta.url), 'utf8');
+  it.each(['api', 'worker', 'migrate', 'doctor'] as const)('that the %s reads are all set by the chart', (app) => {
+    const source = readFileSync(new URL(`../../apps/${folderOf(app)}/config.ts`, import.meta.url), 'utf8');
     const known = [...source.matchAll(/^ {2}([A-Z][A-Z_]+):/gm)].map(([, name]) => name ?? '');
     if (source.includes('...temporalAccess')) known.push(...Object.keys(temporalAccess));
     const values = {
@@ -123,17 +134,21 @@ describe('settings', () => {
       temporal: throughTls.temporal,
       worker: { webhookAllow: ['10.9.0.1'], deliverySchedule: '1s', suspendAfter: '84h' },
     };
-    const pod = podsOf(render({ values })).find((one) => one.spec.containers[0].command[1] === `apps/${app}/main.ts`);
+    const pod = podsOf(render({ values })).find(
+      (one) => one.spec.containers[0].command.slice(1).join(' ') === startOf(app),
+    );
     const set = pod?.spec.containers[0].env.map(({ name }: Manifest) => name.replace(/_FILE$/, ''));
     expect(known.length).toBeGreaterThan(4);
-    expect(known.filter((name) => !set.includes(name) && !ofTheImage.includes(name))).toEqual([]);
+    const left = [...ofTheImage, ...(app === 'doctor' ? ofJobs : [])];
+    expect(known.filter((name) => !set.includes(name) && !left.includes(name))).toEqual([]);
   });
 
-  it('of Temporal behind mutual TLS and an API key are accepted by worker, console and probe, and no other pod has them', () => {
+  it('of Temporal behind mutual TLS and an API key are accepted by worker, console and helm test, and no other pod has them', () => {
     const pods = podsOf(render({ values: throughTls }));
-    const read = { worker: readWorker, console: readConsole, probe: readProbe };
+    const read = { worker: readWorker, console: readConsole, doctor: readDoctor };
     for (const { spec } of pods) {
-      const app = spec.containers[0].command[1].split('/')[1] as string;
+      const program = spec.containers[0].command[1].split('/')[1] as string;
+      const app = program === 'orgctl' ? 'doctor' : program;
       const environment = environmentOf(spec);
       const isOfTemporal = Object.keys(environment).filter((name) => name.startsWith('TEMPORAL_'));
       if (app in read)
@@ -149,7 +164,9 @@ describe('settings', () => {
   it('of the platform’s login go to the migrations when it has a key', () => {
     const values = { secrets: { platformDatabaseUrl: { existingSecret: 'platform', key: 'uri' } } };
     const job = pick(render({ values }), 'Job');
-    expect(JSON.stringify(job)).toContain('{"name":"platform","items":[{"key":"uri","path":"PLATFORM_DATABASE_URL"}]}');
+    const { sources } = job.spec.template.spec.volumes[1].projected;
+    const items = [{ key: 'uri', path: 'PLATFORM_DATABASE_URL' }];
+    expect(sources).toContainEqual({ secret: { name: 'platform', items } });
     expect(JSON.stringify(pick(render(), 'Job'))).not.toContain('PLATFORM');
   });
 

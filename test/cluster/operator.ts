@@ -43,7 +43,6 @@ export async function declareWebhook(
     image: { ...image, pullPolicy: 'IfNotPresent' },
     secrets: [release.name],
     webhooks: { enabled: true },
-    allowPlaintext: ['postgresql', 'temporal'],
     networkPolicy: {
       dns,
       database,

@@ -49,7 +49,7 @@ export async function startServers(
     return forwarded.port;
   };
   try {
-    const postgres = await startPostgres({ stateFolder, durable: false, report });
+    const postgres = await startPostgres({ stateFolder, report });
     closers.push(postgres.stop);
     const redis = await startRedis({ stateFolder, report });
     if (redis === null) throw new ServerUnavailableError('This needs a Redis: install redis-server 7 or newer.');

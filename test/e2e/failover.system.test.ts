@@ -77,7 +77,6 @@ async function setup() {
       readNamespacedSecret: async () => ({ data: { url: Buffer.from(database.urls.operator).toString('base64') } }),
     } as unknown as CoreV1Api,
     namespace: 'test',
-    allowPlaintext: '',
     report: { onChanged: () => {}, onRefused: () => {}, onForgotten: () => {} },
   });
   onTestFinished(() => connections.close());

@@ -49,7 +49,12 @@ it('a bundle of other sources, or none, is refused in one sentence with the reme
 
 function assemble(): string {
   const app = temporaryFolder();
-  assembleApplication({ repository, modules: repository, app });
+  assembleApplication({
+    repository,
+    modules: repository,
+    app,
+    system: `${process.platform} ${process.arch}`,
+  });
   return app;
 }
 

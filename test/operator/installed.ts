@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
-import { operatorPeers, render } from '../charts/render.ts';
+import { operatorValues, render } from '../charts/render.ts';
 import { type ApiServer, configOf } from './api-server.ts';
 
 const chart = path.join(import.meta.dirname, '../../charts/org-api-operator');
@@ -16,7 +16,7 @@ interface Rule {
 
 /** Applies the chart's ServiceAccount, Role and RoleBinding to a namespace, and gets a token. */
 export async function installOperator(server: ApiServer, namespace: string, values: object = {}) {
-  const all = { networkPolicy: operatorPeers, ...values };
+  const all = { ...operatorValues, ...values };
   const objects = render({ from: chart, region: null, namespace, release: 'operator', values: all });
   for (const object of objects) if (object.kind !== 'Deployment') await server.apply(object);
   const core = server.kubeConfig.makeApiClient(CoreV1Api);

@@ -218,7 +218,6 @@ describe('the operator', () => {
     const connections = createConnections({
       api: server.kubeConfig.makeApiClient(CoreV1Api),
       namespace,
-      allowPlaintext: '',
       report: {
         onChanged: (name) => void seen.push(`${name} changed`),
         onRefused: (name, reason) => void seen.push(`${name} refused: ${reason}`),

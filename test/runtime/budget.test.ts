@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { createBudget } from '#runtime/budget.ts';
+import { Budget } from '#runtime/budget.ts';
 
 const client = { onEnd: () => {} };
 
 it('waiting holders are admitted in turn, whatever the number of requests of each', async () => {
-  const budget = createBudget<'organization'>({
+  const budget = new Budget<'organization'>({
     limits: { organization: 1, pod: 1 },
     maxWaiting: { each: 100, all: 100 },
     waitMs: 60_000,
@@ -24,7 +24,7 @@ it('waiting holders are admitted in turn, whatever the number of requests of eac
 });
 
 it('a refusal without a queue names the limit that was reached', async () => {
-  const budget = createBudget<'person'>({
+  const budget = new Budget<'person'>({
     limits: { person: 2, pod: 3 },
     maxWaiting: { each: 0, all: 0 },
     waitMs: 0,

@@ -11,7 +11,7 @@ import { readStackSettings } from '../../apps/dev/config.ts';
 import { readConfig as readImport } from '../../apps/import/config.ts';
 import { readConfig as readMigrate } from '../../apps/migrate/config.ts';
 import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
-import { readConfig as readProbe } from '../../apps/probe/config.ts';
+import { readConfig as readDoctor } from '../../apps/orgctl/doctor/config.ts';
 import { readConfig as readWorker } from '../../apps/worker/config.ts';
 
 type Environment = Record<string, string>;
@@ -35,7 +35,10 @@ const apps: Record<string, { read: (environment: Environment) => unknown; server
   api: { read: readApi, servers: ['API_DATABASE_URL', 'REDIS_URL'] },
   worker: { read: readWorker, servers: ['WORKER_DATABASE_URL', 'TEMPORAL_ADDRESS'] },
   console: { read: readConsole, servers: ['CONSOLE_DATABASE_URL', 'TEMPORAL_ADDRESS'] },
-  probe: { read: readProbe, servers: ['TEMPORAL_ADDRESS'] },
+  'orgctl doctor': {
+    read: readDoctor,
+    servers: ['DATABASE_URL', 'API_DATABASE_URL', 'WORKER_DATABASE_URL', 'REDIS_URL', 'TEMPORAL_ADDRESS'],
+  },
   migrate: {
     read: readMigrate,
     servers: [

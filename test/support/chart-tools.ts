@@ -38,6 +38,8 @@ const tools = {
   kubeconform: { package: 'github.com/yannh/kubeconform/cmd/kubeconform', version: 'v0.7.0', probe: ['-v'] },
   'kube-score': { package: 'github.com/zegl/kube-score/cmd/kube-score', version: 'v1.20.0', probe: ['version'] },
   'kube-linter': { package: 'golang.stackrox.io/kube-linter/cmd/kube-linter', version: 'v0.7.5', probe: ['version'] },
+  // Lints .github/workflows.
+  actionlint: { package: 'github.com/rhysd/actionlint/cmd/actionlint', version: 'v1.7.12', probe: ['-version'] },
   // The Lua interpreter with which Argo CD runs health scripts.
   glua: { package: 'github.com/yuin/gopher-lua/cmd/glua', version: 'v1.1.2', probe: ['-v'] },
   // Generates the definition of a custom resource from Go types.

@@ -1,23 +1,13 @@
 import { createIntervalLoop } from '#runtime/interval-loop.ts';
 import type { RedisServer } from '#runtime/settings/redis.ts';
-import { type PodRing, PodRings } from './pod-ring.ts';
-import { createRedisWindow, reasonOf } from './redis-window.ts';
+import { RedisWindow, reasonOf } from './redis-window.ts';
 
-/**
- * How often (ms) Redis is checked, in both modes: the check finds a loss without calls, and a
- * return.
- */
+/** How often (ms) Redis is checked, in both modes: a loss is found without calls, and a return. */
 const PROBE_INTERVAL_MS = 500;
-/**
- * The most calls that share one script run, so that no run blocks Redis for more than about a
- * millisecond.
- */
+/** The most calls of one script run, so that none blocks Redis for more than about a millisecond. */
 const BATCH_CALLS = 128;
 
-/**
- * Who decides: Redis for all pods together, or this pod alone because Redis is away or not
- * configured.
- */
+/** Who decides: Redis for all pods, or this pod alone because Redis is away or not configured. */
 type LimiterMode = 'redis' | 'pod';
 
 /** The limiter's decision about one call. */
@@ -25,36 +15,9 @@ export interface LimitDecision {
   admitted: boolean;
   /** Calls that are still free in the window after this one. */
   left: number;
-  /**
-   * Whole seconds until one more call is free. For a refused call it is the `Retry-After`, which
-   * holds: a caller who uses the key alone and waits that long is admitted.
-   */
+  /** Whole seconds until one more call is free: the `Retry-After` of a rejected call. */
   resetSeconds: number;
-  /**
-   * `redis`; `pod`: by this pod's own count; `memory`: refused here until the time that Redis gave
-   * in an earlier refusal.
-   */
-  decidedBy: 'redis' | 'pod' | 'memory';
-}
-
-/** Limits the calls of each key in any window. */
-export interface Limiter {
-  /**
-   * Connects to Redis. Resolves within about a second also when there is none, in `pod` mode, and
-   * keeps trying. Never rejects.
-   */
-  start(): Promise<void>;
-  /**
-   * Disconnects from Redis; waiting and later calls are decided here. May be called twice and
-   * before `start`.
-   */
-  stop(): Promise<void>;
-  /**
-   * Decides one call of the key with this fingerprint (bytes, or their text as it appears in
-   * Redis). Never rejects and always settles.
-   */
-  take(fingerprint: string | Buffer): Promise<LimitDecision>;
-  mode(): LimiterMode;
+  decidedBy: LimiterMode;
 }
 
 export interface LimiterOptions {
@@ -69,200 +32,239 @@ export interface LimiterOptions {
   commandTimeoutMs?: number;
   /** Monotonic clock (ms). */
   now?: () => number;
-  /**
-   * Called by `start` with the first mode, and then for each change, with a reason that contains no
-   * secret.
-   */
+  /** Called by `start` with the first mode, then for each change; the reason contains no secret. */
   onModeChange?: (mode: LimiterMode, reason: string) => void;
+}
+
+/**
+ * The calls of each key that this pod admitted, as times (ms, never decreasing), oldest first and at
+ * most `limit`. A time exactly one window old still counts, as in sliding-window.lua. A key that is
+ * not used for a window is dropped.
+ */
+export class PodWindows {
+  readonly #limit: number;
+  readonly #windowMs: number;
+  readonly #times = new Map<string, number[]>();
+  #sweptMs = Number.NEGATIVE_INFINITY;
+
+  constructor(limit: number, windowMs: number) {
+    this.#limit = limit;
+    this.#windowMs = windowMs;
+  }
+
+  /** The number of keys. */
+  get size(): number {
+    return this.#times.size;
+  }
+
+  /** Returns the free calls of the window that ends now. */
+  left(key: string, nowMs: number): number {
+    const times = this.#times.get(key);
+    if (times === undefined) return this.#limit;
+    while (times.length > 0 && nowMs - (times[0] ?? 0) > this.#windowMs) times.shift();
+    return this.#limit - times.length;
+  }
+
+  /** Returns the milliseconds after which the oldest call is a window old; 0 when there is none. */
+  waitMs(key: string, nowMs: number): number {
+    const oldest = this.#times.get(key)?.[0];
+    return oldest === undefined ? 0 : oldest + this.#windowMs - nowMs;
+  }
+
+  /** Counts a call; in a full window it replaces the oldest. */
+  count(key: string, nowMs: number): void {
+    if (nowMs - this.#sweptMs > this.#windowMs) this.#sweep(nowMs);
+    const left = this.left(key, nowMs);
+    const times = this.#times.get(key) ?? [];
+    if (times.length === 0) this.#times.set(key, times);
+    if (left === 0) times.shift();
+    times.push(nowMs);
+  }
+
+  #sweep(nowMs: number): void {
+    this.#sweptMs = nowMs;
+    for (const [key, times] of this.#times) if (nowMs - (times.at(-1) ?? 0) > this.#windowMs) this.#times.delete(key);
+  }
 }
 
 /** A call that waits for Redis. */
 interface Call {
-  readonly fingerprint: string;
-  readonly ring: PodRing;
-  /** When it was made (ms): the time by which this pod counts it. */
-  readonly atMs: number;
-  /** Whether it is counted in the ring already, because both have to admit it. */
-  readonly reserved: boolean;
+  readonly key: string;
+  /** Whether the pod has counted it, because both have to admit it. */
+  readonly isCounted: boolean;
   readonly settle: (decision: LimitDecision) => void;
 }
 
 /**
- * Creates the limiter of one process, without connecting.
+ * Limits the calls of each key in any window, for all pods together.
  *
- * Redis decides. Calls of one turn of the event loop share one run of sliding-window.lua. Measured
- * with 64 callers on two cores, the script calls alone: 1.1 µs of this process and 250,000 a
- * second, against 4.6 µs and 91,000 with a command for each through ioredis's auto-pipelining. A
- * whole read then takes 1.39 times the processor time (test/bench/reads).
+ * Redis decides. Calls of one turn of the event loop share one run of sliding-window.lua, which
+ * costs 1.1 µs of this process for each; with a command for each, a whole read takes 1.39 times the
+ * processor time (test/bench/reads). The pod counts what Redis admits through it.
  *
- * Each pod also counts what it admits. After the first failure (timeout, closed connection, any
- * error) this count alone decides every waiting and later call, until a probe finds that Redis runs
- * the script again. For one window from then on both have to admit, since Redis may not know the
- * calls before; afterwards only Redis decides. So a pod never admits more than `limit` calls in a
- * window across such changes, and pods without Redis admit at most that many each.
- *
- * `resetSeconds` holds across changes as well. The pod counts a call from when it was made, which
- * is never after Redis counts it, so the pod is free no later than Redis said. Conversely, Redis
- * counts nothing after this pod has stopped waiting for it (see `ask`), so it is free at most that
- * wait after the pod, which the pod adds to its answer.
+ * After the first failure (timeout, closed connection, any error) the pod's count alone decides
+ * every waiting and later call, until a probe finds that Redis runs the script again. For one window
+ * from then on both have to admit, since Redis does not know the calls before. So Redis admits
+ * `limit` calls in any window for all pods together, and each pod at most that many in a window in
+ * which Redis is away, goes or comes. Errors of that window are rejections: a call that Redis
+ * rejected stays counted here, and Redis may count calls that the pod decided after it stopped
+ * waiting. `resetSeconds` of the pod may then be too short by `commandTimeoutMs`.
  */
-export function createLimiter(options: LimiterOptions): Limiter {
-  const { redis: server, limit, windowSeconds, keyPrefix, commandTimeoutMs = 250, onModeChange } = options;
-  const now = options.now ?? (() => performance.now());
-  const windowMs = windowSeconds * 1_000;
-  const longestSeconds = Math.ceil(windowSeconds);
-  const redisLagMs = server === null ? 0 : commandTimeoutMs;
-  const rings = new PodRings(limit, windowMs, now());
-  const redis =
-    server === null
-      ? null
-      : createRedisWindow({
-          server: typeof server === 'function' ? server : () => server,
-          limit,
-          windowUs: Math.round(windowMs * 1_000),
-          keyPrefix,
-          timeoutMs: commandTimeoutMs,
-          now,
-          onReady: () => probes.runNow(),
-          onLost: leaveRedis,
-        });
+export class Limiter {
+  readonly #options: LimiterOptions;
+  readonly #windowMs: number;
+  readonly #now: () => number;
+  readonly #pod: PodWindows;
+  readonly #redis: RedisWindow | null;
+  readonly #probes;
+  #mode: LimiterMode = 'pod';
+  #bothUntilMs = Number.NEGATIVE_INFINITY;
+  #gathered: Call[] = [];
+  readonly #asked = new Set<Call[]>();
+  #awayReason = 'no Redis is configured';
+  #isStopped = false;
 
-  let mode: LimiterMode = 'pod';
-  let bothUntilMs = Number.NEGATIVE_INFINITY;
-  let gathered: Call[] = [];
-  const asked = new Set<Call[]>();
-  let awayReason = 'no Redis is configured';
-  let stopped = false;
-
-  function take(fingerprint: string | Buffer): Promise<LimitDecision> {
-    const name = typeof fingerprint === 'string' ? fingerprint : fingerprint.toString('base64url');
-    const atMs = now();
-    const ring = rings.get(name, atMs);
-    if (atMs <= ring.refusedUntilMs) return Promise.resolve(refusal(ring.freeAtMs - atMs, 'memory'));
-    const counted = mode === 'pod' || atMs <= bothUntilMs;
-    if (counted && !ring.admit(atMs)) return Promise.resolve(refusal(ring.waitMs(atMs) + redisLagMs, 'pod'));
-    if (mode === 'pod') return Promise.resolve(admission(ring.left(atMs), ring.waitMs(atMs), 'pod'));
-    return new Promise((settle) => {
-      if (gathered.length === 0) setImmediate(askRedis);
-      gathered.push({ fingerprint: name, ring, atMs, reserved: counted, settle });
+  /** Does not connect. */
+  constructor(options: LimiterOptions) {
+    const { redis, limit, windowSeconds, keyPrefix, commandTimeoutMs = 250 } = options;
+    this.#options = options;
+    this.#windowMs = windowSeconds * 1_000;
+    this.#now = options.now ?? (() => performance.now());
+    this.#pod = new PodWindows(limit, this.#windowMs);
+    this.#redis =
+      redis === null
+        ? null
+        : new RedisWindow({
+            server: typeof redis === 'function' ? redis : () => redis,
+            limit,
+            windowUs: Math.round(this.#windowMs * 1_000),
+            keyPrefix,
+            timeoutMs: commandTimeoutMs,
+            onReady: () => this.#probes.runNow(),
+            onLost: (reason) => this.#leaveRedis(reason),
+          });
+    this.#probes = createIntervalLoop({
+      run: async () => {
+        await this.#redis?.probe();
+        this.#returnToRedis();
+      },
+      everyMs: PROBE_INTERVAL_MS,
+      onError: (error) => this.#leaveRedis(reasonOf(error)),
     });
   }
 
-  function askRedis(): void {
-    const calls = gathered;
-    gathered = [];
-    for (let first = 0; first < calls.length; first += BATCH_CALLS) {
-      void askFor(calls.length <= BATCH_CALLS ? calls : calls.slice(first, first + BATCH_CALLS));
-    }
-  }
-
-  async function askFor(batch: Call[]): Promise<void> {
-    if (redis === null) return;
-    asked.add(batch);
-    try {
-      const reply = await redis.ask(batch.map((call) => call.fingerprint));
-      if (!asked.delete(batch)) return; // decided here meanwhile
-      const answeredMs = now();
-      batch.forEach((call, index) => {
-        settleAsRedisSays(call, Number(reply[2 * index]), Number(reply[2 * index + 1]) / 1_000, answeredMs);
-      });
-    } catch (error) {
-      if (asked.has(batch)) leaveRedis(reasonOf(error));
-    }
-  }
-
-  function settleAsRedisSays(call: Call, left: number, waitMs: number, answeredMs: number): void {
-    const { ring, atMs, reserved, settle } = call;
-    if (left >= 0) {
-      if (!reserved) ring.record(atMs);
-      const leftHere = reserved ? ring.left(answeredMs) : left;
-      settle(admission(Math.min(left, leftHere), leftHere < left ? ring.waitMs(answeredMs) : waitMs, 'redis'));
-      return;
-    }
-    if (reserved) ring.release(atMs);
-    // The window is full until its oldest call leaves, and refused calls do not count, so Redis
-    // need not be asked until then. Redis decided between `atMs` and `answeredMs`. Counted from the
-    // first, no call is refused that Redis would admit; counted from the last, `resetSeconds`
-    // holds.
-    ring.refusedUntilMs = atMs + waitMs;
-    ring.freeAtMs = answeredMs + waitMs;
-    settle(refusal(waitMs, 'redis'));
+  get mode(): LimiterMode {
+    return this.#mode;
   }
 
   /**
-   * Decides a call that Redis did not answer, as of the time it was made, so that order and number
-   * are those that Redis would have counted.
+   * Connects to Redis. Resolves within about a second also when there is none, in `pod` mode, and
+   * keeps trying. Never rejects.
    */
-  function settleHere({ ring, atMs, reserved, settle }: Call): void {
-    const admitted = reserved || ring.admit(atMs);
-    const nowMs = now();
-    if (admitted) settle(admission(ring.left(nowMs), ring.waitMs(nowMs), 'pod'));
-    else settle(refusal(ring.waitMs(nowMs) + redisLagMs, 'pod'));
-  }
-
-  function leaveRedis(reason: string): void {
-    awayReason = reason;
-    if (mode === 'pod') return;
-    mode = 'pod';
-    for (const batch of asked) batch.forEach(settleHere);
-    asked.clear();
-    gathered.forEach(settleHere);
-    gathered = [];
-    if (!stopped) onModeChange?.('pod', reason);
-  }
-
-  function returnToRedis(): void {
-    if (mode === 'redis' || stopped) return;
-    mode = 'redis';
-    if (rings.size > 0) bothUntilMs = now() + windowMs;
-    onModeChange?.('redis', 'Redis answers');
-  }
-
-  const probes = createIntervalLoop({
-    run: async () => {
-      await redis?.probe();
-      returnToRedis();
-    },
-    everyMs: PROBE_INTERVAL_MS,
-    onError: (error) => leaveRedis(reasonOf(error)),
-  });
-
-  async function start(): Promise<void> {
-    if (redis !== null) {
+  async start(): Promise<void> {
+    if (this.#redis !== null) {
       try {
-        await redis.open();
-        if (!stopped) await probes.start();
+        await this.#redis.open();
+        if (!this.#isStopped) await this.#probes.start();
       } catch (error) {
-        awayReason = reasonOf(error);
-        if (!stopped) void probes.start();
+        this.#awayReason = reasonOf(error);
+        if (!this.#isStopped) void this.#probes.start();
       }
     }
-    if (mode === 'pod' && !stopped) onModeChange?.('pod', awayReason);
-  }
-
-  async function stop(): Promise<void> {
-    if (stopped) return;
-    stopped = true;
-    leaveRedis('the limiter was stopped');
-    redis?.close();
-    await probes.stop();
-  }
-
-  function admission(left: number, waitMs: number, decidedBy: LimitDecision['decidedBy']): LimitDecision {
-    return { admitted: true, left, resetSeconds: wholeSeconds(waitMs), decidedBy };
-  }
-
-  function refusal(waitMs: number, decidedBy: LimitDecision['decidedBy']): LimitDecision {
-    return { admitted: false, left: 0, resetSeconds: wholeSeconds(waitMs), decidedBy };
+    if (this.#mode === 'pod' && !this.#isStopped) this.#options.onModeChange?.('pod', this.#awayReason);
   }
 
   /**
-   * At least 1. A call that is exactly a window old still counts, for one more microsecond: the
-   * answer takes longer to reach the caller.
+   * Disconnects from Redis; waiting and later calls are decided here. May be called twice and before
+   * `start`.
    */
-  function wholeSeconds(waitMs: number): number {
-    return Math.min(longestSeconds, Math.max(1, Math.ceil(waitMs / 1_000)));
+  async stop(): Promise<void> {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#leaveRedis('the limiter was stopped');
+    this.#redis?.close();
+    await this.#probes.stop();
   }
 
-  return { start, stop, take, mode: () => mode };
+  /**
+   * Decides one call of the key with this fingerprint (bytes, or their text as it appears in Redis).
+   * Never rejects and always settles.
+   */
+  take(fingerprint: string | Buffer): Promise<LimitDecision> {
+    const key = typeof fingerprint === 'string' ? fingerprint : fingerprint.toString('base64url');
+    const nowMs = this.#now();
+    if (this.#mode === 'pod') return Promise.resolve(this.#decideHere(key, nowMs));
+    const isCounted = nowMs <= this.#bothUntilMs;
+    if (isCounted) {
+      if (this.#pod.left(key, nowMs) === 0) return Promise.resolve(this.#decideHere(key, nowMs));
+      this.#pod.count(key, nowMs);
+    }
+    return new Promise((settle) => {
+      if (this.#gathered.length === 0) setImmediate(() => this.#askRedis());
+      this.#gathered.push({ key, isCounted, settle });
+    });
+  }
+
+  #askRedis(): void {
+    const calls = this.#gathered;
+    this.#gathered = [];
+    for (let first = 0; first < calls.length; first += BATCH_CALLS)
+      void this.#askFor(calls.slice(first, first + BATCH_CALLS));
+  }
+
+  async #askFor(batch: Call[]): Promise<void> {
+    if (this.#redis === null) return;
+    this.#asked.add(batch);
+    try {
+      const reply = await this.#redis.ask(batch.map(({ key }) => key));
+      if (!this.#asked.delete(batch)) return; // decided here meanwhile
+      for (const [index, call] of batch.entries())
+        this.#settleAsRedisSays(call, Number(reply[2 * index]), Number(reply[2 * index + 1]) / 1_000);
+    } catch (error) {
+      if (this.#asked.has(batch)) this.#leaveRedis(reasonOf(error));
+    }
+  }
+
+  #settleAsRedisSays({ key, isCounted, settle }: Call, left: number, waitMs: number): void {
+    if (left < 0) {
+      settle(this.#decision(false, 0, waitMs, 'redis'));
+      return;
+    }
+    const nowMs = this.#now();
+    if (!isCounted) this.#pod.count(key, nowMs);
+    const leftHere = isCounted ? this.#pod.left(key, nowMs) : left;
+    if (leftHere < left) settle(this.#decision(true, leftHere, this.#pod.waitMs(key, nowMs), 'redis'));
+    else settle(this.#decision(true, left, waitMs, 'redis'));
+  }
+
+  #decideHere(key: string, nowMs: number, isCounted = false): LimitDecision {
+    const admitted = isCounted || this.#pod.left(key, nowMs) > 0;
+    if (admitted && !isCounted) this.#pod.count(key, nowMs);
+    return this.#decision(admitted, admitted ? this.#pod.left(key, nowMs) : 0, this.#pod.waitMs(key, nowMs), 'pod');
+  }
+
+  #leaveRedis(reason: string): void {
+    this.#awayReason = reason;
+    if (this.#mode === 'pod') return;
+    this.#mode = 'pod';
+    const nowMs = this.#now();
+    for (const { key, isCounted, settle } of [...this.#asked].flat().concat(this.#gathered))
+      settle(this.#decideHere(key, nowMs, isCounted));
+    this.#asked.clear();
+    this.#gathered = [];
+    if (!this.#isStopped) this.#options.onModeChange?.('pod', reason);
+  }
+
+  #returnToRedis(): void {
+    if (this.#mode === 'redis' || this.#isStopped) return;
+    this.#mode = 'redis';
+    if (this.#pod.size > 0) this.#bothUntilMs = this.#now() + this.#windowMs;
+    this.#options.onModeChange?.('redis', 'Redis answers');
+  }
+
+  /** A call that is exactly a window old still counts, for less than the way to the caller takes. */
+  #decision(admitted: boolean, left: number, waitMs: number, decidedBy: LimiterMode): LimitDecision {
+    const longest = Math.ceil(this.#options.windowSeconds);
+    return { admitted, left, resetSeconds: Math.min(longest, Math.max(1, Math.ceil(waitMs / 1_000))), decidedBy };
+  }
 }

@@ -4,7 +4,7 @@ import { type RedisServer, redisOptions } from '#runtime/settings/redis.ts';
 
 declare module 'ioredis' {
   interface Redis {
-    /** sliding-window.lua with the number of keys, the keys, and its three arguments. */
+    /** sliding-window.lua with the number of keys, the keys, and its two arguments. */
     slidingWindow(args: (string | number)[]): Promise<number[]>;
   }
 }
@@ -34,8 +34,6 @@ interface RedisWindowOptions {
   keyPrefix: string;
   /** A later answer (ms) counts as a failure. */
   timeoutMs: number;
-  /** Monotonic clock (ms). */
-  now: () => number;
   /** Called when the connection is usable, also after each reconnect. */
   onReady: () => void;
   /** Called when the connection is lost, with the reason in words. */
@@ -44,96 +42,80 @@ interface RedisWindowOptions {
 
 /**
  * The limiter's connection to Redis: one connection, one script, every answer within the timeout.
+ * Nothing is retried or queued: the caller decides by itself after a failure.
  */
-interface RedisWindow {
-  /**
-   * Connects. Resolves when Redis is ready, rejects when it is not within a second (it keeps
-   * trying).
-   */
-  open(): Promise<void>;
-  /**
-   * Takes one call per fingerprint, in order, in one round trip. Returns
-   * `[left, waitUs, left, waitUs, …]` as sliding-window.lua does.
-   */
-  ask(fingerprints: string[]): Promise<number[]>;
-  /**
-   * Resolves when Redis runs the script and accepts its writes; sets the clock that `ask` needs.
-   */
-  probe(): Promise<void>;
-  close(): void;
-}
-
-/**
- * Prepares the connection without connecting. Nothing is retried or queued: the caller decides by
- * itself after a failure.
- */
-export function createRedisWindow(options: RedisWindowOptions): RedisWindow {
-  const { limit, windowUs, keyPrefix, timeoutMs, now } = options;
-  const redis = new Redis({
-    ...redisOptions(options.server()),
-    lazyConnect: true,
-    scripts: { slidingWindow: { lua: script } },
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
-    socketTimeout: SILENCE_MS,
-    retryStrategy: () => RECONNECT_DELAY_MS,
-  });
-  /**
-   * Redis's clock minus this process's (ms), or a little more: read between sending and receiving,
-   * and treated as read at the sending.
-   */
-  let clockAheadMs = 0;
+export class RedisWindow {
+  readonly #options: RedisWindowOptions;
+  readonly #redis: Redis;
   /**
    * The error that ioredis reported since the connection was last usable: its `close` and its
    * rejections only say that it is closed.
    */
-  let lastError: string | null = null;
+  #lastError: string | null = null;
 
-  redis.on('error', (error: unknown) => {
-    lastError = reasonOf(error);
-  });
-  redis.on('ready', () => {
-    lastError = null;
-    options.onReady();
-  });
-  redis.on('close', () => {
-    const { user, password } = options.server();
-    Object.assign(redis.options, { username: user, password });
-    options.onLost(lastError ?? 'Redis closed the connection');
-  });
-
-  function run(keys: string[], args: { limit: number; windowUs: number }, answerByUs: number): Promise<number[]> {
-    return within(timeoutMs, redis.slidingWindow([keys.length, ...keys, args.limit, args.windowUs, answerByUs]));
+  /** Does not connect. */
+  constructor(options: RedisWindowOptions) {
+    this.#options = options;
+    this.#redis = new Redis({
+      ...redisOptions(options.server()),
+      lazyConnect: true,
+      scripts: { slidingWindow: { lua: script } },
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+      socketTimeout: SILENCE_MS,
+      retryStrategy: () => RECONNECT_DELAY_MS,
+    });
+    this.#redis.on('error', (error: unknown) => {
+      this.#lastError = reasonOf(error);
+    });
+    this.#redis.on('ready', () => {
+      this.#lastError = null;
+      options.onReady();
+    });
+    this.#redis.on('close', () => {
+      const { user, password } = options.server();
+      Object.assign(this.#redis.options, { username: user, password });
+      options.onLost(this.#lastError ?? 'Redis closed the connection');
+    });
   }
 
-  return {
-    async open() {
-      try {
-        await within(CONNECT_TIMEOUT_MS, redis.connect());
-      } catch (error) {
-        throw new Error(lastError ?? reasonOf(error), { cause: error });
-      }
-    },
-    ask(fingerprints) {
-      // A paused Redis runs what it was sent when it continues; the deadline keeps it from counting
-      // calls that were decided here meanwhile.
-      const answerByUs = Math.ceil((now() + timeoutMs + clockAheadMs) * 1_000);
-      const keys = fingerprints.map((fingerprint) => keyPrefix + fingerprint);
-      return run(keys, { limit, windowUs }, answerByUs);
-    },
-    async probe() {
-      const sentMs = now();
-      const [time] = await Promise.all([
-        within(timeoutMs, redis.time()),
-        run([`${keyPrefix}probe`], PROBE, Number.MAX_SAFE_INTEGER),
-      ]);
-      clockAheadMs = Number(time[0]) * 1_000 + Number(time[1]) / 1_000 - sentMs;
-    },
-    close: () => redis.disconnect(),
-  };
+  /** Resolves when Redis is ready, rejects when it is not within a second (it keeps trying). */
+  async open(): Promise<void> {
+    try {
+      await within(CONNECT_TIMEOUT_MS, this.#redis.connect());
+    } catch (error) {
+      throw new Error(this.#lastError ?? reasonOf(error), { cause: error });
+    }
+  }
+
+  /**
+   * Takes one call per fingerprint, in order, in one round trip. Returns
+   * `[left, waitUs, left, waitUs, …]` as sliding-window.lua does.
+   */
+  ask(fingerprints: string[]): Promise<number[]> {
+    const { keyPrefix, limit, windowUs } = this.#options;
+    return this.#run(
+      fingerprints.map((fingerprint) => keyPrefix + fingerprint),
+      limit,
+      windowUs,
+    );
+  }
+
+  /** Resolves when Redis runs the script and accepts its writes. */
+  async probe(): Promise<void> {
+    await this.#run([`${this.#options.keyPrefix}probe`], PROBE.limit, PROBE.windowUs);
+  }
+
+  close(): void {
+    this.#redis.disconnect();
+  }
+
+  #run(keys: string[], limit: number, windowUs: number): Promise<number[]> {
+    return within(this.#options.timeoutMs, this.#redis.slidingWindow([keys.length, ...keys, limit, windowUs]));
+  }
 }
 
 /**

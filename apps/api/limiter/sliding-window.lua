@@ -3,10 +3,8 @@
 -- KEYS[1..n]  one per call, in the order of arrival; the same key may come more than once
 -- ARGV[1]     limit: admitted calls in any window
 -- ARGV[2]     window, in microseconds; a call exactly that old still counts
--- ARGV[3]     the last time, in microseconds of Redis's clock, at which the caller still waits for the answer
 -- Reply       two whole numbers per key: calls left after this one (-1: refused), and microseconds until the oldest
 --             counted call is a window old, after which one more call is free
--- Error       LATE when ARGV[3] has passed: the caller has decided by itself, so nothing may be counted here
 --
 -- A key holds the times of its admitted calls, oldest first, at most `limit`. Each is an 8-byte little-endian double
 -- (whole microseconds since 1970, exact up to 2^53). Refused calls are not stored. 120 times are 960 bytes, and take
@@ -24,9 +22,6 @@ local window = tonumber(ARGV[2])
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
-if now > tonumber(ARGV[3]) then
-  return redis.error_reply('LATE the call reached Redis after its caller had stopped waiting')
-end
 
 -- Longer than the window: the expiry counts milliseconds from the start of the command, and losing a time early would
 -- admit one call too many.

@@ -1,4 +1,4 @@
-import { createBudget } from '#runtime/budget.ts';
+import { Budget } from '#runtime/budget.ts';
 
 /**
  * Bounds the downloads in progress per person, organization and process. Each holds
@@ -6,7 +6,7 @@ import { createBudget } from '#runtime/budget.ts';
  * its session waits too, so that refusals are few.
  */
 export const createDownloads = () =>
-  createBudget<'organization' | 'person'>({
+  new Budget<'organization' | 'person'>({
     limits: { organization: 4, person: 1, pod: 8 },
     maxWaiting: { each: 4, all: 100 },
     waitMs: 1_000,

@@ -5,8 +5,7 @@ import { errorStatus } from '#domain/contract/errors.ts';
 import { recordKeysAtConsoleSql } from '#domain/db/statements/activity.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
-import { clientAddress } from '#runtime/address.ts';
-import { bearerOf } from '#runtime/bearer.ts';
+import { bearerOf, clientAddress } from '#runtime/client.ts';
 import type { RefusalCount, RefusalCounter } from '#runtime/refusal-counter.ts';
 import type { ConsoleState } from './state.ts';
 

@@ -1,7 +1,7 @@
 import { sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limits.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
-import { clientAddress } from '#runtime/address.ts';
+import { clientAddress } from '#runtime/client.ts';
 import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
 import { readBrowserToken } from './browser-cookie.ts';
 import { readCookie, setCookie } from './cookies.ts';

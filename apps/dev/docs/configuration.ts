@@ -5,7 +5,7 @@ import { Settings as ImportSettings } from '../../import/config.ts';
 import { Settings as MigrateSettings } from '../../migrate/config.ts';
 import { Settings as OperatorSettings } from '../../operator/config.ts';
 import { Settings as OrgctlSettings } from '../../orgctl/config.ts';
-import { Settings as ProbeSettings } from '../../probe/config.ts';
+import { Settings as DoctorSettings } from '../../orgctl/doctor/config.ts';
 import { Settings as ReceiverSettings } from '../../receiver/config.ts';
 import { Settings as WorkerSettings } from '../../worker/config.ts';
 import { Settings as DevSettings } from '../config.ts';
@@ -18,7 +18,7 @@ const processes = [
   { name: 'import', title: 'Import', schema: ImportSettings },
   { name: 'operator', title: 'Kubernetes operator', schema: OperatorSettings },
   { name: 'orgctl', title: 'orgctl', schema: OrgctlSettings },
-  { name: 'probe', title: 'Probe (`helm test`)', schema: ProbeSettings },
+  { name: 'doctor', title: '`orgctl doctor` and `helm test`', schema: DoctorSettings },
   { name: 'receiver', title: 'Sample receiver', schema: ReceiverSettings },
   { name: 'dev', title: '`npm start`', schema: DevSettings },
 ] as const;

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { arch, platform } from 'node:os';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { acquireLock } from '../lock.mjs';
 import { cacheFolder } from './cache-folder.ts';
@@ -115,23 +116,32 @@ async function build(target: string, report: Report): Promise<boolean> {
   if (spawnSync('go', ['version'], { env: programEnvironment() }).status !== 0) return false;
   report(`Temporal: the download failed; building version ${temporalVersion} with Go (about 3 minutes, once)`);
   const startedAt = performance.now();
-  const progress = setInterval(
-    () => report(`Temporal: still building (${Math.round((performance.now() - startedAt) / 1000)} s)`),
-    30_000,
-  );
+  let modules = 0;
+  let complaint = '';
+  const progress = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    report(`Temporal: still building with Go (${seconds} s, ${modules} modules downloaded)`);
+  }, 10_000);
   const folder = `${target}.building-${process.pid}`;
   const child = startTracked(() =>
     spawn('go', ['install', `github.com/temporalio/cli/cmd/temporal@v${temporalVersion}`], {
       env: { ...downloadEnvironment(), GOBIN: folder },
-      stdio: ['ignore', 'ignore', 'inherit'],
+      stdio: ['ignore', 'ignore', 'pipe'],
     }),
   );
+  // Go writes a line for each module, and what is wrong.
+  if (child.stderr !== null)
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      if (line.startsWith('go: downloading ')) modules += 1;
+      else complaint = line;
+    });
   const code = await new Promise<number | null>((resolve) => {
     child.once('error', () => resolve(null));
     child.once('exit', resolve);
   });
   clearInterval(progress);
   if (code === 0) renameSync(path.join(folder, 'temporal'), target);
+  else if (complaint !== '') report(`Temporal: Go could not build it (${complaint})`);
   rmSync(folder, { recursive: true, force: true });
   return code === 0;
 }

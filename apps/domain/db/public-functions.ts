@@ -19,9 +19,14 @@ const openFunctionsSql = /* sql */ `
  * Returns those that stay open to all.
  */
 export async function closePublicFunctions(owner: pg.Client): Promise<string[]> {
-  const list = async () => (await owner.query<{ name: string }>(openFunctionsSql)).rows.map(({ name }) => name);
-  const open = await list();
+  const open = await listPublicFunctions(owner);
   if (open.length > 0)
     await owner.query(open.map((name) => `revoke execute on function ${name} from public`).join(';'));
-  return list();
+  return listPublicFunctions(owner);
+}
+
+/** Returns the functions for large objects and advisory locks that every login may call. */
+export async function listPublicFunctions(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(openFunctionsSql);
+  return rows.map(({ name }) => name);
 }

@@ -41,12 +41,11 @@ interface ReadValue<T> {
 export function createConnections(options: {
   api: CoreV1Api;
   namespace: string;
-  allowPlaintext: string;
   report: SettingReport;
   /** After how long a Secret is read again. A new value closes what the old one opened. */
   secretLifetimeMs?: number;
 }) {
-  const { api, namespace, allowPlaintext, report, secretLifetimeMs = 300_000 } = options;
+  const { api, namespace, report, secretLifetimeMs = 300_000 } = options;
   const secrets = new Map<string, { secret: V1Secret; at: number }>();
   const values = new Map<SettingName, { identity: string; value: TriedValue<unknown> }>();
   let database: { server: PostgresServer; opened: Promise<Database> } | null = null;
@@ -103,16 +102,18 @@ export function createConnections(options: {
   }
 
   /** @throws SettingsRefused */
-  const parseDatabase = (text: string): PostgresServer =>
-    readSettings(DatabaseSettings, { DATABASE_URL: text, ALLOW_PLAINTEXT: allowPlaintext }).DATABASE_URL;
+  const parseDatabase = (text: string, { spec }: Region): PostgresServer =>
+    readSettings(DatabaseSettings, { DATABASE_URL: text, ALLOW_PLAINTEXT: plaintextOf(spec) }).DATABASE_URL;
 
   /** The Temporal of a Region, and a key that changes with it. @throws ReconcileFailed */
-  async function serverOf({ spec: { temporal: spec } }: Region): Promise<{ key: string; server: TemporalServer }> {
+  async function serverOf({
+    spec: { temporal: spec, ...region },
+  }: Region): Promise<{ key: string; server: TemporalServer }> {
     const texts: Record<string, string | undefined> = {
       TEMPORAL_ADDRESS: spec.address,
       TEMPORAL_TLS: String(spec.tls),
       TEMPORAL_TLS_SERVER_NAME: spec.tlsServerName,
-      ALLOW_PLAINTEXT: allowPlaintext,
+      ALLOW_PLAINTEXT: plaintextOf(region),
     };
     const references = {
       TEMPORAL_TLS_CA: spec.caSecretRef,
@@ -122,7 +123,7 @@ export function createConnections(options: {
     };
     for (const [name, ref] of Object.entries(references)) if (ref !== undefined) texts[name] = await readKey(ref);
     const { text, value } = await readValue<TemporalServer>('TEMPORAL_ADDRESS', {
-      identity: JSON.stringify(spec),
+      identity: JSON.stringify([spec, region.allowPlaintext]),
       text: JSON.stringify(texts),
       parse: (json) => temporalServerOf(readSettings(TemporalSettings, JSON.parse(json)), spec.namespace),
       tryValue: tryTemporal,
@@ -142,12 +143,12 @@ export function createConnections(options: {
     readKey,
     readValue,
     /** The database of a Region. @throws ReconcileFailed */
-    async openDatabase({ spec }: Region): Promise<Database> {
-      const { secretRef } = spec.database;
+    async openDatabase(region: Region): Promise<Database> {
+      const { secretRef } = region.spec.database;
       const { value: server } = await readValue<PostgresServer>('DATABASE_URL', {
-        identity: JSON.stringify(secretRef),
+        identity: JSON.stringify([secretRef, plaintextOf(region.spec)]),
         text: await readKey(secretRef),
-        parse: parseDatabase,
+        parse: (text) => parseDatabase(text, region),
         tryValue: connectToPostgres,
       });
       if (database?.server !== server) {
@@ -158,9 +159,13 @@ export function createConnections(options: {
       return database.opened;
     },
     /** Runs `work` with a login that is opened for it alone. @throws ReconcileFailed */
-    async withLogin<T>(ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
+    async withLogin<T>(region: Region, ref: SecretRef, work: (pool: Pool) => Promise<T>): Promise<T> {
       const url = await readKey(ref);
-      const opened = await openDatabase({ server: parseOrFail(() => parseDatabase(url)), applicationName, poolMax: 1 });
+      const opened = await openDatabase({
+        server: parseOrFail(() => parseDatabase(url, region)),
+        applicationName,
+        poolMax: 1,
+      });
       try {
         return await work(opened.pool);
       } finally {
@@ -188,6 +193,10 @@ export function createConnections(options: {
     close,
   };
 }
+
+/** Servers that a Region allows to be reached without TLS, as the setting of the other apps has them. */
+const plaintextOf = ({ allowPlaintext = [] }: Pick<Region['spec'], 'allowPlaintext'>): string =>
+  allowPlaintext.join(',');
 
 /** @throws ReconcileFailed instead of SettingsRefused. */
 function parseOrFail<T>(parse: () => T): T {

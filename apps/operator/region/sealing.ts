@@ -33,7 +33,7 @@ export async function resealSecrets(region: Region, connections: Connections, si
   const { sealing } = region.spec;
   if (sealing === undefined) return;
   const keys = await readSealingKeys(region, connections);
-  const resealed = await connections.withLogin(sealing.databaseSecretRef, (pool) =>
+  const resealed = await connections.withLogin(region, sealing.databaseSecretRef, (pool) =>
     resealAll(pool, keys, () => signal.throwIfAborted()),
   );
   const unopened = resealed.reduce((sum, one) => sum + one.unopened.length, 0);

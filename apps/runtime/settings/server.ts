@@ -4,7 +4,7 @@ import { addressBlocks, logLevel, port, wholeNumber } from './types.ts';
 
 /** The settings of every HTTP server. */
 export const serverSettings = (defaults: { port: number; answerDeadlineSeconds: number }) => ({
-  HOST: z.string().default('0.0.0.0').describe('Address to listen on.'),
+  HOST: z.string().default('::').describe('Address to listen on. `::` is every address, of IPv4 too.'),
   PORT: port.default(defaults.port).describe('Port to listen on.'),
   METRICS_PORT: port.default(9090).describe('Port of `/metrics`.'),
   TRUSTED_PROXIES: addressBlocks.meta({

@@ -58,7 +58,7 @@ function placeOf(server: PostgresServer | RedisServer): string {
 }
 
 /** Returns SQLSTATE, Node's code, or the first word of an answer of Redis, for example WRONGPASS. */
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   const { code, message } = error as { code?: unknown; message?: unknown };
   if (typeof code === 'string') return code;
   return /^[A-Z]{2,}/.exec(String(message))?.[0] ?? 'no answer';

@@ -1,18 +1,20 @@
-{{/* The name of every object but the metrics Service. */}}
-{{- define "org-api-operator.name" -}}
-{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{/* What _library.tpl asks for: labels, variables and volumes of the one component. */}}
+{{- define "org-api-operator.ownLabels" -}}{}{{- end -}}
+
+{{- define "org-api-operator.env" -}}
+- name: REGION
+  value: {{ .root.Values.region | quote }}
+- name: OPERATOR_NAMESPACE
+  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+- name: OPERATOR_IDENTITY
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+- name: LOG_LEVEL
+  value: {{ .root.Values.logLevel | quote }}
+{{- if .root.Values.webhooks.enabled }}
+- name: OPERATOR_WEBHOOKS
+  value: "true"
+{{- end }}
 {{- end -}}
 
-{{/* Labels of every object, which are what selectors match. */}}
-{{- define "org-api-operator.labels" -}}
-app.kubernetes.io/component: operator
-app.kubernetes.io/instance: {{ toYaml .Release.Name }}
-app.kubernetes.io/name: {{ .Chart.Name }}
-{{- end -}}
-
-{{- define "org-api-operator.metadata" -}}
-name: {{ include "org-api-operator.name" . }}
-namespace: {{ .Release.Namespace }}
-labels:
-  {{- include "org-api-operator.labels" . | nindent 2 }}
-{{- end -}}
+{{- define "org-api-operator.volumes" -}}[]{{- end -}}
+{{- define "org-api-operator.volumeMounts" -}}[]{{- end -}}

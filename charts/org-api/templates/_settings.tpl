@@ -50,6 +50,7 @@ ACTIVITY_RETENTION_FLOOR: {{ $values.migrations.activityRetentionFloor | quote }
 {{- else if eq .component "probe" }}
 REGION: {{ $values.region | quote }}
 PROBE_API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}
+TRUSTED_PROXIES: {{ concat $values.api.trustedProxies $values.console.trustedProxies | uniq | join "," | quote }}
 {{- include "org-api.temporalSettings" .root }}
 {{- end }}
 {{- end -}}
@@ -145,6 +146,12 @@ those that the app reads. Takes {root, component}.
 -}}
 {{- range $name, $key := $keys -}}
 {{- $_ := set $of $name (dict "existingSecret" $own "key" $key) -}}
+{{- end -}}
+{{- $_ := set $of "API_DATABASE_URL" $secrets.apiDatabaseUrl -}}
+{{- $_ := set $of "WORKER_DATABASE_URL" $secrets.workerDatabaseUrl -}}
+{{- $_ := set $of "REDIS_URL" $secrets.redisUrl -}}
+{{- if .root.Values.console.enabled -}}
+{{- $_ := set $of "CONSOLE_DATABASE_URL" $secrets.consoleDatabaseUrl -}}
 {{- end -}}
 {{- end -}}
 {{- if has .component (list "worker" "console" "probe") -}}

@@ -73,17 +73,8 @@ Returns all problems at once, a line each, with what to do.
 {{- $app := get $values $component }}
 {{- $of := dict "root" $ "component" $component }}
 {{- $set := merge (include "org-api.settings" $of | fromYaml) (include "org-api.secrets" $of | fromYaml) }}
-{{- range $app.extraEnv }}
-{{- if hasKey $set (trimSuffix "_FILE" .name) }}
-- {{ $component }}.extraEnv sets {{ .name }}, which the chart sets itself: use its value instead
-{{- else if has (trimSuffix "_FILE" .name) (list "HOST" "PORT" "METRICS_PORT") }}
-- {{ $component }}.extraEnv sets {{ .name }}, which ports and probes of the pod and its Services rely on: remove it
-{{- end }}
-{{- end }}
-{{- $isUsed := or (ne $component "migrations") $values.migrations.enabled }}
-{{- if and $isUsed (not $app.serviceAccount.create) (not $app.serviceAccount.name) }}
-- {{ $component }}.serviceAccount.name is empty beside {{ $component }}.serviceAccount.create false: name the
-{{- " account that exists" }}
+{{- if or (ne $component "migrations") $values.migrations.enabled }}
+{{- include "org-api.podProblems" (merge (dict "own" $app "set" $set) $of) }}
 {{- end }}
 {{- end }}
 {{- range $component := include "org-api.httpComponents" . | splitList " " }}
@@ -122,12 +113,12 @@ Returns all problems at once, a line each, with what to do.
 {{- end }}
 {{- $servers := list "database" "redis" "temporal" }}
 {{- if $values.otlp.endpoint }}{{ $servers = append $servers "otlp" }}{{ end }}
-{{- range $server := $servers }}
-{{- if not (get $values.networkPolicy $server).to }}
-- networkPolicy.{{ $server }}.to is empty: name the peers by ipBlock, namespaceSelector or podSelector; an empty
-{{- " list allows no peer" }}
+{{- include "org-api.peerProblems" (dict "policy" $values.networkPolicy "servers" $servers) }}
 {{- end }}
-{{- end }}
+{{- $rules := $values.monitoring.rules }}
+{{- if and $values.monitoring.enabled $rules.enabled (not $rules.runbookBaseUrl) }}
+- monitoring.rules.runbookBaseUrl is empty: give the URL of charts/org-api/runbooks, for example
+{{- " https://git.example.com/org-api/blob/main/charts/org-api/runbooks" }}
 {{- end }}
 {{- if and $values.operator.region.create (not $values.secrets.operatorDatabaseUrl.key) }}
 - secrets.operatorDatabaseUrl.key is empty beside operator.region.create: the operator needs a separate login

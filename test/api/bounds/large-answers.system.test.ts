@@ -10,17 +10,19 @@ import Koa from 'koa';
 import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
-import { authorizedValues, chunkBytes } from '#domain/db/statements/authorized.ts';
+import { chunkBytes, type ReadValues } from '#domain/db/statements/authorized.ts';
+import { rosterSql } from '#domain/db/statements/roster.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { openTracing } from '#runtime/tracing.ts';
 import { startChildApi } from '#test/child-api.ts';
 import { exchange } from '#test/exchange.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation, startTestApi } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
-import { sendChunks } from '../../../apps/api/answer-body.ts';
-import { readInChunks } from '../../../apps/api/chunked-read.ts';
+import { LargeBodies } from '../../../apps/api/body.ts';
 import { getFirmRoster } from '../../../apps/api/endpoints.ts';
+import { ReadStatements } from '../../../apps/api/read-statements.ts';
 import { residentMiB, untilFigures } from './figures.ts';
 import { giveGrants, openReader } from './readers.ts';
 
@@ -48,19 +50,28 @@ const shared = shareInstallation(async (onFinished) => {
   return { ...installation, maker, key, values, pool: api.pool, path: `/v1/orgs/${maker.orgId}/clients` };
 });
 
+const largeBodies = new LargeBodies();
+const tracing = await openTracing({ otlpEndpoint: null, app: 'test', region: 'us' });
+const client = { onEnd: () => {} };
+
+function readInChunks(pool: pg.Pool, values: ReadValues, maxBytes: number, unchanged: string[] | null) {
+  const statements = new ReadStatements({ pool, tracing });
+  return statements.large({ endpoint: getFirmRoster, ...values }, client, maxBytes, unchanged);
+}
+
 /** Returns the answer as one row, the way a small answer arrives. */
 async function readWhole(): Promise<string> {
   const { pool, values } = shared();
   const { rows } = await pool.query<{ body: string }>({
-    ...getFirmRoster.statement,
-    values: authorizedValues([values], room),
+    text: `select (${rosterSql})::text as body from (select $1::uuid as organization_id) asked`,
+    values: [values.organizationId],
   });
   return rows[0]?.body ?? '';
 }
 
 const readChunks = (unchanged: string[] | null = []) => {
   const { pool, values } = shared();
-  return readInChunks(pool, getFirmRoster, values, room, unchanged);
+  return readInChunks(pool, values, room, unchanged);
 };
 
 /** A pool that reports each chunk when it is converted to bytes. */
@@ -116,7 +127,7 @@ it('what commits while its statement runs changes neither decision, entity tag n
   const before = Buffer.from(await readWhole());
   const made = await make.apiKey({ maker });
   const values = { fingerprints: fingerprints(made.key, testKeySecrets.peppers), organizationId: maker.orgId };
-  const reading = readInChunks(pool, getFirmRoster, values, room, []);
+  const reading = readInChunks(pool, values, room, []);
   await expect
     .poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`, 'large'), { timeout: 30_000 })
     .toBe(1);
@@ -130,7 +141,7 @@ it('what commits while its statement runs changes neither decision, entity tag n
   expect(read?.row.decision).toBe('ok');
   expect(Buffer.concat(read?.chunks ?? []).equals(before)).toBe(true);
   expect(read?.row.etag).toBe(tagOf(before));
-  expect((await readInChunks(pool, getFirmRoster, values, room, []))?.row.decision).toBe('revoked');
+  expect((await readInChunks(pool, values, room, []))?.row.decision).toBe('revoked');
   const after = await readChunks();
   expect(after?.row.etag).not.toBe(read?.row.etag);
   expect(after?.row.etag).toBe(tagOf(Buffer.concat(after?.chunks ?? [])));
@@ -139,12 +150,12 @@ it('what commits while its statement runs changes neither decision, entity tag n
 it('an answer that its client has already, or that is too long, leaves no chunk of it in PostgreSQL’s reply', async () => {
   const { pool, values } = shared();
   const etag = (await readChunks())?.row.etag ?? '';
-  const client = await pool.connect();
-  onTestFinished(() => client.release());
-  const received = () => (client as unknown as { connection: { stream: { bytesRead: number } } }).connection.stream;
+  const connection = await pool.connect();
+  onTestFinished(() => connection.release());
+  const received = () => (connection as unknown as { connection: { stream: { bytesRead: number } } }).connection.stream;
   const ask = async (mostBytes: number, unchanged: string[] | null) => {
     const before = received().bytesRead;
-    const read = await readInChunks(client as never, getFirmRoster, values, mostBytes, unchanged);
+    const read = await readInChunks(connection as never, values, mostBytes, unchanged);
     return { etag: read?.row.etag, chunks: read?.chunks.length, bytes: received().bytesRead - before };
   };
   for (const unchanged of [[etag], ['"other"', etag], null]) {
@@ -164,7 +175,7 @@ it('chunks arrive in many turns of the event loop, at most 40 in one', async () 
   const pool = watchChunks(() => {
     chunksOfTurns[0] = (chunksOfTurns[0] ?? 0) + 1;
   });
-  const read = readInChunks(pool as never, getFirmRoster, values, room, []).finally(() => {
+  const read = readInChunks(pool as never, values, room, []).finally(() => {
     isDone = true;
   });
   const turn = { cpu: process.threadCpuUsage(), longestMs: 0 };
@@ -229,6 +240,7 @@ it('a revocation before its statement begins is seen, and no byte of the roster 
   const { database, make, maker, path } = shared();
   const api = await startTestApi(database);
   const made = await make.apiKey({ maker });
+  await (await api.get(path, { key: made.key })).arrayBuffer();
   const first = await openReader(api.url, { path, key: made.key });
   await expect.poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`), { timeout: 30_000 }).toBe(1);
   const second = api.get(path, { key: made.key });
@@ -245,6 +257,7 @@ it('a database connection that breaks while chunks arrive gives a complete error
   const url = new URL(database.urls.api);
   url.port = String(proxy.port);
   const api = await startTestApi(database, { API_DATABASE_URL: url.href });
+  await (await api.get(path, { key })).arrayBuffer();
   const answer = api.get(path, { key });
   await expect.poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`), { timeout: 30_000 }).toBe(1);
   proxy.pause();
@@ -279,7 +292,7 @@ it('large answers write 256 KiB in one turn of the event loop, all together', as
         yield Buffer.alloc(chunkBytes);
       }
     }
-    sendChunks(ctx, counted(), chunks * chunkBytes);
+    largeBodies.send(ctx, counted(), chunks * chunkBytes);
   });
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
@@ -307,7 +320,7 @@ it('a body that fails half-way ends the connection, so that no client takes a pa
       yield Buffer.alloc(chunkBytes);
       throw new Error('the rest is lost');
     }
-    sendChunks(ctx, failing(), 2 * chunkBytes);
+    largeBodies.send(ctx, failing(), 2 * chunkBytes);
   });
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());

@@ -30,57 +30,83 @@ function makeFirms({ make, owner }: TestInstallation, count: number): Promise<Fi
   );
 }
 
-/**
- * Requests the rosters with all keys while none can be computed. Waits until all but `running` of
- * them wait. Returns the number of running statements and the status of another read.
- */
-async function readWhileBlocked({ api, owner, make }: TestInstallation, firms: Firm[], running: number) {
-  const other = await make.apiKey();
-  const readOther = async () => (await api.get(`/v1/orgs/${other.orgId}`, { key: other.key })).status;
-  expect(await readOther()).toBe(200);
-  const client = await owner.pool.connect();
-  await client.query('begin');
-  await client.query('lock table client_grant in access exclusive mode');
-  const rosters = firms.flatMap(({ path, keys }) => keys.map(({ key }) => api.get(path, { key })));
-  try {
-    await untilFigures(api.metricsUrl, ({ waiting }) => waiting === rosters.length - running);
-    const statusBeside = await readOther();
-    const { rows } = await owner.pool.query<{ statements: number }>(
-      `select count(*)::integer as statements from pg_stat_activity
-       where datname = current_database() and application_name = 'org-api' and wait_event_type = 'Lock'`,
-    );
-    return { statements: rows[0]?.statements, statusBeside };
-  } finally {
-    await client.query('rollback');
-    client.release();
-    await Promise.all(rosters.map(async (answer) => (await answer).arrayBuffer()));
-  }
+/** Requests the rosters with all keys; returns what collects the responses. */
+function readRosters({ api }: TestInstallation, firms: Firm[]): Promise<Response>[] {
+  return firms.flatMap(({ path, keys }) => keys.map(({ key }) => api.get(path, { key })));
 }
 
-it('slow reads whose answers have unknown size take three of ten connections, and other reads are answered', async () => {
+const readAll = (responses: Promise<Response>[]) =>
+  Promise.all(responses.map(async (response) => (await response).arrayBuffer()));
+
+/** Returns a function that reads the record of another organization, and its status. */
+async function makeBystander({ api, make }: TestInstallation): Promise<() => Promise<number>> {
+  const other = await make.apiKey();
+  const read = async () => (await api.get(`/v1/orgs/${other.orgId}`, { key: other.key })).status;
+  expect(await read()).toBe(200);
+  return read;
+}
+
+async function countBlocked({ owner }: TestInstallation): Promise<number> {
+  const { rows } = await owner.pool.query<{ statements: number }>(
+    `select count(*)::integer as statements from pg_stat_activity
+     where datname = current_database() and application_name = 'org-api' and wait_event_type = 'Lock'`,
+  );
+  return rows[0]?.statements ?? 0;
+}
+
+/** Lets rosters be counted and not made, until the returned function is called. */
+async function lockNames({ owner }: TestInstallation): Promise<() => Promise<void>> {
+  await owner.pool.query(
+    `create function api.wait() returns text security definer begin atomic
+       select pg_advisory_xact_lock_shared(42)::text; end;
+     grant execute on function api.wait() to public;
+     create or replace view api.family as select organization_id, id, name || api.wait() as name from public.family`,
+  );
+  const client = await owner.pool.connect();
+  await client.query('begin; select pg_advisory_xact_lock(42)');
+  return async () => {
+    await client.query('rollback');
+    client.release();
+  };
+}
+
+it('slow reads of one operation take three of ten connections, and other reads are answered', async () => {
   const installation = await setup({ DATABASE_POOL_MAX: '10' });
   const firms = await makeFirms(installation, 5);
-
-  const running = 3;
-  expect(await readWhileBlocked(installation, firms, running)).toEqual({ statements: running, statusBeside: 200 });
+  const readBeside = await makeBystander(installation);
+  const unlock = await statementsOf(installation.owner, 'org-api').lock('client_grant');
+  const rosters = [readRosters(installation, firms)];
+  for (const blocked of [1, 2, 3]) {
+    await expect.poll(() => countBlocked(installation), { timeout: 30_000 }).toBeGreaterThanOrEqual(blocked);
+    rosters.push(readRosters(installation, firms.slice(0, 1)));
+  }
+  expect(await readBeside()).toBe(200);
+  expect(await countBlocked(installation)).toBe(3);
+  await unlock();
+  await readAll(rosters.flat());
 });
 
-it('slow reads with large answers take one of ten connections, and other reads are answered', async () => {
+it('slow reads with large bodies take one of ten connections, and other reads are answered', async () => {
   const installation = await setup({ DATABASE_POOL_MAX: '10' });
+  const { api } = installation;
   const firms = await makeFirms(installation, 3);
-  for (const { path, keys } of firms) await (await installation.api.get(path, { key: keys[0]?.key ?? '' })).text();
-
-  const running = 1;
-  expect(await readWhileBlocked(installation, firms, running)).toEqual({ statements: running, statusBeside: 200 });
+  const readBeside = await makeBystander(installation);
+  const unlock = await lockNames(installation);
+  const rosters = readRosters(installation, firms);
+  await untilFigures(api.metricsUrl, ({ waiting }) => waiting === rosters.length - 1);
+  expect(await readBeside()).toBe(200);
+  expect(await countBlocked(installation)).toBe(1);
+  await unlock();
+  await readAll(rosters);
 });
 
 it('the statement of a large answer ends when the last client that waits for it disconnects', async () => {
   const installation = await setup();
   const { api, owner } = installation;
-  const { lock, until, expectEnded } = statementsOf(owner, 'org-api');
+  const { until, expectEnded } = statementsOf(owner, 'org-api');
   const [firm] = await makeFirms(installation, 1);
   const { path = '', keys: [{ key } = { key: '' }] = [] } = firm ?? {};
-  const unlock = await lock('client_grant');
+  const unlock = await lockNames(installation);
   for (const count of [1, 3]) {
     const readers = await Promise.all(Array.from({ length: count }, () => openReader(api.url, { path, key })));
     await until((waits) => waits === 1);

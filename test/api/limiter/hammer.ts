@@ -5,10 +5,10 @@
  * numbers of calls.
  */
 import { parseRedisUrl } from '#runtime/settings/redis.ts';
-import { createLimiter } from '../../../apps/api/limiter/limiter.ts';
+import { Limiter } from '../../../apps/api/limiter/limiter.ts';
 
 const [redisUrl = '', keyPrefix = '', limit, windowSeconds, durationMs] = process.argv.slice(2);
-const limiter = createLimiter({
+const limiter = new Limiter({
   redis: parseRedisUrl(redisUrl),
   keyPrefix,
   limit: Number(limit),
@@ -24,7 +24,6 @@ async function loop(): Promise<void> {
     const decision = await limiter.take('key');
     counts[decision.admitted ? 'admitted' : 'refused']++;
     if (decision.decidedBy === 'pod') counts.byPod++;
-    // calls that memory refuses do not leave the process
     if (!decision.admitted) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }

@@ -6,12 +6,19 @@ import { openDatabase } from '#domain/db/connect.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import type { MadeKey } from '#test/make.ts';
+import { openTracing } from '#runtime/tracing.ts';
+import type { MadeKey, MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { createAnswerMemory } from '../../../apps/api/answer-memory.ts';
-import { getOrg, listOrgReferralCodes } from '../../../apps/api/endpoints.ts';
-import { createReadBatches } from '../../../apps/api/read-batches.ts';
+import { SharedBody } from '../../../apps/api/body.ts';
+import { BoundedReads } from '../../../apps/api/bounded-reads.ts';
+import { endpoints, getOrg, listOrgReferralCodes } from '../../../apps/api/endpoints.ts';
+import { type ReadRequest, ReadStatements } from '../../../apps/api/read-statements.ts';
+
+const tracing = await openTracing({ otlpEndpoint: null, app: 'test', region: 'us' });
+const newResponse = () => new GuardedAnswer(new IncomingMessage(new Socket()));
+
+import { giveGrants } from '../bounds/readers.ts';
 
 /** Batches of one process on a new database, and the number of reads of each statement. */
 async function setupBatches(poolMax = 5) {
@@ -25,13 +32,17 @@ async function setupBatches(poolMax = 5) {
   });
   onTestFinished(() => api.close());
   const statements: number[] = [];
-  const batches = createReadBatches({ pool: api.pool, onStatement: (reads) => statements.push(reads) });
-  const read = ({ key, orgId }: { key: string; orgId: string | null }, { statement } = getOrg) =>
-    batches.runTogether(statement, {
-      fingerprints: fingerprints(key, testKeySecrets.peppers),
-      organizationId: orgId,
-    });
-  return { ...installation, pool: api.pool, statements, read };
+  const runner = new ReadStatements({ pool: api.pool, tracing, onStatement: (reads) => statements.push(reads) });
+  const request = ({ key, orgId }: { key: string; orgId: string | null }, endpoint = getOrg): ReadRequest => ({
+    endpoint,
+    fingerprints: fingerprints(key, testKeySecrets.peppers),
+    organizationId: orgId,
+    response: newResponse(),
+    deadlineMs: performance.now() + 60_000,
+  });
+  const read = (key: { key: string; orgId: string | null }, endpoint = getOrg, more: Partial<ReadRequest> = {}) =>
+    runner.small({ ...request(key, endpoint), ...more });
+  return { ...installation, pool: api.pool, runner, statements, request, read };
 }
 
 type Scene = Awaited<ReturnType<typeof setupBatches>>;
@@ -227,6 +238,47 @@ it('statements that take long hold up no read behind them', async () => {
   for (const row of await Promise.all(slow)) expect(row).toMatchObject({ decision: 'ok' });
 });
 
+it('three statements of an operation run at most; a read behind them ends with its client and at its deadline', async () => {
+  const scene = await setupBatches();
+  const { make, read, statements } = scene;
+  const key = await make.apiKey({ scopes: ['org.read', 'org.referrals.manage'] });
+  const release = await blockReferralCodes(scene);
+  const reads: Promise<unknown>[] = [];
+  for (let blocked = 1; blocked <= 3; blocked += 1) {
+    reads.push(read(key, listOrgReferralCodes));
+    await expect.poll(async () => (await findBlocked(scene)).length).toBe(blocked);
+  }
+  const response = newResponse();
+  const left = read(key, listOrgReferralCodes, { response });
+  const late = read(key, listOrgReferralCodes, { deadlineMs: performance.now() });
+  const settled = Promise.allSettled([left, late]);
+  reads.push(read(key, listOrgReferralCodes));
+  response.markEnded();
+  expect(await read(key)).toMatchObject({ decision: 'ok' });
+  expect(statements).toEqual([1, 1, 1, 1]);
+
+  await release();
+  for (const row of await Promise.all(reads)) expect(row).toMatchObject({ decision: 'ok' });
+  expect(await settled).toMatchObject([{ reason: { name: 'ClientGone' } }, { reason: { code: 'unavailable' } }]);
+  expect(statements).toEqual([1, 1, 1, 1, 1]);
+});
+
+it('the reads of a rejected statement run again in three statements at a time', async () => {
+  const scene = await setupBatches();
+  const { make, read, owner, statements } = scene;
+  const key = await make.apiKey({ scopes: ['org.referrals.manage'] });
+  const release = await blockReferralCodes(scene);
+  const reads = Promise.all(Array.from({ length: 6 }, () => read(key, listOrgReferralCodes)));
+  await expect.poll(async () => (await findBlocked(scene)).length).toBe(1);
+  await owner.pool.query('select pg_cancel_backend($1)', await findBlocked(scene));
+  await expect.poll(async () => (await findBlocked(scene)).length).toBe(3);
+  expect(statements).toEqual([6, 1, 1, 1]);
+
+  await release();
+  for (const row of await reads) expect(row).toMatchObject({ decision: 'ok' });
+  expect(statements).toEqual([6, 1, 1, 1, 1, 1, 1]);
+});
+
 it('a connection that breaks fails the reads of its statement and no other', async () => {
   const scene = await setupBatches();
   const { make, read, owner } = scene;
@@ -246,42 +298,100 @@ it('a connection that breaks fails the reads of its statement and no other', asy
   for (const row of await kept) expect(row).toMatchObject({ decision: 'ok' });
 });
 
-it('a read that took long runs alone from then on, until it takes less', async () => {
-  const { make, owner, pool } = await setupBatches();
-  const key = await make.apiKey();
-  const batches = createReadBatches({ pool });
-  const memory = createAnswerMemory({ memoryMiB: 16, databasePoolMax: 5 });
-  const values = { fingerprints: fingerprints(key.key, testKeySecrets.peppers), organizationId: key.orgId };
-  /** Reads once; returns whether the read shared its statement. */
-  async function isShared(): Promise<boolean> {
-    const answer = new GuardedAnswer(new IncomingMessage(new Socket()));
-    const [print] = values.fingerprints;
-    if (print === undefined) throw new Error('no fingerprint');
-    const reading = { print, organizationId: key.orgId, operationId: 'getOrg', answer };
-    let shared = false;
-    await memory.read(reading, {
-      together() {
-        shared = true;
-        return batches.runTogether(getOrg.statement, values);
-      },
-      alone: (room) => batches.runAlone(getOrg.statement, values, room),
-      inChunks: () => Promise.reject(new Error('the answer is small')),
-    });
-    answer.markEnded();
-    return shared;
-  }
-  const nameOf = (sql: string) =>
-    owner.pool.query(
-      `create or replace view api.organization as
-         select id, ${sql} as name, slug, kind, status, created_at from public.organization`,
-    );
+/** Adds rows to each list of an organization until it has this many. */
+async function fillLists({ owner }: Scene, maker: MadeMember, rows: number): Promise<void> {
+  const { orgId } = maker;
+  const fill = (sql: string) => owner.pool.query(sql, [orgId, rows]);
+  const missing = (table: string) =>
+    `generate_series((select count(*) from ${table} where organization_id = $1) + 1, $2::integer) n`;
+  await fill(
+    `with person as (insert into person (id) select gen_random_uuid()::text from ${missing('membership')} returning id)
+     insert into membership (organization_id, person_id, name, email, status)
+     select $1, id, 'Member', id || '@a.test', 'active' from person`,
+  );
+  await fill(
+    `insert into referral_code (organization_id, code, link)
+     select $1, 'CODE-' || n, 'https://a.test/' || n from ${missing('referral_code')}`,
+  );
+  await fill(
+    `insert into seat_plan (organization_id, invoiced) values ($1, $2) on conflict (organization_id)
+     do update set invoiced = excluded.invoiced`,
+  );
+  const { rows: grants } = await owner.pool.query<{ count: number }>(
+    'select count(*)::integer as count from client_grant where organization_id = $1',
+    [orgId],
+  );
+  await giveGrants(owner, maker, rows - (grants[0]?.count ?? 0));
+  await owner.pool.query(
+    `insert into seat (organization_id, grant_id, family_id) select organization_id, id, family_id from client_grant g
+     where organization_id = $1 and not exists (select from seat s where s.grant_id = g.id)`,
+    [orgId],
+  );
+}
 
-  expect(await isShared()).toBe(false);
-  // On a busy machine any read may be slow.
-  await expect.poll(isShared, { timeout: 30_000 }).toBe(true);
-  await nameOf('name || pg_sleep(0.05)::text');
-  await isShared();
-  expect([await isShared(), await isShared()]).toEqual([false, false]);
-  await nameOf('name');
-  await expect.poll(isShared, { timeout: 30_000 }).toBe(true);
+it('a list of 256 rows is a small body, and one of 257 rows a large one of the same content', async () => {
+  const scene = await setupBatches();
+  const { make, read, request, runner } = scene;
+  const maker = await make.member();
+  const key = await make.apiKey({ maker });
+  const lists = endpoints.filter(({ lists }) => lists.length > 0);
+  expect(lists.map(({ operationId }) => operationId)).toEqual([
+    'getFirmRoster',
+    'listMembers',
+    'listOrgReferralCodes',
+    'getOrgSeatFamilies',
+  ]);
+  const readLarge = async (endpoint: (typeof lists)[number]) => {
+    const large = await runner.large(request(key, endpoint), { onEnd: () => {} }, 6_000_000, []);
+    return Buffer.concat(large?.chunks ?? []).toString();
+  };
+  await fillLists(scene, maker, 256);
+  for (const endpoint of lists) {
+    const row = await read(key, endpoint);
+    expect(row?.body?.length, endpoint.operationId).toBeGreaterThan(10_000);
+    expect(await readLarge(endpoint)).toBe(row?.body);
+  }
+  await fillLists(scene, maker, 257);
+  for (const endpoint of lists) {
+    expect(await read(key, endpoint), endpoint.operationId).toMatchObject({ decision: 'ok', body: null });
+    expect((await readLarge(endpoint)).length).toBeGreaterThan(10_000);
+  }
+});
+
+it('a list of ended seats is large by itself, and so is any body of more than 64 KiB', async () => {
+  const scene = await setupBatches();
+  const { make, owner, read } = scene;
+  const maker = await make.member();
+  const key = await make.apiKey({ maker });
+  await fillLists(scene, maker, 1);
+  const seatFamilies = endpoints.find(({ operationId }) => operationId === 'getOrgSeatFamilies');
+  await owner.pool.query(
+    `insert into seat (organization_id, grant_id, family_id, ended_at, end_reason)
+     select organization_id, id, family_id, now(), 'access_ended' from client_grant, generate_series(1, 256)
+     where organization_id = $1`,
+    [maker.orgId],
+  );
+  expect(await read(key, seatFamilies)).toMatchObject({ decision: 'ok', body: null });
+  await owner.pool.query(`update organization set name = repeat('a', 70000) where id = $1`, [maker.orgId]);
+  expect(await read(key)).toMatchObject({ decision: 'ok', body: null });
+});
+
+it('what a large body holds is what is not sent yet', async () => {
+  const scene = await setupBatches();
+  const { make, owner, request, runner } = scene;
+  const maker = await make.member();
+  const key = await make.apiKey({ maker });
+  await giveGrants(owner, maker, 1_000);
+  const roster = endpoints.find(({ operationId }) => operationId === 'getFirmRoster');
+  const reads = new BoundedReads({ statements: runner, memoryMiB: 16, databasePoolMax: 5 });
+  const asked = request(key, roster);
+  const { content } = await reads.read(asked);
+  if (!(content?.body instanceof SharedBody)) throw new Error('the body is small');
+  expect(reads.state).toEqual({ smallBytes: 0, largeBytes: content.body.bytes, waiting: 0 });
+  const chunks = content.body.chunksFor(asked.response);
+  const { value: first } = chunks.next();
+  chunks.next();
+  expect(reads.state.largeBytes).toBe(content.body.bytes - first.length);
+  asked.response.markEnded();
+  expect(reads.state).toEqual({ smallBytes: 0, largeBytes: 0, waiting: 0 });
 });

@@ -183,33 +183,27 @@ export class ActivityWriters extends Migration {
       grant execute on function record_import_activity to org_api_platform;
     `);
 
-    // No member is renamed without a line. The console writes it, in the name of who did it, and has
-    // until its commit to do so. For any other writer, and a console that wrote none, it is written
-    // here. Names are shortened as in entities/organization.ts: a line has a bound.
+    // No member is renamed without a line. The console writes it, in the name of who did it. What no
+    // line says at the commit, a line without a person says, whichever login renamed. Names are
+    // shortened as in entities/organization.ts: a line has a bound.
     this.addSql(/* sql */ `
       create function record_rename() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         renamed constant jsonb := jsonb_build_object('from', left(old.name, 1000), 'to', left(new.name, 1000));
       begin
-        if tg_argv[0] = 'unless_written' and exists (select from activity a
+        if not exists (select from activity a
           where a.organization_id = new.organization_id and a.at = now()
             and a.detail ->> 'memberId' = new.person_id and a.detail -> 'renamed' = renamed)
         then
-          return null;
+          insert into activity (organization_id, action, detail)
+          values (new.organization_id, 'member.change', jsonb_build_object('memberId', new.person_id,
+            'changed', array['name'], 'renamed', renamed));
         end if;
-        insert into activity (organization_id, action, detail)
-        values (new.organization_id, 'member.change', jsonb_build_object('memberId', new.person_id,
-          'changed', array['name'], 'renamed', renamed));
         return null;
       end $$;
-      create trigger record_rename after update of name on membership for each row
-        when (old.name is distinct from new.name and not pg_has_role(current_user, 'org_api_console', 'member'))
-        execute function record_rename('always');
-      create constraint trigger record_console_rename after update of name on membership
-        deferrable initially deferred for each row
-        when (old.name is distinct from new.name and pg_has_role(current_user, 'org_api_console', 'member'))
-        execute function record_rename('unless_written');
+      create constraint trigger record_rename after update of name on membership deferrable initially deferred
+        for each row when (old.name is distinct from new.name) execute function record_rename();
     `);
 
     // Whether the worker or the console ends a redelivery, its row says so.

@@ -2,7 +2,7 @@ import type { Scope } from '../../contract/scopes.ts';
 
 /**
  * The result of a read's statement for its key: the first condition that holds, in this order.
- * `malformed`: `$2` was null, because the request named no possible organization.
+ * `malformed`: the request named no possible organization.
  */
 export type Decision =
   | 'ok'
@@ -25,17 +25,13 @@ export interface KeyRow {
 }
 
 /**
- * The row of a read; there is none when no key has the fingerprint. `bytes` is the length of the
- * answer in UTF-8, null unless the decision is `ok`. `body` is null then too, and when the answer
- * is longer than the caller has room for.
+ * The row of a read; there is none when no key has the fingerprint. `body` is null unless the
+ * decision is `ok` and the body is small.
  */
 export interface AuthorizedRow extends KeyRow {
   /** The read's index in the statement, from 0. */
-  place: number;
-  bytes: number | null;
+  index: number;
   body: string | null;
-  /** Milliseconds from the statement's start until this row was computed. */
-  elapsedMs: number;
 }
 
 /** The values of one read in its statement. */
@@ -46,84 +42,116 @@ export interface ReadValues {
   organizationId: string | null;
 }
 
+/** The SQL of one read's body, of which its two statements are composed. */
+export interface BodySql {
+  scope: Scope;
+  /** A select of one JSON value, in which `asked.organization_id` is the organization. */
+  body: string;
+  /** The views of `api` whose rows of an organization the body lists. Few rows make a small body. */
+  lists: readonly string[];
+}
+
+/** A list of up to this many rows is small: a row takes about 220 bytes. */
+const maxSmallRows = 256;
+/** The most bytes of a body that may share a statement and is sent in one piece. */
+export const maxSmallBytes = 65_536;
+/** Bytes of a chunk: what is written to a socket at a time, and by which its progress is judged. */
+export const chunkBytes = 65_536;
+
 /**
- * Wraps the SQL of one answer with the key's authorization, for several reads in one statement and
- * so in one snapshot: a request that starts after a revocation, role change or removal has
- * committed sees it, and nothing is cached. `authorizedValues` returns its values.
+ * Wraps the SQL of a body with the key's authorization, for several reads in one statement and so
+ * in one snapshot: a request that starts after a revocation, role change or removal has committed
+ * sees it, and nothing is cached. `readValues` returns its values.
  *
  * `$1` to `$3` are arrays of equal length, one element for each fingerprint of each read: the
- * read's index, the fingerprint, the organization of the path (uuid or null). `$4` is the most
- * bytes of an answer: a longer one stays in the database, so that a process never receives what it
- * has no memory for. Each read has its own decision and row.
+ * read's index, the fingerprint, the organization of the path (uuid or null). Each read has its own
+ * decision and row.
  *
- * `body` is a select of one JSON value, in which `$2` is the organization; `case` prevents it from
- * running for a refused key. With `offset 0`, result and answer are computed once, and each key is
- * looked up by its index however few keys there are. Every step is a look-up by primary key or
- * unique index, so the cost does not grow with the region.
+ * `case` prevents the body from being made for a rejected key. With `offset 0`, decision and body
+ * are computed once, and each key is looked up by its index however few keys there are. Every step
+ * is a look-up by primary key or unique index, so the cost does not grow with the region.
+ *
+ * @param body - an expression of the body as text.
+ * @param columns - the columns after the key's, of which `a.body` is the body.
  */
-export function authorized(scope: Scope, body: string): string {
+function authorized(scope: Scope, body: string, columns: string): string {
   return /* sql */ `
-    select q.place, k.id as "keyId", k.organization_id as "organizationId", api.utc(k.expires_at) as "expiresAt",
-      v.decision, octet_length(a.body) as bytes, case when octet_length(a.body) <= $4 then a.body end as body,
-      (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::integer as "elapsedMs"
-    from unnest($1::integer[], $2::bytea[], $3::uuid[]) as q (place, fingerprint, organization_id),
+    select asked.index, k.id as "keyId", k.organization_id as "organizationId",
+      api.utc(k.expires_at) as "expiresAt", v.decision, ${columns}
+    from unnest($1::integer[], $2::bytea[], $3::uuid[]) as asked (index, fingerprint, organization_id),
     lateral (
       select id, organization_id, expires_at, revoked_at, scopes, maker_id, maker_left_at
-      from api.key where fingerprint = q.fingerprint
+      from api.key where fingerprint = asked.fingerprint
       offset 0
     ) k, lateral (
       select case
         when k.revoked_at is not null then 'revoked'
         when k.expires_at <= now() then 'expired'
-        when q.organization_id is null then 'malformed'
+        when asked.organization_id is null then 'malformed'
         when '${scope}' <> all (k.scopes) then 'scope_missing'
-        when k.organization_id <> q.organization_id and not exists (select from api.organization o
-          where o.id = q.organization_id) then 'no_organization'
-        when k.organization_id <> q.organization_id then 'other_organization'
+        when k.organization_id <> asked.organization_id and not exists (select from api.organization o
+          where o.id = asked.organization_id) then 'no_organization'
+        when k.organization_id <> asked.organization_id then 'other_organization'
         when k.maker_left_at is not null then 'maker_left'
         when not exists (
-          select from api.member m where m.organization_id = q.organization_id and m.person_id = k.maker_id
+          select from api.member m where m.organization_id = asked.organization_id and m.person_id = k.maker_id
             and m.status = 'active') then 'maker_inactive'
         when not exists (
           select from api.member_role mr join api.role r on r.id = mr.role_id
-          where mr.organization_id = q.organization_id and mr.person_id = k.maker_id
+          where mr.organization_id = asked.organization_id and mr.person_id = k.maker_id
             and '${scope}' = any (r.permissions)) then 'maker_not_permitted'
         else 'ok'
       end as decision
       offset 0
     ) v, lateral (
-      select case when v.decision = 'ok' then (${body.replaceAll('$2', 'q.organization_id')})::text end as body
+      select case when v.decision = 'ok' then ${body} end as body
       offset 0
     ) a`;
 }
 
-/** Bytes of a chunk: what is written to a socket at a time, and by which its progress is judged. */
-export const chunkBytes = 65_536;
+/**
+ * Returns the statement of small bodies. A list of many rows is not made: its row is `ok` without a
+ * body, after a look at an index. Neither is a body of more than `maxSmallBytes` sent.
+ */
+export function smallStatement({ scope, body, lists }: BodySql): string {
+  const isSmall = lists.map(
+    (view) => /* sql */ `not exists (
+        select from api.${view} l where l.organization_id = asked.organization_id offset ${maxSmallRows})`,
+  );
+  const small =
+    isSmall.length === 0 ? `(${body})::text` : `case when ${isSmall.join(' and ')} then (${body})::text end`;
+  return authorized(scope, small, `case when octet_length(a.body) <= ${maxSmallBytes} then a.body end as body`);
+}
 
-/** A row of a read in chunks. `number` and `chunk` are null in the only row without a body. */
-export interface ChunkRow extends Omit<AuthorizedRow, 'body'> {
-  /** The answer's entity tag; null when there is no answer, or when it is too long. */
+/**
+ * A row of a large body. `bytes` is its length in UTF-8 and `etag` its tag; both null unless the
+ * decision is `ok`, and `etag` also when the body is too long. `number` and `chunk` are null in the
+ * only row without a chunk.
+ */
+export interface ChunkRow extends KeyRow {
+  bytes: number | null;
   etag: string | null;
-  /** The chunk's index in the answer, from 0. */
+  /** The chunk's index in the body, from 0. */
   number: number | null;
   chunk: Buffer | null;
 }
 
 /**
- * Wraps the SQL of one answer as `authorized` does, and divides it into chunks of `chunkBytes`. One
- * statement returns decision, entity tag and chunks, so they are of one snapshot. `$5` contains the
- * tags (text[]) of answers that need no body, null for all: an answer with one of these gets no
- * chunks.
+ * Returns the statement of a large body, in chunks of `chunkBytes`. One statement returns decision,
+ * entity tag and chunks, so they are of one snapshot. `$4` is the most bytes of a body: a longer
+ * one stays in the database, so that a process never receives what it has no memory for. `$5`
+ * contains the tags (text[]) of bodies that are not needed, null for all: a body with one of these
+ * gets no chunks.
  *
  * A chunk may end within a character. Its bytes therefore travel as characters of Latin-1, in a
- * column whose type no other column has. With `offset 0`, answer, bytes and tag are computed once;
- * an order would write the answer to a file, so the reader sorts by `number`.
+ * column whose type no other column has. With `offset 0`, body, bytes and tag are computed once; an
+ * order would write the body to a file, so the reader sorts by `number`.
  */
-export function authorizedInChunks(scope: Scope, body: string): string {
+export function largeStatement({ scope, body }: BodySql): string {
+  const columns = 'octet_length(a.body) as bytes, case when octet_length(a.body) <= $4 then a.body end as body';
   return /* sql */ `
-    select r.place, r."keyId", r."organizationId", r."expiresAt", r.decision, r.bytes, r."elapsedMs",
-      tag.etag, c.number, c.chunk
-    from (${authorized(scope, body)} offset 0) r,
+    select r."keyId", r."organizationId", r."expiresAt", r.decision, r.bytes, tag.etag, c.number, c.chunk
+    from (${authorized(scope, `(${body})::text`, columns)} offset 0) r,
     lateral (select convert_to(r.body, 'UTF8') as content offset 0) utf8,
     lateral (
       select '"' || left(translate(encode(sha256(utf8.content), 'base64'), '+/', '-_'), 22) || '"' as etag
@@ -137,12 +165,18 @@ export function authorizedInChunks(scope: Scope, body: string): string {
     ) c on true`;
 }
 
-/** Returns the values of a statement of `authorized`; `room` is the most bytes of an answer. */
-export function authorizedValues(reads: readonly ReadValues[], room: number): unknown[] {
-  const rows = reads.flatMap(({ fingerprints, organizationId }, place) =>
-    fingerprints.map((print) => ({ place, print, organizationId })),
-  );
-  return [rows.map((row) => row.place), rows.map((row) => row.print), rows.map((row) => row.organizationId), room];
+/** Returns `$1` to `$3` of a statement for these reads. */
+export function readValues(reads: readonly ReadValues[]): unknown[] {
+  const indexes: number[] = [];
+  const prints: Buffer[] = [];
+  const organizations: (string | null)[] = [];
+  for (const [index, { fingerprints, organizationId }] of reads.entries())
+    for (const print of fingerprints) {
+      indexes.push(index);
+      prints.push(print);
+      organizations.push(organizationId);
+    }
+  return [indexes, prints, organizations];
 }
 
 /**

@@ -1,10 +1,15 @@
-/** Members who have not left, by name, then userId. `$2` organization; one JSON array. */
+/** Members of `asked.organization_id` who have not left, by name, then userId; one JSON array. */
 export const membersSql = /* sql */ `
-  select coalesce(json_agg(row_to_json(r) order by r.name, r."userId"), '[]') from (
-    select m.person_id as "userId", m.name, m.email, m.title, m.status,
-      (select coalesce(json_agg(json_build_object('id', o.id, 'key', o.key, 'name', o.name) order by o.key, o.id), '[]')
-        from api.member_role mr join api.role o on o.id = mr.role_id
-        where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles
-    from api.member m
-    where m.organization_id = $2 and m.status <> 'left'
-  ) r`;
+  select array_to_json(array(
+    select row_to_json(r) from (
+      select m.person_id as "userId", m.name, m.email, m.title, m.status,
+        array_to_json(array(
+          select row_to_json(o) from (
+            select o.id, o.key, o.name
+            from api.member_role mr join api.role o on o.id = mr.role_id
+            where mr.organization_id = m.organization_id and mr.person_id = m.person_id
+            order by o.key, o.id
+          ) o)) as roles
+      from api.member m
+      where m.organization_id = asked.organization_id and m.status <> 'left'
+    ) r order by r.name, r."userId"))`;

@@ -1,16 +1,23 @@
-/** Referral codes with their counts, by code, then id. `$2` organization; one JSON array. */
+/** Referral codes of `asked.organization_id` with their counts, by code, then id; one JSON array. */
 export const referralCodesSql = /* sql */ `
-  select coalesce(json_agg(json_build_object(
-    'id', c.id, 'code', c.code, 'link', c.link, 'label', c.label, 'active', c.active,
-    'counts', json_build_object('signedUp', c.signed_up, 'qualified', c.qualified, 'notCounted', c.not_counted)
-  ) order by c.code, c.id), '[]')
-  from api.referral_code c
-  where c.organization_id = $2`;
+  select array_to_json(array(
+    select row_to_json(r) from (
+      select c.id, c.code, c.link, c.label, c.active,
+        (select row_to_json(n) from (
+          select c.signed_up as "signedUp", c.qualified, c.not_counted as "notCounted") n) as counts
+      from api.referral_code c
+      where c.organization_id = asked.organization_id
+      order by c.code, c.id
+    ) r))`;
 
-/** Shares of referred invoices by month, then currency. `$2` organization; one JSON object. */
+/** Shares of invoices that `asked.organization_id` referred, by month, then currency; one JSON object. */
 export const referralEarningsSql = /* sql */ `
-  select json_build_object('months', coalesce(json_agg(json_build_object(
-    'month', e.month, 'currency', e.currency, 'invoices', e.invoices, 'shareCents', e.share_cents
-  ) order by e.month, e.currency), '[]'))
-  from api.referral_earning e
-  where e.organization_id = $2`;
+  select row_to_json(r) from (
+    select array_to_json(array(
+      select row_to_json(e) from (
+        select e.month, e.currency, e.invoices, e.share_cents as "shareCents"
+        from api.referral_earning e
+        where e.organization_id = asked.organization_id
+        order by e.month, e.currency
+      ) e)) as months
+  ) r`;

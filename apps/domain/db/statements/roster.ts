@@ -1,28 +1,30 @@
 /**
  * Every grant of an organization with names and dates, ordered by `since`, then id, and their
- * counts. `$2` is the organization.
+ * counts. `asked.organization_id` is the organization.
  *
  * The list is ordered before it is aggregated, and counted separately: `json_agg(… order by …)`
  * sorts finished JSON, with which a roster of 40 families cost 230 µs in the database and not 180
  * (pgbench, prepared, one connection).
  */
 export const rosterSql = /* sql */ `
-  select json_build_object(
-    'clients', (
-      select coalesce(json_agg(c), '[]') from (
+  select row_to_json(r) from (
+    select (
+      select coalesce(array_to_json(array_agg(c)), '[]') from (
         select g.id as "grantId", g.kind, m.name as professional, f.name as family,
           api.utc(g.since) as since, api.utc(g.ends_at) as "endsAt", g.status
         from api.client_grant g
         join api.member m on m.organization_id = g.organization_id and m.person_id = g.professional_id
         join api.family f on f.organization_id = g.organization_id and f.id = g.family_id
-        where g.organization_id = $2
+        where g.organization_id = asked.organization_id
         order by g.since, g.id
-      ) c),
-    'seats', json_build_object(
-      'members', (select count(*) from api.member a where a.organization_id = $2 and a.status = 'active'),
-      'professionalsWithClients', count(distinct g.professional_id),
-      'activeFamilies', count(distinct g.family_id)
-    )
-  )
-  from api.client_grant g
-  where g.organization_id = $2 and g.status = 'active'`;
+      ) c) as clients, (
+      select row_to_json(s) from (
+        select
+          (select count(*) from api.member a where a.organization_id = asked.organization_id and a.status = 'active')
+            as members,
+          count(distinct g.professional_id) as "professionalsWithClients",
+          count(distinct g.family_id) as "activeFamilies"
+        from api.client_grant g
+        where g.organization_id = asked.organization_id and g.status = 'active'
+      ) s) as seats
+  ) r`;

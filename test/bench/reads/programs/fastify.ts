@@ -81,12 +81,7 @@ async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Buff
   const print = fingerprint(bearer, config.keys.peppers[0]);
   const name = `limit:${config.region}:${print.toString('base64url')}`;
   const windowUs = requestWindowSeconds * 1e6;
-  const [left = -1, waitUs = 0] = await redis.slidingWindow([
-    name,
-    requestsPerWindow,
-    windowUs,
-    Number.MAX_SAFE_INTEGER,
-  ]);
+  const [left = -1, waitUs = 0] = await redis.slidingWindow([name, requestsPerWindow, windowUs]);
   const seconds = Math.max(1, Math.ceil(waitUs / 1e6));
   reply.header('RateLimit-Policy', `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`);
   reply.header('RateLimit', `"key";r=${Math.max(0, left)};t=${seconds}`);
@@ -106,7 +101,10 @@ async function findRefusal(key: KeyRow, orgId: string, scope: string): Promise<R
 }
 
 function mount(operation: string, resource: string, scope: string, sql: string): void {
-  const findBody = { name: operation, text: `select (${sql.replaceAll('$2', '$1')})::text as body` };
+  const findBody = {
+    name: operation,
+    text: `select (${sql})::text as body from (select $1::uuid as organization_id) asked`,
+  };
 
   async function record(request: FastifyRequest, key: KeyRow, status: number, code: string | null): Promise<void> {
     await pool.query({ ...recordUse, values: [request.id, key.id, `api.${operation}`, status, code, request.ip] });

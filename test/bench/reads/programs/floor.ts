@@ -1,8 +1,8 @@
 /**
- * The floor: the cost of a read without the API's JavaScript. It has the same Koa, limiter,
- * prepared statement and shared log insert, from the API's modules. It has no headers, checks,
- * entity tags, log lines or metrics. One HMAC stays, because the statement needs the key's
- * fingerprint.
+ * The floor: the cost of what the contract demands of a read, without the rest of the API's
+ * JavaScript. It has the same Koa, limiter, shared statement, activity row, headers and log line.
+ * It has no router, checks, bounds or metrics. One HMAC stays, because the statement needs the
+ * key's fingerprint.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import Koa from 'koa';
@@ -10,11 +10,16 @@ import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits
 import { openDatabase } from '#domain/db/connect.ts';
 import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import { createLog } from '#runtime/log.ts';
+import { securityHeaders } from '#runtime/security-headers.ts';
+import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
+import { etagOf } from '../../../../apps/api/body.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
 import { endpoints } from '../../../../apps/api/endpoints.ts';
-import { createLimiter } from '../../../../apps/api/limiter/limiter.ts';
-import { createReadBatches } from '../../../../apps/api/read-batches.ts';
+import { Limiter } from '../../../../apps/api/limiter/limiter.ts';
+import { ReadStatements } from '../../../../apps/api/read-statements.ts';
 
 const config = readConfig();
 const { pool } = await openDatabase({
@@ -22,15 +27,18 @@ const { pool } = await openDatabase({
   applicationName: 'bench-floor',
   poolMax: config.databasePoolMax,
 });
-const limiter = createLimiter({
+const limiter = new Limiter({
   redis: config.redis,
   limit: requestsPerWindow,
   windowSeconds: requestWindowSeconds,
   keyPrefix: `limit:${config.region}:`,
 });
 await limiter.start();
-const batches = createReadBatches({ pool });
+const log = createLog({ level: 'info', name: 'floor', region: config.region });
+const tracing = await openTracing({ otlpEndpoint: null, app: 'floor', region: config.region });
+const statements = new ReadStatements({ pool, tracing });
 const activity = createActivityWriter({ pool });
+const limitPolicy = `"key";q=${requestsPerWindow};w=${requestWindowSeconds}`;
 const idAt = '/v1/orgs/'.length;
 const idEnd = idAt + 36;
 
@@ -39,18 +47,27 @@ app.use(async (ctx) => {
   const endpoint = endpoints.find(({ resource }) => resource === ctx.path.slice(idEnd));
   if (endpoint === undefined || ctx.path.length < idEnd) return;
   const prints = fingerprints(ctx.get('Authorization').slice('Bearer '.length), config.keys.peppers);
-  await limiter.take(prints.at(-1) as Buffer);
-  const values = { fingerprints: prints, organizationId: ctx.path.slice(idAt, idEnd) };
-  const row = (await batches.runTogether(endpoint.statement, values)) as AuthorizedRow;
-  await activity.record({
-    id: randomUUIDv7(),
-    keyId: row.keyId,
-    action: `api.${endpoint.operationId}`,
-    status: 200,
-    code: null,
-    address: ctx.req.socket.remoteAddress ?? null,
-  });
-  ctx.body = row.body;
+  const startedAt = performance.now();
+  const requestId = randomUUIDv7();
+  const { left, resetSeconds } = await limiter.take(prints.at(-1) as Buffer);
+  const organizationId = ctx.path.slice(idAt, idEnd);
+  const read = { endpoint, fingerprints: prints, organizationId, response: ctx.res as GuardedAnswer };
+  const row = (await statements.small({ ...read, deadlineMs: Number.POSITIVE_INFINITY })) as AuthorizedRow;
+  const { keyId, body } = row;
+  const operation = endpoint.operationId;
+  const address = ctx.req.socket.remoteAddress ?? null;
+  await activity.record({ id: requestId, keyId, action: `api.${operation}`, status: 200, code: null, address });
+  ctx.set(securityHeaders);
+  ctx.set('Request-Id', requestId);
+  ctx.set('Cache-Control', 'private, no-cache');
+  ctx.set('Vary', 'Authorization');
+  ctx.set('RateLimit-Policy', limitPolicy);
+  ctx.set('RateLimit', `"key";r=${left};t=${resetSeconds}`);
+  ctx.set('ETag', etagOf(body ?? ''));
+  ctx.set('Content-Type', 'application/json');
+  ctx.body = body;
+  const durationMs = performance.now() - startedAt;
+  log.info({ requestId, method: 'GET', operation, status: 200, organizationId, keyId, limitLeft: left, durationMs });
 });
 app.listen(config.port, config.host);
 process.on('SIGTERM', () => process.exit(0));

@@ -1,0 +1,115 @@
+import { hash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import type { ParameterizedContext } from 'koa';
+import type { Hold } from '#runtime/budget.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+
+/**
+ * Returns the entity tag of a body, the same for all keys of its organization. The database
+ * computes that of a large one: `largeStatement`.
+ */
+export const etagOf = (body: string): string => `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
+
+/**
+ * Returns the strong entity tags of an `If-None-Match` header, without the marks of weak ones, or
+ * null for `*`, which matches anything (RFC 9110, section 13.1.2). docs/adr/0106 says why
+ * `ctx.fresh` is not used.
+ */
+export function listEtags(ifNoneMatch: string): string[] | null {
+  if (ifNoneMatch === '') return [];
+  if (ifNoneMatch.trim() === '*') return null;
+  return ifNoneMatch.split(',').map((candidate) => candidate.trim().replace(/^W\//, ''));
+}
+
+/** Returns whether an `If-None-Match` header names an entity tag, by weak comparison. */
+export function matchesEtag(ifNoneMatch: string, etag: string): boolean {
+  return listEtags(ifNoneMatch)?.includes(etag) ?? true;
+}
+
+const noBytes = Buffer.alloc(0);
+
+/** A large body that several responses share. A chunk is released when all of them have sent it. */
+export class SharedBody {
+  readonly bytes: number;
+  readonly #chunks: Buffer[];
+  readonly #hold: Hold;
+  /** The number of chunks that each response has sent; without those that have ended. */
+  readonly #sent = new Map<GuardedAnswer, number>();
+  #bytesLeft: number;
+  #released = 0;
+
+  /** @param hold - the memory of the chunks, which is released with them. */
+  constructor(chunks: Buffer[], responses: Iterable<GuardedAnswer>, hold: Hold) {
+    this.#chunks = chunks;
+    this.#hold = hold;
+    this.bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    this.#bytesLeft = this.bytes;
+    for (const response of responses) this.#sent.set(response, 0);
+    for (const response of [...this.#sent.keys()])
+      response.onEnd(() => {
+        this.#sent.delete(response);
+        this.#release();
+      });
+    this.#release();
+  }
+
+  /** Yields the chunks for one of the responses, which has sent a chunk when it asks for the next. */
+  *chunksFor(response: GuardedAnswer): Generator<Buffer> {
+    for (let index = 0; index < this.#chunks.length; index += 1) {
+      yield this.#chunks[index] ?? noBytes;
+      if (this.#sent.has(response)) this.#sent.set(response, index + 1);
+      this.#release();
+    }
+  }
+
+  #release(): void {
+    for (const slowest = Math.min(this.#chunks.length, ...this.#sent.values()); this.#released < slowest; ) {
+      this.#bytesLeft -= this.#chunks[this.#released]?.length ?? 0;
+      this.#chunks[this.#released] = noBytes;
+      this.#released += 1;
+    }
+    this.#hold.resize(this.#bytesLeft);
+    if (this.#sent.size === 0) this.#hold.release();
+  }
+}
+
+/**
+ * How many bytes of large bodies are written in one turn of the event loop, of all responses
+ * together. Without it, everything that clients' sockets have room for is written at once, 4 MB for
+ * each, before any other request is handled.
+ */
+const bytesPerTurn = 262_144;
+
+/** Sends large bodies: the next chunk is written when the client's socket has room for it. */
+export class LargeBodies {
+  #bytesLeft = bytesPerTurn;
+  #nextTurn: Promise<void> | null = null;
+
+  /**
+   * The next request on a connection is the only sign that a response was read. So a large one
+   * closes its connection: unread, it would be held for as long as an idle connection is kept.
+   */
+  send(ctx: ParameterizedContext, chunks: Iterable<Buffer>, bytes: number): void {
+    ctx.body = Readable.from(this.#inTurns(chunks), { objectMode: false, highWaterMark: 1 });
+    ctx.length = bytes;
+    ctx.set('Connection', 'close');
+    ctx.remove('Keep-Alive');
+  }
+
+  async *#inTurns(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
+    for (const chunk of chunks) {
+      while (this.#bytesLeft <= 0) await this.#untilNextTurn();
+      this.#bytesLeft -= chunk.length;
+      yield chunk;
+    }
+  }
+
+  #untilNextTurn(): Promise<void> {
+    this.#nextTurn ??= setImmediate().then(() => {
+      this.#bytesLeft = bytesPerTurn;
+      this.#nextTurn = null;
+    });
+    return this.#nextTurn;
+  }
+}

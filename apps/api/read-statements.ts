@@ -1,0 +1,252 @@
+import pg, { type Pool } from 'pg';
+import { apiError } from '#domain/contract/errors.ts';
+import { isServerAway } from '#domain/db/server-away.ts';
+import { type AuthorizedRow, type ChunkRow, type ReadValues, readValues } from '#domain/db/statements/authorized.ts';
+import { ClientGone, type Ends } from '#runtime/budget.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import { runForClient } from '#runtime/run-for-client.ts';
+import type { Tracing } from '#runtime/tracing.ts';
+import type { Endpoint } from './endpoints.ts';
+
+/** One read, as its statements need it. */
+export interface ReadRequest extends ReadValues {
+  endpoint: Endpoint;
+  response: GuardedAnswer;
+  /** When it stops waiting for anything but its statement (ms, monotonic). */
+  deadlineMs: number;
+}
+
+/** A large body. It has no chunks when it is too long, not authorized, or not needed. */
+export interface LargeRead {
+  row: Omit<ChunkRow, 'number' | 'chunk'>;
+  chunks: Buffer[];
+}
+
+/** The most reads of one statement, which bounds how long one of them waits for the others. */
+const maxReads = 32;
+
+/**
+ * How many statements run before reads wait for one of them. A statement counts for at most
+ * `busyMs`, so that a slow one delays no other operation.
+ */
+const maxBusy = 2;
+const busyMs = 10;
+
+/** The most statements of one operation: a slow one leaves connections to the others. */
+const maxOfOperation = 3;
+
+interface QueuedRead {
+  request: ReadRequest;
+  /** Whether it shares no statement, because one that it shared was rejected. */
+  isAlone: boolean;
+  /** Ends the wait: its statement begins. */
+  begin: () => void;
+  resolve: (row: AuthorizedRow | null) => void;
+  reject: (cause: unknown) => void;
+}
+
+/** The reads of one operation that wait, and how many of its statements run. */
+class Queue {
+  readonly endpoint: Endpoint;
+  running = 0;
+  #reads: QueuedRead[] = [];
+
+  constructor(endpoint: Endpoint) {
+    this.endpoint = endpoint;
+  }
+
+  get isEmpty(): boolean {
+    return this.#reads.length === 0;
+  }
+
+  push(read: QueuedRead): void {
+    this.#reads.push(read);
+  }
+
+  /** Removes the reads of the next statement, and those that no longer wait for one. */
+  shift(): QueuedRead[] {
+    this.#dropEnded();
+    const next = this.#reads.findIndex(({ isAlone }, index) => isAlone && index > 0);
+    const [first] = this.#reads;
+    const alone = first?.isAlone === true ? 1 : maxReads;
+    return this.#reads.splice(0, Math.min(alone, next < 0 ? maxReads : next));
+  }
+
+  #dropEnded(): void {
+    const nowMs = performance.now();
+    this.#reads = this.#reads.filter(({ request, reject }) => {
+      const isLate = request.deadlineMs < nowMs;
+      if (request.response.hasEnded) reject(new ClientGone());
+      else if (isLate) reject(apiError('unavailable'));
+      return !request.response.hasEnded && !isLate;
+    });
+  }
+}
+
+/** The type of the column `chunk`, and of no other column of the statement. */
+const varchar = 1_043;
+const latin1ToBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+/**
+ * Turns each chunk into bytes as it arrives. As one row, a body of 26 MB was one string in one turn
+ * of the event loop, which took up to 31 ms.
+ */
+const chunkTypes = {
+  getTypeParser: (type: number, format?: 'text' | 'binary') =>
+    type === varchar ? latin1ToBytes : pg.types.getTypeParser(type, format as 'text'),
+} as pg.CustomTypesConfig;
+
+/**
+ * Runs the statements of reads: small ones together, a large one alone.
+ *
+ * A small read waits for no later one: it waits while `maxBusy` statements run, and the next
+ * statement takes all reads of its operation that have arrived. So each read's statement begins
+ * after its request, and its decision and body come from that statement's snapshot. When a
+ * statement is rejected or times out, each of its reads runs again alone, so that one changes no
+ * other's response. When a connection breaks, exactly the reads of its statement fail.
+ */
+export class ReadStatements {
+  readonly #pool: Pool;
+  readonly #tracing: Tracing;
+  readonly #onStatement: (reads: number) => void;
+  readonly #queues = new Map<Endpoint, Queue>();
+  /** Queues with reads, in the order in which their statements begin. */
+  #waiting: Queue[] = [];
+  #busy = 0;
+  #isScheduled = false;
+
+  constructor(options: {
+    pool: Pool;
+    tracing: Tracing;
+    /** Called with the number of reads of each statement. */
+    onStatement?: (reads: number) => void;
+  }) {
+    this.#pool = options.pool;
+    this.#tracing = options.tracing;
+    this.#onStatement = options.onStatement ?? (() => {});
+  }
+
+  /**
+   * Runs a read together with waiting ones. Null: no key has the fingerprint.
+   *
+   * @throws ApiError at its deadline, ClientGone when the client disconnected before its statement
+   * began, or the error of the statement.
+   */
+  async small(request: ReadRequest): Promise<AuthorizedRow | null> {
+    const wait = Promise.withResolvers<void>();
+    const result = Promise.withResolvers<AuthorizedRow | null>();
+    const reject = (cause: unknown) => {
+      wait.reject(cause);
+      result.reject(cause);
+    };
+    this.#enqueue({ request, isAlone: false, begin: wait.resolve, resolve: result.resolve, reject });
+    // A read that is dropped from its queue rejects both, and only the first is awaited.
+    result.promise.catch(() => {});
+    await wait.promise;
+    return this.#tracing.span('statement', () => result.promise);
+  }
+
+  /**
+   * Runs a read alone and receives its body in chunks. Null: no key has the fingerprint.
+   *
+   * @param clients - end the statement when all of them have disconnected.
+   * @param maxBytes - of the body.
+   * @param unchanged - tags of bodies that are not needed; null: all.
+   * @throws ClientGone, or the error of the statement.
+   */
+  async large(
+    { endpoint, ...read }: Pick<ReadRequest, 'endpoint' | 'fingerprints' | 'organizationId'>,
+    clients: Ends,
+    maxBytes: number,
+    unchanged: readonly string[] | null,
+  ): Promise<LargeRead | null> {
+    const query = { ...endpoint.large, values: [...readValues([read]), maxBytes, unchanged], types: chunkTypes };
+    this.#onStatement(1);
+    const { rows } = await this.#tracing.span('statement', () =>
+      runForClient(clients, () => this.#pool.query<ChunkRow>(query)),
+    );
+    const [row] = rows;
+    if (row === undefined) return null;
+    const chunks: Buffer[] = [];
+    for (const { number, chunk } of rows) if (number !== null && chunk !== null) chunks[number] = chunk;
+    return { row, chunks };
+  }
+
+  #enqueue(read: QueuedRead): void {
+    const { endpoint } = read.request;
+    let queue = this.#queues.get(endpoint);
+    if (queue === undefined) {
+      queue = new Queue(endpoint);
+      this.#queues.set(endpoint, queue);
+    }
+    if (queue.isEmpty) this.#waiting.push(queue);
+    queue.push(read);
+    this.#schedule();
+  }
+
+  /** Reads that become ready in one turn of the event loop share a statement. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#busy >= maxBusy || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    process.nextTick(() => this.#runWaiting());
+  }
+
+  #runWaiting(): void {
+    this.#isScheduled = false;
+    while (this.#busy < maxBusy) {
+      const next = this.#waiting.findIndex(({ running }) => running < maxOfOperation);
+      const [queue] = next < 0 ? [] : this.#waiting.splice(next, 1);
+      if (queue === undefined) return;
+      const reads = queue.shift();
+      if (!queue.isEmpty) this.#waiting.push(queue);
+      if (reads.length > 0) void this.#runShared(queue, reads);
+    }
+  }
+
+  async #runShared(queue: Queue, reads: QueuedRead[]): Promise<void> {
+    const endBusy = this.#beginBusy();
+    const startedMs = performance.now();
+    queue.running += 1;
+    for (const { begin } of reads) begin();
+    try {
+      this.#onStatement(reads.length);
+      const values = readValues(reads.map(({ request }) => request));
+      const { rows } = await this.#pool.query<AuthorizedRow>({ ...queue.endpoint.small, values });
+      const found = new Array<AuthorizedRow | null>(reads.length).fill(null);
+      for (const row of rows) found[row.index] = row;
+      for (const [index, { resolve }] of reads.entries()) resolve(found[index] ?? null);
+    } catch (cause) {
+      const runsAgain = reads.length > 1 && isStatementError(cause);
+      const ranMs = performance.now() - startedMs;
+      for (const read of reads)
+        if (runsAgain) this.#enqueue(aloneAfter(ranMs, read));
+        else read.reject(cause);
+    }
+    queue.running -= 1;
+    endBusy();
+    this.#schedule();
+  }
+
+  /** Returns a function that ends it; it ends by itself after `busyMs`. */
+  #beginBusy(): () => void {
+    let isBusy = true;
+    this.#busy += 1;
+    const end = () => {
+      if (!isBusy) return;
+      isBusy = false;
+      clearTimeout(timer);
+      this.#busy -= 1;
+      this.#schedule();
+    };
+    const timer = setTimeout(end, busyMs);
+    return end;
+  }
+}
+
+/** Returns whether a statement itself was rejected or too slow, and not the connection failed. */
+const isStatementError = (cause: unknown): boolean => cause instanceof pg.DatabaseError && !isServerAway(cause);
+
+/** Returns a read that runs again by itself. What its statement took was no wait. */
+function aloneAfter(ranMs: number, { request, ...read }: QueuedRead): QueuedRead {
+  return { ...read, isAlone: true, request: { ...request, deadlineMs: request.deadlineMs + ranMs } };
+}

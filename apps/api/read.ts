@@ -1,0 +1,159 @@
+import type { Middleware } from 'koa';
+import type { Pool } from 'pg';
+import { apiError } from '#domain/contract/errors.ts';
+import { identifiedKeySql, type KeyRow } from '#domain/db/statements/authorized.ts';
+import { clientAddress } from '#runtime/client.ts';
+import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { ActivityWriter } from './activity-writer.ts';
+import { type LargeBodies, matchesEtag } from './body.ts';
+import { type BoundedReads, readWaitMs } from './bounded-reads.ts';
+import type { Endpoint } from './endpoints.ts';
+import { Gate, type GateDependencies } from './gate.ts';
+import type { RequestContext, RequestState } from './request-log.ts';
+
+/** What the reads need; `app.ts` opens it. */
+interface ReadDependencies extends GateDependencies {
+  endpoints: readonly Endpoint[];
+  pool: Pool;
+  activity: ActivityWriter;
+  reads: BoundedReads;
+  largeBodies: LargeBodies;
+}
+
+const readForm = /^\/v1\/orgs\/([^/]+)(\/.*)?$/;
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+type Malformation = 'not_a_uuid' | 'query_sent';
+
+/** The nine reads, and the response to every request that is none. */
+export class Reads {
+  readonly #dependencies: ReadDependencies;
+  readonly #gate: Gate;
+  readonly #endpoints: Map<string, Endpoint>;
+
+  constructor(dependencies: ReadDependencies) {
+    this.#dependencies = dependencies;
+    this.#gate = new Gate(dependencies);
+    this.#endpoints = new Map(dependencies.endpoints.map((endpoint) => [endpoint.resource, endpoint]));
+  }
+
+  /** Answers a read, and passes other requests on. */
+  readonly answer: Middleware<RequestState> = (ctx, next) => {
+    if (ctx.method !== 'GET') return next();
+    const found = this.#findRead(ctx.path);
+    return found === null ? next() : this.#read(ctx, found.endpoint, found.orgId);
+  };
+
+  /** Paths match exactly: letter case, trailing slash, no escapes. `orgId` is as it was sent. */
+  #findRead(path: string): { endpoint: Endpoint; orgId: string } | null {
+    const [, orgId = '', resource = ''] = readForm.exec(path) ?? [];
+    const endpoint = orgId === '' ? undefined : this.#endpoints.get(resource);
+    return endpoint === undefined ? null : { endpoint, orgId };
+  }
+
+  async #read(ctx: RequestContext, endpoint: Endpoint, orgId: string): Promise<void> {
+    const { reads, largeBodies } = this.#dependencies;
+    ctx.state.operation = endpoint.operationId;
+    setCacheHeaders(ctx);
+    const fingerprints = this.#gate.identifyKey(ctx);
+    await this.#gate.countCall(ctx, fingerprints);
+
+    // A malformed request runs too, without an organization, so that a revoked key is reported
+    // first and the error is recorded as a use of the key.
+    const malformation = findMalformation(orgId, ctx.querystring);
+    const organizationId = malformation === null ? orgId.toLowerCase() : null;
+    const response = ctx.res as GuardedAnswer;
+    const deadlineMs = performance.now() + readWaitMs;
+    const { key, content } = await reads.read({ endpoint, fingerprints, organizationId, response, deadlineMs });
+    if (key !== null) noteKey(ctx, key);
+    if (key === null || content === null) return this.#rejectKey(ctx, endpoint, key, malformation);
+
+    const { etag, body } = content;
+    const isUnchanged = body === null || matchesEtag(ctx.get('If-None-Match'), etag);
+    await this.#record(ctx, key, isUnchanged ? 304 : 200, null);
+    ctx.status = isUnchanged ? 304 : 200;
+    ctx.set('ETag', etag);
+    if (isUnchanged) return;
+    ctx.set('Content-Type', 'application/json');
+    if (typeof body === 'string') ctx.body = body;
+    else largeBodies.send(ctx, body.chunksFor(response), body.bytes);
+  }
+
+  /** Rejects what the statement did not authorize, and records it as a use of the key. */
+  async #rejectKey(
+    ctx: RequestContext,
+    endpoint: Endpoint,
+    key: KeyRow | null,
+    malformation: Malformation | null,
+  ): Promise<never> {
+    if (key === null) throw this.#gate.rejectAuthentication(ctx, apiError('unknown_key'));
+    // A good decision without a body is impossible within one snapshot.
+    const reason = key.decision === 'ok' ? 'no_organization' : key.decision;
+    const error = apiError(reason === 'malformed' ? (malformation ?? 'not_a_uuid') : reason, endpoint);
+    await this.#record(ctx, key, error.status, error.code);
+    throw error.code === 'invalid_api_key' ? this.#gate.rejectAuthentication(ctx, error) : error;
+  }
+
+  /**
+   * Answers another method or an unknown path. A genuine key is not accepted here, but its use is
+   * recorded.
+   */
+  readonly rejectOther: Middleware<RequestState> = async (ctx) => {
+    const found = this.#findRead(ctx.path);
+    ctx.state.operation = found?.endpoint.operationId ?? 'none';
+    setCacheHeaders(ctx);
+    const bearer = this.#gate.bearerKind(ctx);
+    const isKnown = found !== null || ctx.method === 'CONNECT'; // which names no path
+    const error = apiError(!isKnown ? 'unknown_path' : bearer === 'none' ? 'other_method' : 'key_with_other_method');
+    if (bearer === 'genuine') {
+      const fingerprints = this.#gate.identifyKey(ctx);
+      await this.#gate.countCall(ctx, fingerprints);
+      const key = await this.#identify(fingerprints);
+      if (key !== undefined) {
+        noteKey(ctx, key);
+        await this.#record(ctx, key, error.status, error.code);
+      }
+    }
+    if (isKnown) ctx.set('Allow', 'GET');
+    throw error;
+  };
+
+  async #identify(fingerprints: Buffer[]): Promise<KeyRow | undefined> {
+    const { pool, tracing } = this.#dependencies;
+    const statement = { name: 'identifyKey', text: identifiedKeySql, values: [fingerprints] };
+    const { rows } = await tracing.span('statement', () => pool.query<KeyRow>(statement));
+    return rows[0];
+  }
+
+  /** Commits the activity row. A request is answered only after that. */
+  #record(ctx: RequestContext, { keyId }: KeyRow, status: number, code: string | null): Promise<void> {
+    const { activity, tracing, trustedProxies } = this.#dependencies;
+    const { requestId: id, operation } = ctx.state;
+    const address = clientAddress(ctx.req, trustedProxies);
+    return tracing.span('activity', () =>
+      activity.record({ id, keyId, action: `api.${operation}`, status, code, address }),
+    );
+  }
+}
+
+/**
+ * Returns what is wrong with a request, or null. A parameter that a partner relies on
+ * (`?status=active`) and the server ignores would give a wrong response.
+ */
+function findMalformation(orgId: string, query: string): Malformation | null {
+  if (!uuidForm.test(orgId)) return 'not_a_uuid';
+  return query === '' ? null : 'query_sent';
+}
+
+function noteKey(ctx: RequestContext, { keyId, organizationId, expiresAt }: KeyRow): void {
+  ctx.state.keyId = keyId;
+  ctx.state.organizationId = organizationId;
+  (ctx.res as GuardedAnswer).keepConnection();
+  if (expiresAt !== null) ctx.set('Key-Expires', expiresAt);
+}
+
+/** Keeps responses out of shared caches, and makes others ask again: a key may have been revoked. */
+function setCacheHeaders(ctx: RequestContext): void {
+  ctx.set('Cache-Control', 'private, no-cache');
+  ctx.set('Vary', 'Authorization');
+}

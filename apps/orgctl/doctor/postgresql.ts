@@ -1,0 +1,166 @@
+import type { Client } from 'pg';
+import { type LoginRole, readLoginRights } from '#domain/db/logins.ts';
+import { currentMigration } from '#domain/db/migrations/index.ts';
+import { listPublicFunctions } from '#domain/db/public-functions.ts';
+import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
+import { Session } from '#domain/db/session.ts';
+import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
+import { failureSentence } from '../failure.ts';
+import { checkPeer, checkPem } from './certificates.ts';
+import { checkClock } from './clock.ts';
+import { type Finding, findingsOf } from './finding.ts';
+
+const { ok, warning, failed, judge } = findingsOf('postgresql');
+const connectTimeoutMs = 5_000;
+
+/** A login to check: the setting that names it, and whose it is. */
+export interface CheckedLogin {
+  setting: string;
+  role: LoginRole | 'owner';
+  server: PostgresServer;
+}
+
+/**
+ * Checks that each login connects and has exactly its rights and a current schema; and through the
+ * first one that connects, the server itself.
+ */
+export async function checkPostgres(logins: readonly CheckedLogin[]): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  let isServerChecked = false;
+  for (const login of logins) {
+    const { setting, server } = login;
+    const session = new Session(connectionOptions(server, { applicationName: 'org-api-orgctl', connectTimeoutMs }));
+    session.on('error', () => {}); // the failed query reports it as well
+    try {
+      await session.connect();
+      if (!isServerChecked) findings.push(...(await checkServer(session)));
+      isServerChecked = true;
+      findings.push(await checkRights(session, login), await checkSchema(session, setting));
+    } catch (error) {
+      const message = failureSentence(error).replace('DATABASE_URL', setting);
+      findings.push(failed(`${setting} cannot be used: ${message}`, 'Correct the setting, or start the server.'));
+    } finally {
+      await session.end().catch(() => {});
+    }
+    const { ca = null, own = null } = server.tls ?? {};
+    if (ca !== null) findings.push(...checkPem(`the authority of ${setting}`, ca.text));
+    if (own !== null) findings.push(...checkPem(`the client certificate of ${setting}`, own.certificate.text));
+  }
+  return findings;
+}
+
+/** What a server says of itself. */
+export interface PostgresFacts {
+  /** For example 180004. */
+  version: number;
+  encoding: string;
+  hasIcu: boolean;
+  fsync: string;
+  fullPageWrites: string;
+  synchronousCommit: string;
+}
+
+const factsSql = /* sql */ `
+  select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
+    exists (select from pg_collation where collprovider = 'i') as "hasIcu", current_setting('fsync') as fsync,
+    current_setting('full_page_writes') as "fullPageWrites",
+    current_setting('synchronous_commit') as "synchronousCommit"`;
+
+async function checkServer(session: Client): Promise<Finding[]> {
+  const { rows } = await session.query<PostgresFacts>(factsSql);
+  const open = await listPublicFunctions(session);
+  const clock = await checkClock('PostgreSQL', async () => {
+    const { rows } = await session.query('select extract(epoch from clock_timestamp())::float8 * 1000 as ms');
+    return rows[0].ms;
+  });
+  return [
+    ...rows.flatMap(judgePostgres),
+    open.length === 0
+      ? ok('only who needs them may call functions of large objects and advisory locks')
+      : warning(
+          `every login may call ${open.length} functions of large objects and advisory locks`,
+          'Run the statements of docs/operations/prepare-postgresql.md as a superuser, if the service has one.',
+        ),
+    clock,
+    ...checkPeer('the certificate of PostgreSQL', (session as unknown as Connected).connection.stream),
+  ];
+}
+
+interface Connected {
+  connection: { stream: unknown };
+}
+
+/** Judges version and settings of a server. */
+export function judgePostgres(facts: PostgresFacts): Finding[] {
+  const { version, encoding, hasIcu, fsync, fullPageWrites, synchronousCommit } = facts;
+  const major = Math.floor(version / 10_000);
+  const lossy = Object.entries({
+    fsync,
+    full_page_writes: fullPageWrites,
+    synchronous_commit: synchronousCommit,
+  }).flatMap(([name, value]) => (value === 'off' ? [name] : []));
+  return [
+    judge(
+      major >= 15,
+      `PostgreSQL ${major} is supported`,
+      `PostgreSQL ${major} is too old`,
+      'Upgrade it to version 15 or newer.',
+    ),
+    judge(
+      encoding === 'UTF8',
+      'the database is encoded in UTF8',
+      `the database is encoded in ${encoding}`,
+      'Create a database with the encoding UTF8, and move the data.',
+    ),
+    judge(
+      hasIcu,
+      'PostgreSQL has ICU',
+      'PostgreSQL is built without ICU',
+      'Use a build with ICU, as packages have it.',
+    ),
+    judge(
+      lossy.length === 0,
+      'a committed transaction survives a crash',
+      `a crash loses committed events, as these are off: ${lossy.join(', ')}`,
+      `Turn on ${lossy.join(', ')}, for the server, the database and the login.`,
+    ),
+  ];
+}
+
+async function checkRights(session: Client, { setting, role }: CheckedLogin): Promise<Finding> {
+  const { isPowerful, mayCreateRoles, isOwner, groups, expectedGroup } = await readLoginRights(session, role);
+  if (role === 'owner')
+    return judge(
+      isOwner && mayCreateRoles,
+      `${setting} is the owner of the database and may create roles`,
+      `${setting} is ${isOwner ? 'the owner of the database, and may create no roles' : 'not the owner'}`,
+      'Use the owner of docs/operations/prepare-postgresql.md.',
+    );
+  const others = groups.filter((group) => group !== expectedGroup);
+  const excess = [isPowerful ? 'rights of an administrator' : [], isOwner ? 'the database' : [], others].flat();
+  return judge(
+    excess.length === 0 && groups.includes(expectedGroup ?? ''),
+    `${setting} has the rights of its app and no others`,
+    excess.length === 0 ? `${setting} lacks the role ${expectedGroup}` : `${setting} also has ${excess.join(', ')}`,
+    'Run the migrations, which give each login its rights, and revoke what it has besides.',
+  );
+}
+
+/** What PostgreSQL answers before the first migration: no such table or schema, or no right to it. */
+const notMigrated = new Set(['42P01', '3F000', '42501']);
+
+async function checkSchema(session: Client, setting: string): Promise<Finding> {
+  const isCurrent = await session.query<{ current: boolean }>(schemaIsCurrentSql, [currentMigration]).then(
+    ({ rows }) => rows[0]?.current === true,
+    (error: { code?: string }) => {
+      if (notMigrated.has(error.code ?? '')) return false;
+      throw error;
+    },
+  );
+  return judge(
+    isCurrent,
+    `the schema that ${setting} sees is that of this version`,
+    `the schema that ${setting} sees is older than this version`,
+    'Run the migrations: npm run migrate, or the chart’s Job.',
+  );
+}

@@ -1,0 +1,69 @@
+import { Connection, isGrpcServiceError, ServiceError } from '@temporalio/client';
+import type { TemporalServer } from '#runtime/settings/temporal.ts';
+import { connectionOptions, describeAway, describeRefusal, isRefusal } from '#workflows/connection.ts';
+import { findUnmetNeeds } from '#workflows/server-needs.ts';
+import { checkPem, checkServer } from './certificates.ts';
+import { type Finding, findingsOf } from './finding.ts';
+
+const { ok, warning, failed } = findingsOf('temporal');
+const timeoutMs = 5_000;
+const grpcNotFound = 5;
+const dayS = 86_400;
+
+/** Checks that Temporal answers for the namespace, its version, settings, rights and certificates. */
+export async function checkTemporal(server: TemporalServer): Promise<Finding[]> {
+  const connection = Connection.lazy({ ...connectionOptions(server), connectTimeout: timeoutMs });
+  const within = <T>(work: () => Promise<T>) => connection.withDeadline(Date.now() + timeoutMs, work);
+  try {
+    await within(() => connection.ensureConnected());
+    return [...(await within(() => checkNamespace(connection, server))), ...(await checkCertificates(server))];
+  } catch (error) {
+    return [explain(error, server), ...(await checkCertificates(server))];
+  } finally {
+    await connection.close();
+  }
+}
+
+async function checkNamespace(connection: Connection, { namespace }: TemporalServer): Promise<Finding[]> {
+  const { config } = await connection.workflowService.describeNamespace({ namespace });
+  const needs = await findUnmetNeeds(connection, namespace);
+  const retentionS = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
+  return [
+    ok(`Temporal has the namespace ${namespace} and lets this login in`),
+    ...needs.map(({ problem, remedy, isOptional }) => (isOptional ? warning : failed)(problem, remedy)),
+    ...(needs.length === 0 ? [ok('Temporal is of a supported version, with the settings that deliveries need')] : []),
+    retentionS >= dayS
+      ? ok('Temporal keeps ended workflows for a day or longer')
+      : warning('Temporal keeps ended workflows for less than a day', 'Set the retention of the namespace to 3 days.'),
+  ];
+}
+
+function explain(error: unknown, server: TemporalServer): Finding {
+  const cause = causeOf(error);
+  const { namespace } = server;
+  if (isGrpcServiceError(cause) && cause.code === grpcNotFound)
+    return failed(
+      `Temporal has no namespace ${namespace}`,
+      `Run temporal operator namespace create --namespace ${namespace} --retention 3d, or correct TEMPORAL_NAMESPACE.`,
+    );
+  if (isRefusal(cause)) return failed(describeRefusal(server), 'Give this login the right to write in the namespace.');
+  return failed(describeAway(server), 'Start it, or correct TEMPORAL_ADDRESS or the settings of TEMPORAL_TLS.');
+}
+
+const causeOf = (error: unknown): unknown => (error instanceof ServiceError ? error.cause : error);
+
+async function checkCertificates({ address, tls = null }: TemporalServer): Promise<Finding[]> {
+  if (tls === null) return [];
+  const { hostname: host, port } = new URL(`tcp://${address}`);
+  const servername = tls.serverName ?? undefined;
+  const shown = await checkServer('the certificate of Temporal', {
+    host: host.replace(/^\[|\]$/g, ''),
+    port: Number(port),
+    ...(servername !== undefined && { servername }),
+  });
+  return [
+    ...shown,
+    ...(tls.ca === null ? [] : checkPem('TEMPORAL_TLS_CA', tls.ca)),
+    ...(tls.own === null ? [] : checkPem('TEMPORAL_TLS_CERT', tls.own.cert)),
+  ];
+}

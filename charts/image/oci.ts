@@ -1,0 +1,95 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
+import type { Build } from './build-id.ts';
+import { configFlags, openStore, run } from './buildah.ts';
+import { listFiles } from './files.ts';
+import { getSysroot } from './foreign.ts';
+import { getModules } from './modules.ts';
+
+const architectures = ['amd64', 'arm64'] as const;
+
+/** A Debian package of an image. */
+export interface DebianPackage {
+  name: string;
+  version: string;
+  architecture: string;
+}
+
+/** An image for several architectures, as an OCI layout. */
+export interface OciImage {
+  /** Digest of the index of both images. */
+  digest: string;
+  packages: DebianPackage[];
+}
+
+/**
+ * Builds the image for both architectures on amd64 and writes them as one OCI layout into `folder`.
+ * Nothing for arm64 is run: its programs are read.
+ */
+export function buildOciImage(options: {
+  repository: string;
+  build: Build;
+  folder: string;
+  report: (line: string) => void;
+}): OciImage {
+  const { repository, build, folder, report } = options;
+  if (process.arch !== 'x64') throw new Error('the image for both architectures is built on amd64');
+  const modules = getModules(repository, cacheFolder(), report);
+  const sysroot = getSysroot(cacheFolder(), process.versions.node, report);
+  const work = mkdtempSync(path.join(tmpdir(), 'org-api-release-'));
+  try {
+    const buildah = openStore(work);
+    const list = 'localhost/org-api:all';
+    buildah('manifest', 'create', list);
+    const packages: DebianPackage[] = [];
+    for (const architecture of architectures) {
+      report(`assembling and packing the image for ${architecture}`);
+      const rootfs = path.join(work, architecture);
+      const from = architecture === 'amd64' ? [] : ['--sysroot', sysroot];
+      const program = path.join(repository, 'charts/image/rootfs.ts');
+      run(process.execPath, [
+        program,
+        '--modules',
+        modules,
+        '--epoch',
+        `${build.epochSeconds}`,
+        '--out',
+        rootfs,
+        ...from,
+      ]);
+      packages.push(...readPackages(rootfs));
+      const container = buildah('from', 'scratch');
+      buildah('copy', '--quiet', '--chown', '0:0', container, rootfs, '/');
+      buildah('config', ...configFlags(build), '--os', 'linux', '--arch', architecture, container);
+      const image = `localhost/org-api:${architecture}`;
+      buildah('commit', '--quiet', '--rm', '--format', 'oci', '--timestamp', `${build.epochSeconds}`, container, image);
+      buildah('manifest', 'add', list, image);
+      rmSync(rootfs, { recursive: true });
+    }
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(path.dirname(folder), { recursive: true });
+    buildah('manifest', 'push', '--quiet', '--all', list, `oci:${folder}`);
+    return { digest: readDigest(folder), packages };
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function readDigest(folder: string): string {
+  const index = JSON.parse(readFileSync(path.join(folder, 'index.json'), 'utf8')) as {
+    manifests: { digest: string }[];
+  };
+  return index.manifests[0]?.digest ?? '';
+}
+
+/** Returns the Debian packages that an image's root file system names, as scanners read them. */
+function readPackages(rootfs: string): DebianPackage[] {
+  const folder = path.join(rootfs, 'var/lib/dpkg/status.d');
+  return listFiles(folder).map((name) => {
+    const text = readFileSync(path.join(folder, name), 'utf8');
+    const field = (key: string) => new RegExp(`^${key}: (.*)$`, 'm').exec(text)?.[1] ?? '';
+    return { name: field('Package'), version: field('Version'), architecture: field('Architecture') };
+  });
+}

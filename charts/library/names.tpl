@@ -1,0 +1,85 @@
+{{/*
+Names and labels. Each chart defines `library.ownLabels` (its labels, as YAML). Every text is quoted:
+a release may be named `1234` or `1e10`, which YAML would read as a number.
+*/}}
+
+{{/* The chart's name, or what replaces it. Takes the root. */}}
+{{- define "library.name" -}}
+{{- default .Chart.Name .Values.nameOverride -}}
+{{- end -}}
+
+{{/*
+The full name, with which every name begins: at most 40 characters, which leaves 23 for what is added
+to it. A Service's name begins with a letter and has no dots. A name that must change for one of
+these rules ends in a hash of the whole, so that two releases keep two names. Takes the root.
+*/}}
+{{- define "library.fullname" -}}
+{{- $name := include "library.name" . -}}
+{{- $isNamed := contains (trimPrefix "org-api-" $name) .Release.Name -}}
+{{- $full := ternary .Release.Name (printf "%s-%s" .Release.Name $name) $isNamed -}}
+{{- $full = default $full .Values.fullnameOverride -}}
+{{- if regexMatch "^[a-z][a-z0-9-]{0,39}$" $full -}}
+{{- $full -}}
+{{- else -}}
+{{- $start := regexMatch "^[a-z]" $full | ternary "" "r" -}}
+{{- printf "%s%s" $start $full | replace "." "-" | trunc 31 | trimSuffix "-" }}-{{ sha256sum $full | trunc 8 -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The name of a component's objects; the full name for a chart with one. Takes {root, component}. */}}
+{{- define "library.componentName" -}}
+{{- $full := include "library.fullname" .root -}}
+{{- if eq .component "operator" }}{{ $full }}{{ else }}{{ printf "%s-%s" $full .component }}{{ end -}}
+{{- end -}}
+
+{{/* This release among all that one Prometheus sees. Takes the root. */}}
+{{- define "library.installation" -}}
+{{ .Release.Namespace }}/{{ include "library.fullname" . }}
+{{- end -}}
+
+{{/* What selectors match and nothing else: these labels can never change. Takes {root, component}. */}}
+{{- define "library.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "library.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .component | quote }}
+{{- end -}}
+
+{{/* Labels of an object. Takes {root, component}. A label may not repeat; these win over commonLabels. */}}
+{{- define "library.labels" -}}
+{{- $labels := include "library.selectorLabels" . | fromYaml -}}
+{{- $_ := set $labels "app.kubernetes.io/part-of" "org-api" -}}
+{{- $_ := set $labels "app.kubernetes.io/managed-by" .root.Release.Service -}}
+{{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion -}}
+{{- $chart := printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
+{{- $_ := set $labels "helm.sh/chart" $chart -}}
+{{- $common := .root.Values.commonLabels | default dict -}}
+{{- merge $labels (include "library.ownLabels" .root | fromYaml) $common | toYaml -}}
+{{- end -}}
+
+{{/*
+Labels of a pod, without the chart's version: a new chart alone restarts no pod.
+Takes {root, component, own}: `own` are more labels.
+*/}}
+{{- define "library.podLabels" -}}
+{{- $labels := include "library.selectorLabels" . | fromYaml -}}
+{{- $common := .root.Values.commonLabels | default dict -}}
+{{- merge $labels (include "library.ownLabels" .root | fromYaml) (.own | default dict) $common | toYaml -}}
+{{- end -}}
+
+{{/* Name, namespace, labels and annotations of a component's object. Takes {root, component, annotations}. */}}
+{{- define "library.metadata" -}}
+name: {{ include "library.componentName" . | quote }}
+namespace: {{ .root.Release.Namespace | quote }}
+labels:
+  {{- include "library.labels" . | nindent 2 }}
+{{- with .annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "library.image" -}}
+{{- $tag := default .Chart.AppVersion .Values.image.tag -}}
+{{- $digest := empty .Values.image.digest | ternary "" (printf "@%s" .Values.image.digest) -}}
+{{- printf "%s:%s%s" .Values.image.repository $tag $digest -}}
+{{- end -}}

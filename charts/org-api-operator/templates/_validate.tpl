@@ -1,0 +1,19 @@
+{{/* Checks that the JSON schema cannot express. Returns all problems at once, a line each, with what to do. */}}
+{{- define "org-api-operator.problems" -}}
+{{- $values := .Values -}}
+{{- if not $values.image.repository }}
+- image.repository is empty: name the image of org-api in your registry
+{{- end }}
+{{- if $values.networkPolicy.enabled }}
+{{- $servers := list "apiServer" "database" "temporal" }}
+{{- include "org-api-operator.peerProblems" (dict "policy" $values.networkPolicy "servers" $servers) }}
+{{- end }}
+{{- if and $values.monitoring.enabled (not $values.monitoring.runbookBaseUrl) }}
+- monitoring.runbookBaseUrl is empty: give the URL of the runbooks, for example
+{{- " https://git.example.com/org-api/blob/main/charts/org-api-operator/runbooks" }}
+{{- end }}
+{{- $set := dict }}
+{{- $of := dict "root" . "component" "operator" "own" (omit .Values "global") }}
+{{- range include "org-api-operator.env" $of | fromYamlArray }}{{ $_ := set $set .name true }}{{ end }}
+{{- include "org-api-operator.podProblems" (merge (dict "set" $set) $of) }}
+{{- end -}}

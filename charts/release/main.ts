@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startCommand } from '#runtime/command-line.ts';
+import { describeBuild } from '../image/build-id.ts';
+import { run } from '../image/buildah.ts';
+import { buildOciImage } from '../image/oci.ts';
+import { packageCharts } from './charts.ts';
+import { notesOf } from './notes.ts';
+import { completeBom } from './sbom.ts';
+
+/**
+ * `npm run release -- --dry-run`: writes everything that a release publishes into a folder, and
+ * publishes nothing. .github/workflows/release.yml runs the same without `--dry-run`, for a tag, and
+ * publishes the folder. org-api has no package of npm or PyPI, so there is none.
+ */
+const usage = `Usage: npm run release -- --dry-run [--out FOLDER]
+       npm run release -- --tag vVERSION [--out FOLDER]
+
+  --dry-run     for any commit, also with changes and without a date in CHANGELOG.md
+  --tag TAG     the tag that is released: v and the version of package.json
+  --out FOLDER  where to write it (.org-api/release/VERSION)
+`;
+const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const report = (line: string) => void process.stderr.write(`release: ${line}\n`);
+
+const values = startCommand({
+  usage,
+  read: () =>
+    parseArgs({ options: { 'dry-run': { type: 'boolean' }, tag: { type: 'string' }, out: { type: 'string' } } }).values,
+});
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`The release was not built: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
+
+async function main(): Promise<void> {
+  const { version } = JSON.parse(readFileSync(path.join(repository, 'package.json'), 'utf8')) as { version: string };
+  const isDryRun = values['dry-run'] === true;
+  const { notes, date } = notesOf(readFileSync(path.join(repository, 'CHANGELOG.md'), 'utf8'), version);
+  if (!isDryRun) refuseUnready(version, date);
+  const out = path.resolve(values.out ?? path.join(repository, '.org-api/release', version));
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  const build = describeBuild(repository);
+
+  const layout = path.join(out, 'layout');
+  const image = buildOciImage({ repository, build, folder: layout, report });
+  run('tar', ['-cf', path.join(out, 'org-api-image.oci.tar'), '--sort=name', '-C', layout, '.']);
+  rmSync(layout, { recursive: true });
+
+  report('packing the charts');
+  await packageCharts({ repository, out, version, build });
+  report('listing what the image contains');
+  const npmBom = run(
+    'npm',
+    ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev', '--omit', 'optional'],
+    repository,
+  );
+  const bom = completeBom(JSON.parse(npmBom), { packages: image.packages, node: process.versions.node });
+  writeFileSync(path.join(out, 'org-api.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
+  writeFileSync(path.join(out, 'NOTES.md'), notes);
+  writeChecksums(out);
+  process.stdout.write(
+    `${JSON.stringify({ version, buildId: build.buildId, image: image.digest, folder: out, files: readdirSync(out) }, null, 2)}\n`,
+  );
+}
+
+/** @throws Error unless this commit is what the tag promises. */
+function refuseUnready(version: string, date: string | null): void {
+  if (values.tag !== `v${version}`)
+    throw new Error(`the tag ${values.tag ?? '(none)'} is not v${version}; --dry-run builds without a tag`);
+  if (date === null) throw new Error(`CHANGELOG.md gives no date for ${version}`);
+  if (execFileSync('git', ['status', '--porcelain'], { cwd: repository, encoding: 'utf8' }).trim() !== '')
+    throw new Error('the checkout has changes');
+}
+
+function writeChecksums(out: string): void {
+  const lines = readdirSync(out)
+    .sort()
+    .map((name) => {
+      const digest = createHash('sha256')
+        .update(readFileSync(path.join(out, name)))
+        .digest('hex');
+      return `${digest}  ${name}\n`;
+    });
+  writeFileSync(path.join(out, 'SHA256SUMS'), lines.join(''));
+}

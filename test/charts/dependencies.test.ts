@@ -1,0 +1,82 @@
+/** Both charts as parts of another chart, and under any name. */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { chart, type Manifest, operatorValues, podsOf, render } from './render.ts';
+import { kubernetesVersions, listUndecoded } from './schemas.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'org-api-platform-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const names = ['org-api', 'org-api-operator'] as const;
+mkdirSync(path.join(folder, 'charts'));
+for (const name of names) cpSync(path.join(chart, '..', name), path.join(folder, 'charts', name), { recursive: true });
+const dependencies = [
+  { name: 'org-api', version: '*', condition: 'org-api.enabled' },
+  { name: 'org-api', version: '*', alias: 'canada', condition: 'canada.enabled' },
+  { name: 'org-api-operator', version: '*', condition: 'org-api-operator.enabled' },
+];
+writeFileSync(
+  path.join(folder, 'Chart.yaml'),
+  JSON.stringify({ apiVersion: 'v2', name: 'platform', version: '1.0.0', dependencies }),
+);
+
+const valuesOf = (region: string) =>
+  parse(readFileSync(path.join(chart, 'ci', `${region}-values.yaml`), 'utf8')) as object;
+const renderPlatform = (enabled: boolean, names: { release?: string; namespace?: string } = {}): Manifest[] =>
+  render({
+    from: folder,
+    region: null,
+    ...names,
+    values: {
+      global: { team: 'platform' },
+      'org-api': { ...valuesOf('us'), enabled },
+      canada: { ...valuesOf('ca'), enabled },
+      'org-api-operator': { ...operatorValues, enabled: true },
+    },
+  });
+const keyOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.name}`;
+
+describe('a chart with two regions and the operator as its parts', () => {
+  it('renders every object once, by names that differ, with pods that only their own selectors match', () => {
+    const manifests = renderPlatform(true);
+    expect(new Set(manifests.map(keyOf)).size).toBe(manifests.length);
+    expect(podsOf(manifests).length).toBe(11);
+    const labels = podsOf(manifests).map(({ labels }) => JSON.stringify(labels));
+    for (const { kind, spec } of manifests.filter((one) => one.kind === 'Deployment')) {
+      const entries = Object.entries(spec.selector.matchLabels).map(([key, value]) => `"${key}":"${value}"`);
+      expect(
+        labels.filter((one) => entries.every((entry) => one.includes(entry))),
+        kind,
+      ).toHaveLength(1);
+    }
+  });
+
+  it('leaves out a part whose condition is false', () => {
+    expect(podsOf(renderPlatform(false))).toHaveLength(1);
+  });
+
+  it.each([
+    ['1234', '5678'],
+    ['1e10', '0x1f'],
+    ['true', 'null'],
+    ['a.b', 'on'],
+    ['x'.repeat(53), 'x'.repeat(63)],
+  ])('renders objects that Kubernetes decodes as release %s in namespace %s', (release, namespace) => {
+    const manifests = renderPlatform(true, { release, namespace });
+    for (const version of kubernetesVersions) expect(listUndecoded(manifests, version), version).toEqual([]);
+    for (const { kind, metadata } of manifests) {
+      expect([kind, metadata.namespace]).toEqual([kind, namespace]);
+      expect(metadata.name).toMatch(/^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/); // what a Service may be called
+    }
+  });
+
+  it('gives releases that share their first 52 characters different names', () => {
+    const [one, other] = ['a', 'b'].map((end) =>
+      renderPlatform(true, { release: `${'x'.repeat(52)}${end}` }).map(keyOf),
+    );
+    expect(one?.filter((name) => other?.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,37 @@
+/** Everything that a release publishes, made on this machine. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+
+const root = path.join(import.meta.dirname, '../..');
+
+interface Manifest {
+  manifests: { digest: string; platform?: { architecture: string } }[];
+}
+
+it('a dry run makes image, charts, SBOM, notes and checksums, and the checksums are right', {
+  timeout: 900_000,
+}, () => {
+  const out = mkdtempSync(path.join(tmpdir(), 'org-api-release-test-'));
+  onTestFinished(() => rmSync(out, { recursive: true, force: true }));
+  execFileSync(process.execPath, ['charts/release/main.ts', '--dry-run', '--out', out], { cwd: root, stdio: 'pipe' });
+  const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  expect(readdirSync(out).sort()).toEqual(
+    [
+      'NOTES.md',
+      'SHA256SUMS',
+      ...['org-api', 'org-api-crds', 'org-api-operator'].map((name) => `${name}-${version}.tgz`),
+      'org-api-image.oci.tar',
+      'org-api.cdx.json',
+    ].sort(),
+  );
+  execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out, stdio: 'pipe' });
+  const entry = <T>(name: string): T =>
+    JSON.parse(execFileSync('tar', ['-xOf', path.join(out, 'org-api-image.oci.tar'), name], { encoding: 'utf8' }));
+  const blob = (digest: string) => `./blobs/${digest.replace(':', '/')}`;
+  const [index] = entry<Manifest>('./index.json').manifests;
+  const images = entry<Manifest>(blob(index?.digest ?? '')).manifests;
+  expect(images.map(({ platform }) => platform?.architecture)).toEqual(['amd64', 'arm64']);
+});

@@ -1,0 +1,59 @@
+/** The workflows of the repository's host: what they run, and what they may do. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { getTool } from '#test/chart-tools.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const folder = path.join(root, '.github/workflows');
+const files = readdirSync(folder);
+const read = (name: string) => readFileSync(path.join(folder, name), 'utf8');
+
+interface Workflow {
+  permissions: unknown;
+  jobs: Record<string, Job>;
+}
+interface Job {
+  strategy?: { matrix: { stage: string[] } };
+  container?: { image: string };
+  permissions?: Record<string, string>;
+  steps: { uses?: string; run?: string }[];
+}
+const workflow = (name: string): Workflow => parse(read(name));
+
+it('are accepted by actionlint', () => {
+  const { status, stdout } = spawnSync(getTool('actionlint'), [], { cwd: root, encoding: 'utf8' });
+  expect(stdout).toBe('');
+  expect(status).toBe(0);
+});
+
+it.each(files)('%s uses actions only by the digest of a commit, with the version beside it', (name) => {
+  const uses = read(name).match(/uses: .*/g) ?? [];
+  expect(uses.length).toBeGreaterThan(1);
+  for (const one of uses) expect(one).toMatch(/^uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+});
+
+it.each(files)('%s may only read; a job that may write checks out and installs nothing', (name) => {
+  const { permissions, jobs } = workflow(name);
+  expect(permissions).toEqual({ contents: 'read' });
+  for (const job of Object.values(jobs).filter((one) => one.permissions !== undefined))
+    expect(job.steps.filter(({ uses = '', run = '' }) => /checkout/.test(uses) || /\bnpm\b/.test(run))).toEqual([]);
+});
+
+it.each(files)('%s runs in the image whose Node and libraries go into the release', (name) => {
+  const dockerfile = readFileSync(path.join(root, 'charts/image/Dockerfile'), 'utf8');
+  const [, image] = /ARG BUILD_IMAGE=(\S+)/.exec(dockerfile) ?? [];
+  const images = Object.values(workflow(name).jobs).flatMap(({ container }) => container?.image ?? []);
+  expect(images).toEqual([image]);
+});
+
+it('ci.yml runs every stage of .ci/run, each as a job', () => {
+  const script = readFileSync(path.join(root, '.ci/run'), 'utf8');
+  const stages = [...script.matchAll(/^if runs (\w+); then(?=$| stage)/gm)].map(([, name]) => name);
+  expect(workflow('ci.yml').jobs.stage?.strategy?.matrix.stage).toEqual([...new Set(stages)].filter((one) => one));
+  const unknown = spawnSync('bash', ['.ci/run', 'other'], { cwd: root, encoding: 'utf8' });
+  expect([unknown.status, unknown.stdout]).toEqual([2, 'unknown stage: other\n']);
+  execFileSync('bash', ['-n', '.ci/run'], { cwd: root });
+});

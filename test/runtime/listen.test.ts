@@ -1,0 +1,25 @@
+/** Where an app listens, and that it connects directly. */
+import { expect, it, onTestFinished } from 'vitest';
+import { startServer } from '#runtime/http-server.ts';
+import { refuseProxy } from '#runtime/settings/proxy.ts';
+import { serverSettings } from '#runtime/settings/server.ts';
+import { Settings as OperatorSettings } from '../../apps/operator/config.ts';
+
+it('an app listens on every address, of IPv6 and of IPv4, unless HOST says otherwise', async () => {
+  const { HOST } = OperatorSettings.pick({ HOST: true }).parse({});
+  const { url, stop } = await startServer({ handler: (_request, answer) => answer.end('here'), host: HOST, port: 0 });
+  onTestFinished(stop);
+  const { port } = new URL(url);
+
+  for (const host of ['127.0.0.1', '[::1]'])
+    expect(await (await fetch(`http://${host}:${port}/`)).text(), host).toBe('here');
+  expect(serverSettings({ port: 0, answerDeadlineSeconds: 1 }).HOST.parse(undefined)).toBe(HOST);
+});
+
+it('an app does not start with a proxy that only some of its connections would use, and names the variable', () => {
+  for (const name of ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'grpc_proxy', 'NODE_USE_ENV_PROXY'])
+    expect(() => refuseProxy({ PATH: '/bin', [name]: 'http://proxy:3128' })).toThrow(
+      `${name} is set, but org-api connects to its servers and to receivers directly`,
+    );
+  expect(() => refuseProxy({ HTTPS_PROXY: '', NO_PROXY: 'db' })).not.toThrow();
+});
