@@ -26,7 +26,7 @@ export async function packageCharts(options: {
   build: Build;
 }): Promise<void> {
   const { repository, out, version, build } = options;
-  const { getTool } = await import('#test/chart-tools.ts');
+  const { getTool } = await import('../tools.ts');
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-charts-'));
   try {
     cpSync(path.join(repository, 'charts'), work, { recursive: true });

@@ -66,9 +66,8 @@ async function main(): Promise<void> {
   writeFileSync(path.join(out, 'org-api.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
   writeFileSync(path.join(out, 'NOTES.md'), notes);
   writeChecksums(out);
-  process.stdout.write(
-    `${JSON.stringify({ version, buildId: build.buildId, image: image.digest, folder: out, files: readdirSync(out) }, null, 2)}\n`,
-  );
+  const made = { version, buildId: build.buildId, image: image.digest, folder: out, files: readdirSync(out) };
+  process.stdout.write(`${JSON.stringify(made, null, 2)}\n`);
 }
 
 /** @throws Error unless this commit is what the tag promises. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { findTool, getTool } from '#test/chart-tools.ts';
+import { findTool, getTool } from '../../charts/tools.ts';
 import { renderOperator } from './promtool.ts';
 import { chart, regions, renderText } from './render.ts';
 import { getOwnSchemas, getSchemas } from './schemas.ts';

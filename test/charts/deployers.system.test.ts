@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { getTool } from '#test/chart-tools.ts';
+import { getTool } from '../../charts/tools.ts';
 import { blocksOf, readPage } from './documents.ts';
 import { getDeployerSchemas, getSchemas } from './schemas.ts';
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { getTool } from '#test/chart-tools.ts';
+import { getTool } from '../../charts/tools.ts';
 import type { Series } from './alerts-data.ts';
 import { chart, type Manifest, operatorValues, pick, type RenderOptions, render } from './render.ts';
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-import { getTool } from '#test/chart-tools.ts';
+import { getTool } from '../../charts/tools.ts';
 
 /**
  * Found when the file is loaded, outside the time limit of a test, because on a new machine it is

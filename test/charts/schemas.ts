@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
-import { getModule, getTool } from '#test/chart-tools.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
+import { getModule, getTool } from '../../charts/tools.ts';
 
 /** The Kubernetes versions whose API the charts are checked against: the oldest and newest supported. */
 export const kubernetesVersions = ['v1.30.14', 'v1.36.3'] as const;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
-import { getTool } from '#test/chart-tools.ts';
+import { getTool } from '../../charts/tools.ts';
 import type { Cluster } from './cluster.ts';
 import { endProgram, runCommand } from './command.ts';
 

@@ -17,8 +17,8 @@ import { checkPem } from '../../apps/orgctl/doctor/certificates.ts';
 import type { Finding } from '../../apps/orgctl/doctor/finding.ts';
 import { judgePostgres } from '../../apps/orgctl/doctor/postgresql.ts';
 import { judgeRedis } from '../../apps/orgctl/doctor/redis.ts';
-import { frontName, startTemporalFront } from '../e2e/temporal-front.ts';
 import { makeCertificate } from '../delivery/post/certificates.ts';
+import { frontName, startTemporalFront } from '../e2e/temporal-front.ts';
 import { callOrgctl, emptyFolder } from './orgctl.ts';
 
 /** What is wrong with PostgreSQL of every run, which writes nothing to its disk in time. */

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { getTool } from '#test/chart-tools.ts';
+import { getTool } from '../../charts/tools.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const folder = path.join(root, '.github/workflows');

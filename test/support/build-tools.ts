@@ -4,7 +4,7 @@
  * program reports it with its remedy.
  */
 import { getTemporalProgram } from '../../apps/dev/servers/temporal-program.ts';
-import { findTool } from './chart-tools.ts';
+import { findTool } from '../../charts/tools.ts';
 import { installHeadlessShell } from './chromium.ts';
 
 const report = (line: string) => console.log(`  ${line}`);

@@ -4,9 +4,9 @@ import path from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { stringify } from 'yaml';
-import { getTool } from '#test/chart-tools.ts';
 import { getFreePort } from '../../../apps/dev/servers/ports.ts';
 import { becomesTrue, readLastComplaint } from '../../../apps/dev/servers/process.ts';
+import { getTool } from '../../../charts/tools.ts';
 import { endWithUs } from '../reads/children.ts';
 
 /** The roles of Temporal's server; each node is a process of one role. */
