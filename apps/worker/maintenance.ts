@@ -38,6 +38,8 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
   const steps = new Map<string, Step>(stepsOfMaintenance({ ...options, everyMs }).map((step) => [step.name, step]));
   let client: pg.Client | null = null;
   let openedBy: PostgresServer | null = null;
+  /** What this worker has taken and not finished: after a lost connection it need not wait for its end. */
+  let taken: TakenStep | null = null;
 
   async function connect(): Promise<pg.Client> {
     openedBy = serverNow(server);
@@ -64,14 +66,19 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
     if (client !== null && openedBy !== serverNow(server)) drop(client); // its login is being replaced
     client ??= await connect();
     for (let tried = 0; tried < steps.size && !signal.aborted; tried += 1) {
+      if (taken !== null) await finish(client, taken, 0);
       const { rows }: { rows: TakenStep[] } = await client.query<TakenStep>(takeStepSql, [maintenanceSteps]);
-      const [taken] = rows;
+      taken = rows[0] ?? null;
       const step = steps.get(taken?.name ?? '');
-      if (taken === undefined || step === undefined) break;
-      const pauseMs = await runStep(step, client);
-      await client.query(finishStepSql, [taken.name, taken.until, pauseMs / 1_000, null]);
+      if (taken === null || step === undefined) break;
+      await finish(client, taken, await runStep(step, client));
     }
     onRun();
+  }
+
+  async function finish(holder: pg.Client, { name, until }: TakenStep, pauseMs: number): Promise<void> {
+    await holder.query(finishStepSql, [name, until, pauseMs / 1_000, null]);
+    taken = null;
   }
 
   /**

@@ -59,6 +59,27 @@ describe('an attempt', () => {
     expect(posts).toHaveLength(2);
   });
 
+  it('is signed with both secrets during a rotation, newest first, and not with an expired one', async () => {
+    const signed: string[] = [];
+    const { ask, pool } = await arrange({
+      sign: (_, { sealed }) => {
+        signed.push(...sealed.map(String));
+        return {};
+      },
+    });
+    await pool.query(
+      `with old as (
+         update webhook_secret set valid_until = now() + interval '1 hour', sealed = 'old'
+           returning organization_id, webhook_id
+       )
+       insert into webhook_secret (organization_id, webhook_id, sealed, valid_until)
+       select o.organization_id, o.webhook_id, s.sealed, s.valid_until
+       from old o cross join (values ('new'::bytea, null::timestamptz), ('over', now())) s (sealed, valid_until)`,
+    );
+    await ask();
+    expect(signed).toEqual(['new', 'old']);
+  });
+
   it('whose run has a newer one is not made', async () => {
     const { ask, posts, pool } = await arrange();
     await pool.query('update delivery set run = 2');
