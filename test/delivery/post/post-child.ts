@@ -26,5 +26,7 @@ if (mode === 'without-descriptors') {
 }
 const highestBytes = () => process.resourceUsage().maxRSS * 1024; // needs no file descriptor
 const before = highestBytes();
-const { kind, cause, isInternalError, keptBytes } = await attempt();
+const outcome = await attempt();
+const { kind, cause, isInternalError } = outcome;
+const { keptBytes } = (await outcome.rest) ?? outcome;
 console.log(JSON.stringify({ kind, cause, isInternalError, keptBytes, grownBytes: highestBytes() - before }));
