@@ -290,9 +290,11 @@ describe('the operator', () => {
     await vi.waitFor(async () => expect(await readReason()).toBe('NamespaceAnswers'), waiting);
     expect(await readRetention()).toBe(48 * 3_600);
 
-    await workflowService.updateNamespace({ namespace, config: { workflowExecutionRetentionTtl: msToTs('3 days') } });
-    await applyRegion({ namespace, retention: '48h' });
-    await vi.waitFor(async () => expect(await readRetention()).toBe(48 * 3_600), waiting);
+    // Temporal knows a new namespace for changes a moment after it shows it.
+    const config = { workflowExecutionRetentionTtl: msToTs('3 days') };
+    await vi.waitFor(() => workflowService.updateNamespace({ namespace, config }), waiting);
+    await applyRegion({ namespace, retention: '47h' });
+    await vi.waitFor(async () => expect(await readRetention()).toBe(47 * 3_600), waiting);
   });
 
   it('counts the active API keys that still need an older pepper, until none does', async () => {

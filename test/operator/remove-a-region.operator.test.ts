@@ -122,6 +122,7 @@ async function arrange() {
   await runHelm(`helm install $RELEASE ${charts}/org-api -n $NS --values ${region}`);
   const operator = valuesFile('operator-values.yaml', {
     region: 'us',
+    image: { repository: 'registry.example.com/org-api' },
     secrets: ['org-api-us'],
     webhooks: { enabled: true },
     networkPolicy: operatorPeers,

@@ -84,6 +84,7 @@ describe('resuming a parked webhook', () => {
     expect((await owner.pool.query('select state from webhook')).rows).toEqual([{ state: 'parked' }]);
 
     expect((await on('resume')).json()).toMatchObject({ state: 'active' });
-    expect((await owner.pool.query('select state, ramp from webhook')).rows).toEqual([{ state: 'active', ramp: 1 }]);
+    const { rows } = await owner.pool.query('select state, slots from webhook join receiver on webhook_id = id');
+    expect(rows).toEqual([{ state: 'active', slots: 1 }]);
   });
 });
