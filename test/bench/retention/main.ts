@@ -3,12 +3,19 @@
  * README.md in this folder explains the figures.
  */
 import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
 import { removeDeadRunFolders } from '#test/run-folder.ts';
 import { measurePurge } from './purge.ts';
 import { startStack } from './stack.ts';
 
-startCommand({ usage: 'Usage: npm run bench:retention\n\nMeasures the retention of deliveries.' });
+startCommand({
+  usage: 'Usage: npm run bench:retention\n\nMeasures the retention of deliveries.',
+  read() {
+    const [first] = parseArgs({ options: {}, allowPositionals: true }).positionals;
+    if (first !== undefined) throw new Error(`${first} is an argument, and there is none.`);
+  },
+});
 
 const startedAt = performance.now();
 const report = (line: string) =>
