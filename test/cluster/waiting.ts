@@ -55,7 +55,7 @@ async function ask(receiver: string, query: string): Promise<void> {
 async function untilFailed({ pool, servers }: Region): Promise<string[]> {
   for (const giveUpAt = performance.now() + deadlineMs; ; await wait(1_000)) {
     const { rows } = await pool.query<{ name: string }>(
-      `select d.webhook_id || '/' || d.event_id as name from delivery d where d.state = 'waiting' and exists (
+      `select d.webhook_id || '/' || d.event_id as name from delivery d where d.settled_at is null and exists (
          select from delivery_attempt a where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id
            and a.event_id = d.event_id and a.finished_at is not null)`,
     );
@@ -68,7 +68,7 @@ async function untilFailed({ pool, servers }: Region): Promise<string[]> {
 async function stillOpen(pool: Pool, names: readonly string[]): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(
     `select n.name from unnest($1::text[]) n (name) join delivery d on d.webhook_id || '/' || d.event_id = n.name
-      where d.state = 'waiting'`,
+      where d.settled_at is null`,
     [names],
   );
   return rows.map(({ name }) => name);
