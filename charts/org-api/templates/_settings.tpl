@@ -50,7 +50,8 @@ ACTIVITY_RETENTION_FLOOR: {{ $values.migrations.activityRetentionFloor | quote }
 {{- else if eq .component "probe" }}
 REGION: {{ $values.region | quote }}
 PROBE_API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}
-TRUSTED_PROXIES: {{ concat ($values.api.trustedProxies | default list) ($values.console.trustedProxies | default list) | uniq | join "," | quote }}
+{{- $trusted := concat ($values.api.trustedProxies | default list) ($values.console.trustedProxies | default list) }}
+TRUSTED_PROXIES: {{ $trusted | uniq | join "," | quote }}
 {{- include "org-api.temporalSettings" .root }}
 {{- end }}
 {{- end -}}
