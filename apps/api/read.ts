@@ -1,3 +1,4 @@
+import Router, { type RouterContext } from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
@@ -20,7 +21,6 @@ interface ReadDependencies extends GateDependencies {
   largeBodies: LargeBodies;
 }
 
-const readForm = /^\/v1\/orgs\/([^/]+)(\/.*)?$/;
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 type Malformation = 'not_a_uuid' | 'query_sent';
@@ -29,30 +29,29 @@ type Malformation = 'not_a_uuid' | 'query_sent';
 export class Reads {
   readonly #dependencies: ReadDependencies;
   readonly #gate: Gate;
-  readonly #endpoints: Map<string, Endpoint>;
+  /** Paths match exactly: letter case, trailing slash, no escapes. */
+  readonly #router = new Router<RequestState>({ sensitive: true, strict: true });
+  readonly #routes: Middleware<RequestState>;
 
   constructor(dependencies: ReadDependencies) {
     this.#dependencies = dependencies;
     this.#gate = new Gate(dependencies);
-    this.#endpoints = new Map(dependencies.endpoints.map((endpoint) => [endpoint.resource, endpoint]));
+    for (const endpoint of dependencies.endpoints)
+      this.#router.register(`/v1/orgs/:orgId${endpoint.resource}`, ['GET'], (ctx) => this.#read(ctx, endpoint), {
+        name: endpoint.operationId,
+      });
+    this.#routes = this.#router.routes() as Middleware<RequestState>;
   }
 
-  /** Answers a read, and passes other requests on. */
-  readonly answer: Middleware<RequestState> = (ctx, next) => {
-    if (ctx.method !== 'GET') return next();
-    const found = this.#findRead(ctx.path);
-    return found === null ? next() : this.#read(ctx, found.endpoint, found.orgId);
-  };
+  /**
+   * Answers a read, and passes other requests on. The router would pass HEAD to the routes of GET;
+   * the API rejects it like any other method.
+   */
+  readonly answer: Middleware<RequestState> = (ctx, next) => (ctx.method === 'GET' ? this.#routes(ctx, next) : next());
 
-  /** Paths match exactly: letter case, trailing slash, no escapes. `orgId` is as it was sent. */
-  #findRead(path: string): { endpoint: Endpoint; orgId: string } | null {
-    const [, orgId = '', resource = ''] = readForm.exec(path) ?? [];
-    const endpoint = orgId === '' ? undefined : this.#endpoints.get(resource);
-    return endpoint === undefined ? null : { endpoint, orgId };
-  }
-
-  async #read(ctx: RequestContext, endpoint: Endpoint, orgId: string): Promise<void> {
+  async #read(ctx: RouterContext<RequestState>, endpoint: Endpoint): Promise<void> {
     const { reads, largeBodies } = this.#dependencies;
+    const [orgId = ''] = ctx.captures ?? []; // as it was sent; `ctx.params` is decoded
     ctx.state.operation = endpoint.operationId;
     setCacheHeaders(ctx);
     const fingerprints = this.#gate.identifyKey(ctx);
@@ -99,11 +98,11 @@ export class Reads {
    * recorded.
    */
   readonly rejectOther: Middleware<RequestState> = async (ctx) => {
-    const found = this.#findRead(ctx.path);
-    ctx.state.operation = found?.endpoint.operationId ?? 'none';
+    const [route] = this.#router.match(ctx.path, 'GET').path;
+    ctx.state.operation = route?.name ?? 'none';
     setCacheHeaders(ctx);
     const bearer = this.#gate.bearerKind(ctx);
-    const isKnown = found !== null || ctx.method === 'CONNECT'; // which names no path
+    const isKnown = route !== undefined || ctx.method === 'CONNECT'; // which names no path
     const error = apiError(!isKnown ? 'unknown_path' : bearer === 'none' ? 'other_method' : 'key_with_other_method');
     if (bearer === 'genuine') {
       const fingerprints = this.#gate.identifyKey(ctx);
