@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
+import { deliveriesPerMove } from '#domain/webhooks/limits.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
 import { type ExpiredRow, expireSql } from './sql/expire.ts';
 import { type UnblockedRow, unblockSql } from './sql/order.ts';
 import { cancelDeletedSql, type MovedRow, wakeParkedSql } from './sql/requests.ts';
 import { expireEveryMs } from './times.ts';
 
-/** How many deliveries one statement repairs, and how many of each webhook one moves. */
+/** How many deliveries one statement repairs. */
 const repairedAtOnce = 500;
-const movedAtOnce = 2_000;
 /**
  * How many lost attempts follow a request at most, after those of the schedule. The receiver may
  * not have got the last one, but when the attempt itself kills its process, the delivery must end.
@@ -63,8 +63,8 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
       const parts = [
         () => expire(signal),
         unblock,
-        () => move('woken', wakeParkedSql, [movedAtOnce]),
-        () => move('cancelled', cancelDeletedSql, [movedAtOnce, deleted]),
+        () => move('woken', wakeParkedSql, [deliveriesPerMove]),
+        () => move('cancelled', cancelDeletedSql, [deliveriesPerMove, deleted]),
       ];
       for (const part of parts) if (!signal.aborted) await part().catch(onError);
     },

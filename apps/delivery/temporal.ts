@@ -37,9 +37,6 @@ export const otherWorkflowTasks = 20;
  */
 const workflowTaskTimeout = '5s';
 
-/** The worker's connection to Temporal, open. */
-export type OpenTemporal = Awaited<ReturnType<typeof openTemporal>>;
-
 /**
  * Opens Temporal's worker and the client of the relay on one connection. Runs are started eagerly:
  * the process that starts one gets its first task with the reply.

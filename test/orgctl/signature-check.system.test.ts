@@ -10,6 +10,7 @@ import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { verifyDelivery } from '#domain/webhooks/verify.ts';
 import { createLog } from '#runtime/log.ts';
 import type { MadeWebhook } from '#test/make.ts';
+import { refusedPost } from '#test/post-outcomes.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -252,16 +253,10 @@ it('a check that an internal error stopped leaves the earlier result unchanged',
     // The outcome of a post in a process without free descriptors is tested in
     // test/delivery/post/internal-error.test.ts.
     post: async () => ({
+      ...refusedPost,
       ...factsOf('sockets_exhausted'),
       status: null,
       cause: 'sockets_exhausted',
-      timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 1 },
-      peerAddress: null,
-      keptBytes: 0,
-      answer: Buffer.alloc(0),
-      answerEncoding: null,
-      rest: null,
-      retryAfterSeconds: null,
     }),
     onInternalError: () => {},
   });

@@ -13,8 +13,6 @@ export const secretOverlapDefaultSeconds = 86_400;
 export const signingSecretsAtMost = 5;
 /** How long after its time an event can be sent again. */
 export const redeliverableDays = 30;
-/** A webhook is suspended only when an attempt failed within this time. */
-export const suspendTriedWithinSeconds = 3_600;
 /** Deliveries of one webhook that one statement moves or cancels, every second. */
 export const deliveriesPerMove = 2_000;
 /** The least days that a settled delivery is kept: one more than its event can be sent again. */

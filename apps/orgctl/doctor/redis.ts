@@ -1,5 +1,5 @@
-import { type RedisServer, redisOptions } from '#runtime/settings/redis.ts';
-import { codeOf } from '#runtime/settings/try-connection.ts';
+import type { RedisServer } from '#runtime/settings/redis.ts';
+import { askRedis, codeOf } from '#runtime/settings/try-connection.ts';
 import { checkPeer } from './certificates.ts';
 import { checkClock } from './clock.ts';
 import { type Finding, findingsOf } from './finding.ts';
@@ -9,36 +9,22 @@ const timeoutMs = 5_000;
 
 /** Checks that Redis answers, its version and policy, its clock and its certificate. */
 export async function checkRedis(server: RedisServer): Promise<Finding[]> {
-  const { Redis } = await import('ioredis');
-  const redis = new Redis({
-    ...redisOptions(server),
-    lazyConnect: true,
-    connectTimeout: timeoutMs,
-    commandTimeout: timeoutMs,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-  });
-  let failure: unknown = null;
-  redis.on('error', (error: unknown) => {
-    failure = error;
-  });
   try {
-    await redis.connect();
-    const facts = readFacts(await redis.info('server'), await redis.info('memory'));
-    const clock = await checkClock('Redis', async () => {
-      const [seconds, micros] = await redis.time();
-      return Number(seconds) * 1_000 + Number(micros) / 1_000;
+    return await askRedis(server, timeoutMs, async (redis) => {
+      const facts = readFacts(await redis.info('server'), await redis.info('memory'));
+      const clock = await checkClock('Redis', async () => {
+        const [seconds, micros] = await redis.time();
+        return Number(seconds) * 1_000 + Number(micros) / 1_000;
+      });
+      return [...judgeRedis(facts), clock, ...checkPeer('the certificate of Redis', redis.stream)];
     });
-    return [...judgeRedis(facts), clock, ...checkPeer('the certificate of Redis', redis.stream)];
   } catch (error) {
     return [
       failed(
-        `Redis cannot be used at REDIS_URL (${codeOf(failure ?? error)})`,
+        `Redis cannot be used at REDIS_URL (${codeOf(error)})`,
         'Start it, correct REDIS_URL, or let its user call INFO and TIME.',
       ),
     ];
-  } finally {
-    redis.disconnect();
   }
 }
 

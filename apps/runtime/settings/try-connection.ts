@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { type RedisServer, redisOptions } from './redis.ts';
@@ -27,12 +28,30 @@ export async function connectToPostgres(server: PostgresServer): Promise<string 
 /** Tries a new login of the same Redis server and database by a connection. */
 export async function tryRedis(next: RedisServer, old: RedisServer): Promise<string | null> {
   if (placeOf(next) !== placeOf(old)) return anotherServer;
+  try {
+    await askRedis(next, connectTimeoutMs, (redis) => redis.ping());
+    return null;
+  } catch (error) {
+    return `cannot be used to connect to Redis (${codeOf(error)})`;
+  }
+}
+
+/**
+ * Asks a Redis server over a connection of its own, without a second try.
+ *
+ * @throws what prevents the connection, or else the error of `ask`
+ */
+export async function askRedis<T>(
+  server: RedisServer,
+  timeoutMs: number,
+  ask: (redis: Redis) => Promise<T>,
+): Promise<T> {
   const { Redis } = await import('ioredis');
   const redis = new Redis({
-    ...redisOptions(next),
+    ...redisOptions(server),
     lazyConnect: true,
-    connectTimeout: connectTimeoutMs,
-    commandTimeout: connectTimeoutMs,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
@@ -42,10 +61,9 @@ export async function tryRedis(next: RedisServer, old: RedisServer): Promise<str
   });
   try {
     await redis.connect();
-    await redis.ping();
-    return null;
+    return await ask(redis);
   } catch (error) {
-    return `cannot be used to connect to Redis (${codeOf(failure ?? error)})`;
+    throw failure ?? error;
   } finally {
     redis.disconnect();
   }
