@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { ParameterizedContext } from 'koa';
 import type { Hold } from '#runtime/budget.ts';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 
 /**
  * Returns the entity tag of a body, the same for all keys of its organization. The database
@@ -35,12 +35,12 @@ export class SharedBody {
   readonly #chunks: Buffer[];
   readonly #hold: Hold;
   /** The number of chunks that each response has sent; without those that have ended. */
-  readonly #sent = new Map<GuardedAnswer, number>();
+  readonly #sent = new Map<TrackedResponse, number>();
   #bytesLeft: number;
   #released = 0;
 
   /** @param hold - the memory of the chunks, which is released with them. */
-  constructor(chunks: Buffer[], responses: Iterable<GuardedAnswer>, hold: Hold) {
+  constructor(chunks: Buffer[], responses: Iterable<TrackedResponse>, hold: Hold) {
     this.#chunks = chunks;
     this.#hold = hold;
     this.bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
@@ -55,7 +55,7 @@ export class SharedBody {
   }
 
   /** Yields the chunks for one of the responses, which has sent a chunk when it asks for the next. */
-  *chunksFor(response: GuardedAnswer): Generator<Buffer> {
+  *chunksFor(response: TrackedResponse): Generator<Buffer> {
     for (let index = 0; index < this.#chunks.length; index += 1) {
       yield this.#chunks[index] ?? noBytes;
       if (this.#sent.has(response)) this.#sent.set(response, index + 1);

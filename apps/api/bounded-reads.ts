@@ -1,7 +1,7 @@
 import { apiError } from '#domain/contract/errors.ts';
 import { type KeyRow, maxSmallBytes } from '#domain/db/statements/authorized.ts';
 import { Budget, ClientGone, type Ends } from '#runtime/budget.ts';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { etagOf, listEtags, SharedBody } from './body.ts';
 import type { ReadRequest, ReadStatements } from './read-statements.ts';
 
@@ -62,7 +62,7 @@ class Group implements Ends {
   readonly key: string;
   /** The first of the requests. */
   readonly request: ReadRequest;
-  readonly #responses = new Set<GuardedAnswer>();
+  readonly #responses = new Set<TrackedResponse>();
   readonly #result = Promise.withResolvers<ReadResult>();
   hasBegun = false;
 
@@ -72,7 +72,7 @@ class Group implements Ends {
     this.request = request;
   }
 
-  get responses(): Iterable<GuardedAnswer> {
+  get responses(): Iterable<TrackedResponse> {
     return this.#responses;
   }
 
@@ -81,7 +81,7 @@ class Group implements Ends {
   }
 
   /** @throws ClientGone when the client disconnected before the statement began. */
-  join(response: GuardedAnswer): Promise<ReadResult> {
+  join(response: TrackedResponse): Promise<ReadResult> {
     this.#responses.add(response);
     return new Promise((resolve, reject) => {
       this.#result.promise.then(resolve, reject);

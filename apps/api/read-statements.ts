@@ -3,15 +3,15 @@ import { apiError } from '#domain/contract/errors.ts';
 import { isServerAway } from '#domain/db/server-away.ts';
 import { type AuthorizedRow, type ChunkRow, type ReadValues, readValues } from '#domain/db/statements/authorized.ts';
 import { ClientGone, type Ends } from '#runtime/budget.ts';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { runForClient } from '#runtime/run-for-client.ts';
 import type { Tracing } from '#runtime/tracing.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { Endpoint } from './endpoints.ts';
 
 /** One read, as its statements need it. */
 export interface ReadRequest extends ReadValues {
   endpoint: Endpoint;
-  response: GuardedAnswer;
+  response: TrackedResponse;
   /** When it stops waiting for anything but its statement (ms, monotonic). */
   deadlineMs: number;
 }

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
 import { identifiedKeySql, type KeyRow } from '#domain/db/statements/authorized.ts';
 import { clientAddress } from '#runtime/client.ts';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { ActivityWriter } from './activity-writer.ts';
 import { type LargeBodies, matchesEtag } from './body.ts';
 import { type BoundedReads, readWaitMs } from './bounded-reads.ts';
@@ -61,7 +61,7 @@ export class Reads {
     // first and the error is recorded as a use of the key.
     const malformation = findMalformation(orgId, ctx.querystring);
     const organizationId = malformation === null ? orgId.toLowerCase() : null;
-    const response = ctx.res as GuardedAnswer;
+    const response = ctx.res as TrackedResponse;
     const deadlineMs = performance.now() + readWaitMs;
     const { key, content } = await reads.read({ endpoint, fingerprints, organizationId, response, deadlineMs });
     if (key !== null) noteKey(ctx, key);
@@ -147,7 +147,7 @@ function findMalformation(orgId: string, query: string): Malformation | null {
 function noteKey(ctx: RequestContext, { keyId, organizationId, expiresAt }: KeyRow): void {
   ctx.state.keyId = keyId;
   ctx.state.organizationId = organizationId;
-  (ctx.res as GuardedAnswer).keepConnection();
+  (ctx.res as TrackedResponse).keepConnection();
   if (expiresAt !== null) ctx.set('Key-Expires', expiresAt);
 }
 

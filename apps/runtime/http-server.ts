@@ -1,9 +1,16 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type Cut, GuardedAnswer, type GuardOptions, guardAnswers, isKnownUnused, isUnused } from './guarded-answer.ts';
 import { once } from './once.ts';
 import { createFaultyRequest, findRequestFault, type RequestFault, usePathOfTarget } from './request-faults.ts';
 import { StartRefused } from './start-refused.ts';
+import {
+  type Cut,
+  type GuardOptions,
+  guardResponses,
+  isKnownUnused,
+  isUnused,
+  TrackedResponse,
+} from './tracked-response.ts';
 
 /** A server could not listen. The message says what the operator must change. */
 export class ListenRefused extends StartRefused {}
@@ -173,13 +180,13 @@ function bound(server: Server, bounds: ServerBounds, keepAliveSeconds: number): 
     idleClosedAtMs = performance.now();
     server.closeIdleConnections();
   });
-  return guardAnswers(server, { ...guardOptions, keepAliveSeconds, deadlineMs });
+  return guardResponses(server, { ...guardOptions, keepAliveSeconds, deadlineMs });
 }
 
 /** Returns the class of a server's answers, which begin with these headers. */
-function answerWith(headers: Readonly<Record<string, string>>): typeof GuardedAnswer {
+function answerWith(headers: Readonly<Record<string, string>>): typeof TrackedResponse {
   const entries = Object.entries(headers);
-  return class<Request extends IncomingMessage> extends GuardedAnswer<Request> {
+  return class<Request extends IncomingMessage> extends TrackedResponse<Request> {
     constructor(request: Request) {
       super(request);
       for (const [name, value] of entries) this.setHeader(name, value);

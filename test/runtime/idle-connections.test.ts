@@ -1,14 +1,14 @@
 /** How long a server keeps idle connections of unknown clients. */
 import { connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { type ServerBounds, startServer } from '#runtime/http-server.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 
 /** A server that refuses every path but `/known`, and functions that observe its connections. */
 async function setupServer(bounds: Partial<ServerBounds> = {}) {
   const { url, stop, countConnections } = await startServer({
     handler: (request, answer) => {
-      if (request.url === '/known') (answer as GuardedAnswer).keepConnection();
+      if (request.url === '/known') (answer as TrackedResponse).keepConnection();
       answer.writeHead(request.url === '/known' ? 200 : 401).end('{}');
     },
     host: '127.0.0.1',

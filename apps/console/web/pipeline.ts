@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { runForClient } from '#runtime/run-for-client.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { NotFound, RequestRefused } from './answer.ts';
 import { readCookie } from './cookies.ts';
 import { hasSecret } from './form.ts';
@@ -75,7 +75,7 @@ function pipelineOf(route: Route, console: ConsoleParts, hasPage: (path: string)
 }
 
 /** A form is carried out also when its browser leaves; a page is not read to its end. */
-const endWithClient: RouteMiddleware = (ctx, next) => runForClient(ctx.res as GuardedAnswer, next);
+const endWithClient: RouteMiddleware = (ctx, next) => runForClient(ctx.res as TrackedResponse, next);
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const segmentForm = /^[\w.~-]{1,1024}$/;

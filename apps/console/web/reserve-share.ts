@@ -1,6 +1,6 @@
 import { hashOf } from '#domain/identity/token.ts';
 import { ClientGone, type Hold } from '#runtime/budget.ts';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { readCookie } from './cookies.ts';
 import { waitMs } from './shares.ts';
 import type { RouteMiddleware } from './state.ts';
@@ -14,7 +14,7 @@ export const reserveSession: RouteMiddleware = async (ctx, next) => {
   const token = readCookie(ctx, 'session');
   if (token === null) return next();
   const { sessions } = ctx.state.console.shares;
-  const answer = ctx.res as GuardedAnswer;
+  const answer = ctx.res as TrackedResponse;
   const startedAtMs = performance.now();
   const hold = await sessions.reserve({ session: hashOf(token).toString('base64') }, 1, answer);
   ctx.state.admission = { hold, waitedMs: performance.now() - startedAtMs };
@@ -31,7 +31,7 @@ export const reserveShare: RouteMiddleware = async (ctx, next) => {
   const { personId, organizationId, console, visit, admission } = ctx.state;
   if (personId === undefined || admission === undefined) return next();
   const { connections } = console.shares;
-  const answer = ctx.res as GuardedAnswer;
+  const answer = ctx.res as TrackedResponse;
   // Pages outside an organization take turns by person.
   const holders = { organization: organizationId ?? personId, person: personId };
   const connection = await connections.reserve(holders, 1, answer, Math.max(0, waitMs - admission.waitedMs));
@@ -39,7 +39,7 @@ export const reserveShare: RouteMiddleware = async (ctx, next) => {
   await runWhileHeld(connection, answer, next);
 };
 
-async function runWhileHeld(hold: Hold, answer: GuardedAnswer, next: () => Promise<unknown>): Promise<void> {
+async function runWhileHeld(hold: Hold, answer: TrackedResponse, next: () => Promise<unknown>): Promise<void> {
   try {
     if (answer.hasEnded) throw new ClientGone();
     await next();

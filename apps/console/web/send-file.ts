@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { Download } from './answer.ts';
 import { isClientAbort } from './client-abort.ts';
 import type { Downloads } from './downloads.ts';
@@ -13,7 +13,7 @@ import type { RouteContext } from './state.ts';
  * @throws BudgetExhausted when too many downloads are in progress.
  */
 export async function sendFile(ctx: RouteContext, file: Download, downloads: Downloads): Promise<void> {
-  const answer = ctx.res as GuardedAnswer;
+  const answer = ctx.res as TrackedResponse;
   const { personId = null, organizationId = null, visit } = ctx.state;
   const setHeaders = () => {
     ctx.status = 200;
@@ -36,7 +36,7 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
 }
 
 /** Resolves when the file has been sent, or its browser has left, and its last statement has ended. */
-async function send(body: Readable, answer: GuardedAnswer): Promise<void> {
+async function send(body: Readable, answer: TrackedResponse): Promise<void> {
   const closed = new Promise((resolve) => body.once('close', resolve));
   const sent = pipeline(body, answer).catch((error: unknown) => {
     if (!isClientAbort(error)) throw error; // `renderProblems` logs it and cuts the connection

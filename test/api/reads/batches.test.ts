@@ -4,9 +4,9 @@ import { Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
-import { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { openTracing } from '#runtime/tracing.ts';
+import { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { MadeKey, MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -16,7 +16,7 @@ import { endpoints, getOrg, listOrgReferralCodes } from '../../../apps/api/endpo
 import { type ReadRequest, ReadStatements } from '../../../apps/api/read-statements.ts';
 
 const tracing = await openTracing({ otlpEndpoint: null, app: 'test', region: 'us' });
-const newResponse = () => new GuardedAnswer(new IncomingMessage(new Socket()));
+const newResponse = () => new TrackedResponse(new IncomingMessage(new Socket()));
 
 import { giveGrants } from '../bounds/readers.ts';
 

@@ -10,10 +10,10 @@ import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits
 import { openDatabase } from '#domain/db/connect.ts';
 import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
-import type { GuardedAnswer } from '#runtime/guarded-answer.ts';
 import { createLog } from '#runtime/log.ts';
 import { securityHeaders } from '#runtime/security-headers.ts';
 import { openTracing } from '#runtime/tracing.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
 import { etagOf } from '../../../../apps/api/body.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
@@ -51,7 +51,7 @@ app.use(async (ctx) => {
   const requestId = randomUUIDv7();
   const { left, resetSeconds } = await limiter.take(prints.at(-1) as Buffer);
   const organizationId = ctx.path.slice(idAt, idEnd);
-  const read = { endpoint, fingerprints: prints, organizationId, response: ctx.res as GuardedAnswer };
+  const read = { endpoint, fingerprints: prints, organizationId, response: ctx.res as TrackedResponse };
   const row = (await statements.small({ ...read, deadlineMs: Number.POSITIVE_INFINITY })) as AuthorizedRow;
   const { keyId, body } = row;
   const operation = endpoint.operationId;

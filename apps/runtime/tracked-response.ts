@@ -2,11 +2,11 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * An answer whose end is always known: it was sent, its client disconnected, or it was cut. Node
- * emits `close` only for the answer that a closing socket is sending, so the guard ends those
+ * A response whose end is always known: it was sent, its client disconnected, or it was cut. Node
+ * emits `close` only for the response that a closing socket is sending, so the guard ends those
  * behind it.
  */
-export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+export class TrackedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** The connection on which it is sent; set by the guard. */
   guarded: Connection | null = null;
   #callbacks: (() => void)[] | null = null;
@@ -17,7 +17,7 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
     return this.#hasEnded;
   }
 
-  /** Calls `callback` once, when the answer ends; at once if it has ended. */
+  /** Calls `callback` once, when the response ends; at once if it has ended. */
   onEnd(callback: () => void): void {
     if (this.#hasEnded) callback();
     else if (this.#callbacks === null) this.#callbacks = [callback];
@@ -35,7 +35,7 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
   markEnded(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.guarded?.remove(this as unknown as GuardedAnswer);
+    this.guarded?.remove(this as unknown as TrackedResponse);
     const callbacks = this.#callbacks;
     this.#callbacks = null;
     for (const callback of callbacks ?? []) callback();
@@ -44,7 +44,7 @@ export class GuardedAnswer<Request extends IncomingMessage = IncomingMessage> ex
 
 /**
  * Why a connection was cut: below the minimum throughput, past the deadline, or too many requests
- * before their answers were read.
+ * before their responses were read.
  */
 type CutReason = 'slow' | 'deadline' | 'pipelined';
 
@@ -54,7 +54,7 @@ const maxPipelined = 16;
 /** A cut connection, for logs and metrics. */
 export interface Cut {
   reason: CutReason;
-  /** Of the answer that was being sent. */
+  /** Of the response that was being sent. */
   requestId: string | null;
   /** From the request's arrival to the cut. */
   durationMs: number;
@@ -65,13 +65,13 @@ export interface Cut {
 export interface GuardOptions {
   /** The least bytes per second that a client reads over `slowAfterMs` while bytes wait for it. */
   minBytesPerSecond: number;
-  /** From a request's arrival to its answer's last byte. */
+  /** From a request's arrival to its response's last byte. */
   deadlineMs: number;
   /** Seconds that an idle connection is kept, also one that no request was sent on. */
   keepAliveSeconds: number;
   /**
    * The same for an unknown client (no `keepConnection`, no trusted proxy), whose connection may
-   * hold an answer that it never reads; null: as long as any other.
+   * hold a response that it never reads; null: as long as any other.
    */
   unknownKeepAliveSeconds?: number | null;
   /** Returns whether the server's operator trusts connections from this address. */
@@ -86,13 +86,13 @@ interface Mark {
 }
 
 /**
- * A connection and its answers in progress, in the order of their requests. One set for the whole
+ * A connection and its responses in progress, in the order of their requests. One set for the whole
  * server took a tenth of the process's time.
  */
 class Connection {
   readonly socket: Socket;
-  readonly answers: GuardedAnswer[] = [];
-  /** When the first of them began: with its request, or when the answer before it ended. */
+  readonly responses: TrackedResponse[] = [];
+  /** When the first of them began: with its request, or when the response before it ended. */
   firstSinceMs = 0;
   readonly openedAtMs = performance.now();
   /** When the last of them ended; null while there are some, and before the first. */
@@ -105,11 +105,11 @@ class Connection {
     this.isKnown = isKnown;
   }
 
-  add(answer: GuardedAnswer): void {
-    if (this.answers.length === 0) this.firstSinceMs = performance.now();
+  add(response: TrackedResponse): void {
+    if (this.responses.length === 0) this.firstSinceMs = performance.now();
     this.endedAtMs = null;
-    this.answers.push(answer);
-    answer.guarded = this;
+    this.responses.push(response);
+    response.guarded = this;
   }
 
   /** Null while a request is answered, and while the first one arrives. */
@@ -117,12 +117,12 @@ class Connection {
     return isUnused(this.socket) ? this.openedAtMs : this.endedAtMs;
   }
 
-  remove(answer: GuardedAnswer): void {
-    const index = this.answers.indexOf(answer);
-    if (index === 0) this.answers.shift();
-    else if (index > 0) this.answers.splice(index, 1);
-    if (index === 0 && this.answers.length > 0) this.firstSinceMs = performance.now();
-    if (this.answers.length === 0) this.endedAtMs = performance.now();
+  remove(response: TrackedResponse): void {
+    const index = this.responses.indexOf(response);
+    if (index === 0) this.responses.shift();
+    else if (index > 0) this.responses.splice(index, 1);
+    if (index === 0 && this.responses.length > 0) this.firstSinceMs = performance.now();
+    if (this.responses.length === 0) this.endedAtMs = performance.now();
   }
 }
 
@@ -143,20 +143,20 @@ export const isKnownUnused = (socket: TrackedSocket): boolean =>
   isUnused(socket) && socket[connectionOf]?.isKnown === true;
 
 /**
- * Cuts connections whose clients do not read. A sweep at an interval checks all answers, so that a
+ * Cuts connections whose clients do not read. A sweep at an interval checks all responses, so that a
  * request needs no timer. Returns a function that stops it.
  *
  * Node counts a write as read when the system has taken all of it. A body that is written in one
  * piece therefore gets the time that the minimum throughput allows for all of it. Large bodies are
  * written in chunks, and each is checked.
  */
-export function guardAnswers(server: Server, options: GuardOptions): () => void {
+export function guardResponses(server: Server, options: GuardOptions): () => void {
   const { minBytesPerSecond, deadlineMs, onCut } = options;
   const { keepAliveSeconds, unknownKeepAliveSeconds = null, isTrusted = () => false } = options;
   const connections = new Set<Connection>();
 
-  function cut({ socket, answers: [answer], firstSinceMs }: Connection, reason: CutReason): void {
-    const id = answer?.getHeader('Request-Id');
+  function cut({ socket, responses: [response], firstSinceMs }: Connection, reason: CutReason): void {
+    const id = response?.getHeader('Request-Id');
     const requestId = typeof id === 'string' ? id : null;
     const durationMs = Math.round(performance.now() - firstSinceMs);
     onCut({ reason, requestId, durationMs, pendingBytes: socket.writableLength });
@@ -182,7 +182,7 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     return elapsedMs >= slowAfterMs && enoughBytes >= mark.pendingBytes;
   }
 
-  /** The connection is kept a little longer than its answers state. */
+  /** The connection is kept a little longer than its responses state. */
   function isStale({ isKnown, idleSinceMs }: Connection, nowMs: number): boolean {
     if (idleSinceMs === null) return false;
     const seconds = isKnown ? keepAliveSeconds : (unknownKeepAliveSeconds ?? keepAliveSeconds);
@@ -192,7 +192,7 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
   function sweep(): void {
     const nowMs = performance.now();
     for (const connection of connections) {
-      if (connection.answers.length > 0 && nowMs - connection.firstSinceMs > deadlineMs) cut(connection, 'deadline');
+      if (connection.responses.length > 0 && nowMs - connection.firstSinceMs > deadlineMs) cut(connection, 'deadline');
       else if (isSlow(connection, nowMs)) cut(connection, 'slow');
       else if (isStale(connection, nowMs)) connection.socket.destroySoon();
     }
@@ -204,17 +204,17 @@ export function guardAnswers(server: Server, options: GuardOptions): () => void 
     connections.add(connection);
     socket.once('close', () => {
       connections.delete(connection);
-      for (const answer of [...connection.answers]) answer.markEnded();
+      for (const response of [...connection.responses]) response.markEnded();
     });
   });
-  server.prependListener('request', (request: IncomingMessage, answer: GuardedAnswer) => {
+  server.prependListener('request', (request: IncomingMessage, response: TrackedResponse) => {
     const connection = (request.socket as TrackedSocket)[connectionOf];
     if (connection === undefined) return;
-    connection.add(answer);
-    if (unknownKeepAliveSeconds !== null && !connection.isKnown && answer.shouldKeepAlive)
-      answer.setHeader('Keep-Alive', `timeout=${unknownKeepAliveSeconds}`);
-    answer.on('close', answer.markEnded);
-    if (connection.answers.length > maxPipelined && !connection.socket.destroyed) cut(connection, 'pipelined');
+    connection.add(response);
+    if (unknownKeepAliveSeconds !== null && !connection.isKnown && response.shouldKeepAlive)
+      response.setHeader('Keep-Alive', `timeout=${unknownKeepAliveSeconds}`);
+    response.on('close', response.markEnded);
+    if (connection.responses.length > maxPipelined && !connection.socket.destroyed) cut(connection, 'pipelined');
   });
   const timer = setInterval(sweep, sweepEveryMs);
   timer.unref();
