@@ -1,6 +1,6 @@
 /**
  * Secrets that change under a running API, in the way Kubernetes replaces mounted files. See
- * docs/adr/0011.
+ * docs/design/operation.md.
  */
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
@@ -12,6 +12,7 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
+import { endpoints } from '../../../apps/api/endpoints.ts';
 
 const patient = { timeout: 20_000, interval: 50 };
 const newPepper = { version: 2, secret: Buffer.from('another pepper of the tests, 32b') };
@@ -44,13 +45,14 @@ it('a new database login and a new pepper are loaded while reads continue, and n
   );
   expect((await api.get(`/v1/orgs/${member?.orgId}`, { key: made.key })).status).toBe(200);
   // Reads that wait for a lock keep their connections, so later reads need new connections. They
-  // are sent one by one, because together they would share a connection.
+  // are sent one by one, because together they would share a connection, and are of every operation,
+  // because one operation has three statements at most.
   const lock = await owner.pool.connect();
   await lock.query('begin; lock table organization in access exclusive mode');
   const waiting: Promise<number>[] = [];
-  for (const key of [...keys, ...keys, ...keys]) {
+  for (const [index, key] of [...keys, ...keys, ...keys].entries()) {
     if ((await sessionsOf(second.user)) > 0) break;
-    waiting.push(read(api, key));
+    waiting.push(read(api, key, endpoints[index % endpoints.length]?.resource));
     await new Promise((resolve) => setTimeout(resolve, 15));
   }
   await lock.query('commit');
@@ -196,8 +198,12 @@ async function setup() {
   };
 }
 
-async function read(api: TestApi, { key, orgId }: { key: string; orgId: string }): Promise<number> {
-  return (await api.get(`/v1/orgs/${orgId}/seats`, { key })).status;
+async function read(
+  api: TestApi,
+  { key, orgId }: { key: string; orgId: string },
+  resource = '/seats',
+): Promise<number> {
+  return (await api.get(`/v1/orgs/${orgId}${resource}`, { key })).status;
 }
 
 /**
