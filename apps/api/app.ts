@@ -1,7 +1,6 @@
 import Koa from 'koa';
 import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { openDatabase } from '#domain/db/connect.ts';
-import { currentMigration } from '#domain/db/migrations/index.ts';
 import { recordRefusalsSql } from '#domain/db/statements/activity.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -116,7 +115,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.use(sendErrors(log));
   app.use(rejectFaults);
   app.use(routes.answer);
-  app.use(health({ pool, migration: currentMigration, isDraining }));
+  app.use(health({ pool, isDraining }));
   app.use(servePublicPages(config.baseUrls, largeBodies));
   app.use(routes.rejectOther);
 

@@ -1,6 +1,5 @@
 import Koa from 'koa';
 import { openDatabase } from '#domain/db/connect.ts';
-import { currentMigration } from '#domain/db/migrations/index.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { createRefusalCounter } from '#runtime/refusal-counter.ts';
@@ -87,7 +86,7 @@ export async function startConsole(
   app.use(setPageHeaders);
   app.use(renderProblems(log, now));
   app.use(refuseFaults);
-  app.use(health({ pool, migration: currentMigration, isDraining }));
+  app.use(health({ pool, isDraining }));
   app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);
   for (const router of createRouters(places, parts)) app.use(router);

@@ -1,11 +1,9 @@
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
-import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
+import { isSchemaCurrent } from '#domain/db/schema-version.ts';
 
 interface HealthDependencies {
   pool: Pool;
-  /** The migration that this code needs. */
-  migration: string;
   isDraining: () => boolean;
 }
 
@@ -24,12 +22,7 @@ export function health(deps: HealthDependencies): Middleware {
     if (deps.isDraining()) return 'draining';
     if (schemaSeen) return null;
     try {
-      const { rows } = await deps.pool.query<{ current: boolean }>({
-        name: 'schemaIsCurrent',
-        text: schemaIsCurrentSql,
-        values: [deps.migration],
-      });
-      schemaSeen = rows[0]?.current === true;
+      schemaSeen = await isSchemaCurrent(deps.pool);
       return schemaSeen ? null : 'the database’s schema is older than this version; run the migrations';
     } catch {
       return 'the database cannot be asked for its schema';

@@ -41,7 +41,7 @@ async function build(tag: string): Promise<Built> {
 
 /** The same image with one more migration, which fails: a bad release. */
 export function buildBrokenImage(cluster: Cluster, from: Image, tag: string): Promise<Image> {
-  return buildChangedImage(cluster, { from, tag, files: [migrationsWith(failing)] });
+  return buildChangedImage(cluster, { from, tag, files: migrationsWith(failing) });
 }
 
 /**
@@ -69,8 +69,8 @@ export async function buildExpandingImages(
     write: (file) => writeWorkflowBundle(file, bundle),
   };
   return {
-    failing: await buildChangedImage(cluster, { from, tag: tags.failing, files: [migrations, workflows] }),
-    repaired: await buildChangedImage(cluster, { from, tag: tags.repaired, files: [migrations] }),
+    failing: await buildChangedImage(cluster, { from, tag: tags.failing, files: [...migrations, workflows] }),
+    repaired: await buildChangedImage(cluster, { from, tag: tags.repaired, files: migrations }),
   };
 }
 
@@ -126,9 +126,12 @@ const expanding: AddedMigration = {
 };
 
 /** The migrations of this checkout and one more, which the version then needs. */
-function migrationsWith({ name: added, statements }: AddedMigration): ChangedFile {
-  const index = 'apps/domain/db/migrations/index.ts';
-  const source = readFileSync(path.join(repository, index), 'utf8');
+function migrationsWith({ name: added, statements }: AddedMigration): ChangedFile[] {
+  const version = changeFile('apps/domain/db/schema-version.ts', (source) => {
+    const current = /(?<=currentMigration: MigrationName = )'[^']+'/;
+    if (!current.test(source)) throw new Error('schema-version.ts no longer says which migration this version needs');
+    return `${source.replace(current, `'${added}'`)}\nmigrationNames.push('${added}');\n`;
+  });
   const code = `
 import { Migration } from '@mikro-orm/migrations';
 class Added extends Migration {
@@ -138,6 +141,10 @@ class Added extends Migration {
 }
 migrations.push({ name: '${added}', class: Added });
 `;
-  const changed = `${source.replace(/currentMigration = '[^']+'/, `currentMigration = '${added}'`)}${code}`;
-  return { target: `/app/${index}`, write: (file) => writeFileSync(file, changed) };
+  return [version, changeFile('apps/domain/db/migrations/index.ts', (source) => `${source}${code}`)];
+}
+
+function changeFile(name: string, change: (source: string) => string): ChangedFile {
+  const changed = change(readFileSync(path.join(repository, name), 'utf8'));
+  return { target: `/app/${name}`, write: (file) => writeFileSync(file, changed) };
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { currentMigration } from '#domain/db/migrations/index.ts';
+import { currentMigration } from '#domain/db/schema-version.ts';
 import type { Sealing } from '#domain/sealed/count.ts';
 import { ledgerFaults } from '#domain/webhooks/ledger.ts';
 import { planAdmission } from '../../apps/operator/region/admission.ts';

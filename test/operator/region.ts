@@ -1,4 +1,4 @@
-import { currentMigration } from '#domain/db/migrations/index.ts';
+import { currentMigration } from '#domain/db/schema-version.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { kinds, type Region, type RegionSpec } from '../../apps/operator/resources.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type pg from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { currentMigration } from '#domain/db/migrations/index.ts';
+import { currentMigration } from '#domain/db/schema-version.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { setupDatabase } from '#test/setup.ts';

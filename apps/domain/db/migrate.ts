@@ -4,9 +4,10 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import type pg from 'pg';
 import { ormOptions } from './connect.ts';
 import { ensureLogin, type Login } from './logins.ts';
-import { migrations as allMigrations, currentMigration } from './migrations/index.ts';
+import { migrations as allMigrations } from './migrations/index.ts';
 import type { NamedMigration } from './migrations/named-migration.ts';
 import { closePublicFunctions } from './public-functions.ts';
+import { currentMigration } from './schema-version.ts';
 import { connectionOptions, type PostgresServer } from './server.ts';
 import { Session } from './session.ts';
 

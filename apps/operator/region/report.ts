@@ -1,4 +1,4 @@
-import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
+import { currentMigration, migrationNames } from '#domain/db/schema-version.ts';
 import { isBalanced, ledgerFaults } from '#domain/webhooks/ledger.ts';
 import { capitalize, condition, conditionsOf, findProblem } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
@@ -84,7 +84,7 @@ function judgeSchema({ database }: ObservedRegion): JudgedCondition {
       `${pending} Set migrations.contractFor when nothing needs the version before.`,
     );
   }
-  const unknown = database.migrations.findLast((applied) => !migrations.some(({ name }) => name === applied));
+  const unknown = database.migrations.findLast((applied) => !migrationNames.some((name) => name === applied));
   if (unknown !== undefined)
     return schema.holds('NewerThanOperator', `Migration ${unknown} is applied; this operator does not know it.`);
   return schema.holds('MigrationsApplied', `The newest migration is ${newest}.`);

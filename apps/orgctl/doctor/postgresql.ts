@@ -1,10 +1,9 @@
 import type { Client } from 'pg';
 import { type LoginRole, readLoginRights } from '#domain/db/logins.ts';
-import { currentMigration } from '#domain/db/migrations/index.ts';
 import { listPublicFunctions } from '#domain/db/public-functions.ts';
+import { isSchemaCurrent } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
-import { schemaIsCurrentSql } from '#domain/db/statements/schema-version.ts';
 import { failureSentence } from '../failure.ts';
 import { checkPeer, checkPem } from './certificates.ts';
 import { checkClock } from './clock.ts';
@@ -146,19 +145,9 @@ async function checkRights(session: Client, { setting, role }: CheckedLogin): Pr
   );
 }
 
-/** What PostgreSQL answers before the first migration: no such table or schema, or no right to it. */
-const notMigrated = new Set(['42P01', '3F000', '42501']);
-
 async function checkSchema(session: Client, setting: string): Promise<Finding> {
-  const isCurrent = await session.query<{ current: boolean }>(schemaIsCurrentSql, [currentMigration]).then(
-    ({ rows }) => rows[0]?.current === true,
-    (error: { code?: string }) => {
-      if (notMigrated.has(error.code ?? '')) return false;
-      throw error;
-    },
-  );
   return judge(
-    isCurrent,
+    await isSchemaCurrent(session),
     `the schema that ${setting} sees is that of this version`,
     `the schema that ${setting} sees is older than this version`,
     'Run the migrations: npm run migrate, or the chart’s Job.',

@@ -7,7 +7,8 @@ import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { migrate } from '#domain/db/migrate.ts';
 import { buildOnPartitions } from '#domain/db/migrations/concurrently.ts';
-import { currentMigration, migrations } from '#domain/db/migrations/index.ts';
+import { migrations } from '#domain/db/migrations/index.ts';
+import { currentMigration } from '#domain/db/schema-version.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 

@@ -16,7 +16,8 @@ import type { NamedMigration } from './named-migration.ts';
 
 /**
  * Every migration in order, one per subject. The first release freezes them; until then a change
- * edits them. From then on a new one is appended here, and says whether running pods, which
+ * edits them. From then on a new one is appended here and to
+ * `schema-version.ts`, and says whether running pods, which
  * continue to read and write, survive it. One that they do not survive, for example because it
  * drops a column, is a contract migration (`isContract`): it stays pending until no pod of the
  * version before runs. An expand migration behind it must work with it pending and with it applied.
@@ -49,6 +50,3 @@ export const migrations: readonly NamedMigration[] = [
   { name: '0013-canonical-addresses', class: CanonicalAddresses },
   { name: '0014-delivery-functions', class: DeliveryFunctions },
 ];
-
-/** The newest expand migration, which a database must have. Contract migrations may be pending. */
-export const currentMigration = '0014-delivery-functions';

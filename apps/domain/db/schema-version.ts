@@ -1,0 +1,42 @@
+import type pg from 'pg';
+
+/** Every migration of this code, in order. `apps/migrate/migrations` has what each of them does. */
+export const migrationNames = [
+  '0001-roles-and-functions',
+  '0002-organizations',
+  '0003-clients-and-seats',
+  '0004-referrals-and-outcomes',
+  '0005-keys',
+  '0006-activity',
+  '0007-webhooks',
+  '0008-deliveries',
+  '0009-ledger',
+  '0010-identity',
+  '0011-rights',
+  '0012-activity-writers',
+  '0013-canonical-addresses',
+  '0014-delivery-functions',
+] as const;
+
+type MigrationName = (typeof migrationNames)[number];
+
+/** The newest expand migration, which a database must have. Contract migrations may be pending. */
+export const currentMigration: MigrationName = '0014-delivery-functions';
+
+/** What PostgreSQL answers before the first migration: no such table or schema, or no right to it. */
+const notMigrated = new Set(['42P01', '3F000', '42501']);
+
+/**
+ * Returns whether a database has the migration that this code needs.
+ *
+ * @throws Error of a database that cannot be asked.
+ */
+export async function isSchemaCurrent(database: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
+  try {
+    const { rowCount } = await database.query('select from api.schema_version v where v.name = $1', [currentMigration]);
+    return rowCount === 1;
+  } catch (error) {
+    if (notMigrated.has((error as { code?: string }).code ?? '')) return false;
+    throw error;
+  }
+}
