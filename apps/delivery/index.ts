@@ -33,9 +33,8 @@ export interface DeliveryConfig extends AllowSettings {
   lateMs: number;
   /** How long the trial of a new process lasts; 0: it has none. */
   readyAfterMs: number;
-  /** First attempts of wide webhooks that a process makes at once, and other attempts. */
+  /** First attempts of wide webhooks that a process makes at once, and as many others. */
   slots: number;
-  otherSlots: number;
   /** Null: bundled when the worker starts. */
   workflowBundle: WorkflowBundleWithSourceMap | null;
 }
@@ -160,7 +159,6 @@ async function openDeliveries(
     ...config.temporal,
     activities: { ...attempts, ...createTestActivities({ ...sender, pool }) },
     slots: config.slots,
-    otherSlots: config.otherSlots,
     bundle: config.workflowBundle,
     onProblem,
     signal,

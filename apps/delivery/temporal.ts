@@ -17,9 +17,8 @@ import { startDeadlineMs } from './times.ts';
 
 export interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & TestActivities;
-  /** First attempts of wide webhooks that this process makes at once, and other attempts. */
+  /** First attempts of wide webhooks that this process makes at once, and as many others. */
   slots: number;
-  otherSlots: number;
   /** Workflow code that was bundled before; null bundles it now (2 s). */
   bundle: WorkflowBundleWithSourceMap | null;
   /** Called with a sentence: what prevents it from opening, or what is missing. */
@@ -99,7 +98,7 @@ async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery
 }
 
 async function createWorker(connection: NativeConnection, options: TemporalOptions): Promise<Worker> {
-  const { namespace, activities, slots, otherSlots, bundle } = options;
+  const { namespace, activities, slots, bundle } = options;
   return await Worker.create({
     connection,
     namespace,
@@ -108,7 +107,7 @@ async function createWorker(connection: NativeConnection, options: TemporalOptio
     workflowBundle: bundle ?? (await bundleWorkflows()),
     shutdownGraceTime: '25s',
     maxConcurrentLocalActivityExecutions: slots,
-    maxConcurrentActivityTaskExecutions: otherSlots,
+    maxConcurrentActivityTaskExecutions: slots,
     // A first attempt holds its workflow's task for its whole duration; the steps of other
     // workflows must not wait for it.
     maxConcurrentWorkflowTaskExecutions: slots + otherWorkflowTasks,

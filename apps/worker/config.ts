@@ -81,9 +81,9 @@ export const Settings = z.object({
         'attempt (units s, m, h, d). Not shorter than the schedule.',
       shown: 'the schedule with its jitter and 4 hours (83 hours)',
     }),
-  RECONCILE_AFTER: oneWait('60s').describe(
-    'How late the workflow of a delivery may ask for its attempt before the delivery gets a new one (units ms, s, ' +
-      'm, h).',
+  REQUEUE_AFTER: oneWait('60s').describe(
+    'How late the workflow of a delivery may ask for its attempt before the delivery is queued again for a new one ' +
+      '(units ms, s, m, h).',
   ),
   WORKFLOW_BUNDLE: workflowBundleSetting,
   READY_AFTER: z
@@ -97,11 +97,11 @@ export const Settings = z.object({
       'How long a new worker delivers without an internal error before it is ready, unless 20 deliveries came first ' +
         '(units ms, s, m, h). A rolling update waits for it. 0s: ready at once.',
     ),
-  DELIVERY_SLOTS: wholeNumber(1, 2_000).default(200).describe('First attempts in progress at once.'),
-  DELIVERY_SLOW_SLOTS: wholeNumber(1, 2_000)
+  DELIVERY_SLOTS: wholeNumber(1, 2_000)
     .default(200)
     .describe(
-      'Other attempts in progress at once: retries, and first ones of webhooks whose receivers fail or are slow.',
+      'First attempts in progress at once, and as many others: retries, and first ones at receivers that fail or are ' +
+        'slow.',
     ),
   DATABASE_POOL_MAX: wholeNumber(2, 100).default(10).describe('Connections to PostgreSQL of one process.'),
   ACTIVITY_RETENTION: days
@@ -191,11 +191,10 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     delaysMs: s.DELIVERY_SCHEDULE,
     suspendAfterSeconds: suspendAfterSecondsOf(s),
     /** How late a run asks for its attempt before its delivery is queued for another one. */
-    lateMs: s.RECONCILE_AFTER,
+    lateMs: s.REQUEUE_AFTER,
     /** How long the trial of a new process lasts; 0: it has none. */
     readyAfterMs: s.READY_AFTER,
     slots: s.DELIVERY_SLOTS,
-    otherSlots: s.DELIVERY_SLOW_SLOTS,
     activityRetentionDays: s.ACTIVITY_RETENTION,
     deliveryRetentionDays: s.DELIVERY_RETENTION,
     host: s.HOST,

@@ -257,7 +257,7 @@ async function startApps(servers: ChaosServers, settings: WorkerSettings, closer
   const worker = () =>
     workerEnvironment(servers, {
       DELIVERY_SCHEDULE: schedule,
-      RECONCILE_AFTER: `${lateMs / 1_000}s`,
+      REQUEUE_AFTER: `${lateMs / 1_000}s`,
       ...(settings.bundle === null ? {} : { WORKFLOW_BUNDLE: settings.bundle }),
     });
   const port = await getFreePort();

@@ -140,7 +140,7 @@ const misuses: [string, object, RegExp][] = [
     /worker\.extraEnv sets https_proxy, but org-api connects .* directly, without a proxy: remove it/,
   ],
   ['a schedule without units', { worker: { deliverySchedule: '5,30' } }, /\/worker\/deliverySchedule/],
-  ['a repair that is never late', { worker: { reconcileAfter: '100ms' } }, /\/worker\/reconcileAfter/],
+  ['a repair that is never late', { worker: { requeueAfter: '100ms' } }, /\/worker\/requeueAfter/],
   ['a block without its length', { networkPolicy: { webhooks: { except: ['52.0.0.0'] } } }, /\/webhooks\/except\/0/],
   ['a probe at a name', { probe: { clusterIP: 'None' } }, /\/probe\/clusterIP/],
   [
@@ -204,7 +204,7 @@ describe('the chart refuses', () => {
     expect(refusalOf({ networkPolicy: { enabled: false, database: { to: [] } } })).toBe('');
     expect(refusalOf({ console: { enabled: false, url: '' }, global: { any: 1 } })).toBe('');
     expect(refusalOf({ api: { autoscaling: { enabled: false }, replicas: 5 } })).toBe('');
-    expect(refusalOf({ worker: { deliverySchedule: '5s, 30s,1h', reconcileAfter: '1500ms' } })).toBe('');
+    expect(refusalOf({ worker: { deliverySchedule: '5s, 30s,1h', requeueAfter: '1500ms' } })).toBe('');
     const blocks = ['10.0.0.0/8', '192.0.2.7', '::1', 'fd00::/64', '::ffff:10.0.0.1', '2001:db8:1:2:3:4:5:6/128'];
     expect(refusalOf({ api: { trustedProxies: blocks }, worker: { webhookAllow: blocks } })).toBe('');
     for (const address of ['[::1]:7233', '[2001:db8::1]:7233', '10.0.0.1:7233'])

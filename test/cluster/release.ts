@@ -141,7 +141,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
       resources,
       webhookAllow: [serviceRange], // the receiver is in the cluster
       deliverySchedule: '1s,2s,3s,5s,10s,20s,30s,60s,60s,60s,60s,60s', // longer than a rollout of both regions
-      reconcileAfter: '60s',
+      requeueAfter: '60s',
       readyAfter: '10s', // this tests the trial, not its default length
     },
     migrations: { resources, backoffLimit: 1 },

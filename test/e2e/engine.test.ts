@@ -15,7 +15,7 @@ describe('a delivery whose workflow is gone', () => {
   it('gets another run, which continues the schedule at its place and marks its last attempt', {
     timeout,
   }, async () => {
-    const t = await arrange({ DELIVERY_SCHEDULE: '1h', RECONCILE_AFTER: '1s' });
+    const t = await arrange({ DELIVERY_SCHEDULE: '1h', REQUEUE_AFTER: '1s' });
     const worker = await t.startWorker();
     await t.makeEvent();
     await t.isSleeping({ attempts: 1 });
@@ -34,7 +34,7 @@ describe('a delivery whose workflow is gone', () => {
   });
 
   it('is not lost when a late start of an older run has ended the newer one', { timeout }, async () => {
-    const t = await arrange({ DELIVERY_SCHEDULE: '1h,1h', RECONCILE_AFTER: '1s' });
+    const t = await arrange({ DELIVERY_SCHEDULE: '1h,1h', REQUEUE_AFTER: '1s' });
     await t.startWorker();
     await t.makeEvent();
     await t.isSleeping({ attempts: 1 });
@@ -112,7 +112,7 @@ it('a transaction that holds the row of a webhook stops none of its deliveries',
 });
 
 it('deliveries wait in the table while their process cannot sign, and go out once it can', { timeout }, async () => {
-  const t = await arrange({ RECONCILE_AFTER: '1s' });
+  const t = await arrange({ REQUEUE_AFTER: '1s' });
   const otherKey = `9:${Buffer.alloc(32, 9).toString('base64')}`;
   const broken = await t.startWorker({ WEBHOOK_SECRET_KEYS: otherKey });
   await t.makeEvent();

@@ -20,7 +20,7 @@ it('no delivery is lost when the whole Temporal store is deleted while deliverie
   onTestFinished(() => owner.close());
   const { organization, webhookIds, receivers } = await arrange(owner.pool);
   await owner.pool.query('update webhook set ordered = false'); // so that all events fail at once
-  const settings = { DELIVERY_SCHEDULE: '300ms,25s,1s,1s,1s', RECONCILE_AFTER: '2s' };
+  const settings = { DELIVERY_SCHEDULE: '300ms,25s,1s,1s,1s', REQUEUE_AFTER: '2s' };
   const environment = workerEnvironment(servers, settings);
   const worker = await startAppProcess({ name: 'worker', label: 'worker', folder: servers.folder, environment });
   onTestFinished(() => worker.stop());

@@ -78,7 +78,6 @@ describe('the schedule of a delivery', () => {
       namespace: testNamespace(),
       activities: { ...attemptsThatFail(pool, answers), postTest: async () => null, checkSignatures: async () => null },
       slots: 10,
-      otherSlots: 10,
       bundle: await bundleWorkflowCode({
         workflowsPath: fileURLToPath(import.meta.resolve('#workflows/index.ts')),
         workflowInterceptorModules: [

@@ -18,7 +18,7 @@ import { carryOut, readSection, without } from './page.ts';
 
 const page = 'restore-a-backup.md';
 const patient = { timeout: 60_000, interval: 100 };
-const settings = { DELIVERY_SCHEDULE: '200ms,3s,3s,3s,3s,3s,3s', RECONCILE_AFTER: '2s' };
+const settings = { DELIVERY_SCHEDULE: '200ms,3s,3s,3s,3s,3s,3s', REQUEUE_AFTER: '2s' };
 
 /** A receiver that refuses or accepts, and the ids and numbers that it got. */
 async function startSwitchedReceiver() {

@@ -34,7 +34,7 @@ it.each<[string, () => Promise<Record<string, string>>, string]>([
     await make.webhook({ orgId: professional.orgId, url: receiver.url, eventTypes: ['client.started'] });
     const namespace = await makeNamespace('org-api-trial');
     const port = await getFreePort();
-    const settings = { TEMPORAL_NAMESPACE: namespace, RECONCILE_AFTER: '1s' };
+    const settings = { TEMPORAL_NAMESPACE: namespace, REQUEUE_AFTER: '1s' };
     const broken = spawnWorker(
       workerEnvironment(database, {
         ...settings,

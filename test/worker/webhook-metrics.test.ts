@@ -54,7 +54,7 @@ describe('a worker’s metrics', () => {
     const webhook = await make.webhook({ url: receiver.url });
     await make.delivery({ webhook, state: 'running', dueAt: new Date(Date.now() - 120_000) });
 
-    const { metricsUrl } = await startTestWorker(database, { RECONCILE_AFTER: '1s' });
+    const { metricsUrl } = await startTestWorker(database, { REQUEUE_AFTER: '1s' });
 
     await expect.poll(() => receiver.received.length, { timeout: 30_000 }).toBe(1);
     expect(await read(metricsUrl, 'org_api_deliveries_expired_total{kind="late"}')).toBe(1);

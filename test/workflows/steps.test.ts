@@ -96,7 +96,6 @@ async function arrange(answers: (AttemptAnswer | Error)[], option: Partial<Deliv
       checkSignatures: async () => null,
     },
     slots: 10,
-    otherSlots: 10,
     bundle: await bundle,
   });
   onTestFinished(() => temporal.stop());

@@ -22,10 +22,9 @@ REGION: {{ $values.region | quote }}
 WEBHOOK_ALLOW: {{ join "," $app.webhookAllow | quote }}
 DELIVERY_SCHEDULE: {{ $app.deliverySchedule | quote }}
 SUSPEND_AFTER: {{ $app.suspendAfter | quote }}
-RECONCILE_AFTER: {{ $app.reconcileAfter | quote }}
+REQUEUE_AFTER: {{ $app.requeueAfter | quote }}
 READY_AFTER: {{ $app.readyAfter | quote }}
 DELIVERY_SLOTS: {{ $app.deliverySlots | int | quote }}
-DELIVERY_SLOW_SLOTS: {{ $app.deliverySlowSlots | int | quote }}
 ACTIVITY_RETENTION: {{ $app.activityRetention | quote }}
 DELIVERY_RETENTION: {{ $app.deliveryRetention | quote }}
 ACTIVITY_STREAM: {{ $values.otlp.activityLog | quote }}
