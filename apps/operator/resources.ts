@@ -127,7 +127,10 @@ export interface RegionStatus {
     underWay?: number;
     /** Deliveries that wait for an attempt. */
     waiting?: number;
-    /** Deliveries of active webhooks that are more than a minute late. */
+    /**
+     * Deliveries of active webhooks that are more than a minute late, at most 1,000 of each
+     * webhook.
+     */
     overdue?: number;
     /** When the oldest attempt that has not been made was due. Missing when none is overdue. */
     oldestDueAt?: string;

@@ -23,7 +23,7 @@ const help: Record<keyof Ledger, string> = {
   missing: 'Required deliveries that are absent, or settled without proof. Alert when it is not 0.',
   surplus: 'Deliveries and settlements without a cause. Alert when it is not 0.',
   unexplained: 'Changes without their event, and sequence numbers without their delivery. Alert when it is not 0.',
-  overdue: 'Deliveries of active webhooks that are more than a minute late.',
+  overdue: 'Deliveries of active webhooks that are more than a minute late, at most 1,000 of each webhook.',
   stuck: 'Overdue deliveries that do not wait for their own receiver. Alert when it stays above 0.',
 };
 

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { redeliverOneSql } from '#delivery/sql/requests.ts';
 import { readLedgerSql } from '#domain/db/statements/ledger.ts';
+import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { type Attempt, Engine, lostRepeats, type Run, scheduleAttempts } from '../../delivery/engine.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
@@ -292,6 +293,18 @@ describe('a late delivery', () => {
       other,
     ]);
     expect(await t.figures()).toEqual({ overdue: 33, stuck: 3, difference: 0 });
+  });
+
+  it('counts at most 1,000 of a webhook, so that its backlog does not hide what is stuck at another', async () => {
+    const t = await setupHanging();
+    const other = await t.make.organization();
+    await t.rows.webhook({ orgId: other });
+    await t.rows.grants(other, 3);
+    await t.pool.query(`select record_event($1, 'client.started', '{}') from generate_series(1, 1100)`, [t.orgId]);
+    await t.late();
+    expect(await t.figures()).toMatchObject({ overdue: 1_003, stuck: 3 });
+    const { rows } = await t.pool.query<{ state: RegionState }>(readRegionStateSql);
+    expect(rows[0]?.state).toMatchObject({ overdue: 1_003, waiting: 1_143 });
   });
 
   it('is found by reading only the latest attempts of late webhooks, and no event or delivery that is rolled up', async () => {

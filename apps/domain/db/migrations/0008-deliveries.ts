@@ -64,7 +64,8 @@ export class Deliveries extends Migration {
       create index delivery_blocked on delivery (due_at) where state = 'blocked';
       -- Runs that are late, oldest first; and those of one webhook.
       create index delivery_running on delivery (due_at) where state = 'running';
-      create index delivery_running_of_webhook on delivery (organization_id, webhook_id) where state = 'running';
+      create index delivery_running_of_webhook on delivery (organization_id, webhook_id, due_at)
+        where state = 'running';
       -- The second condition is always true. It keeps statements that do not name it (isOpenSql)
       -- from this index: after many deliveries were settled, the claim and the poll read all
       -- queued deliveries with it, because its empty pages were fewer than those of

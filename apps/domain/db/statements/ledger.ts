@@ -1,5 +1,4 @@
-import { isAdmittingSql } from './delivery-admission.ts';
-import { isOpenSql } from './open-deliveries.ts';
+import { isOpenSql, lateOfWebhookSql } from './open-deliveries.ts';
 
 /**
  * The ledger compares what was to be delivered, as the trigger that created the events counted it,
@@ -58,12 +57,6 @@ const isHeldUp = /* sql */ `(
     select from delivery_attempt a
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
       and a.started_at > clock_timestamp() - interval '5 minutes'))`;
-
-/** Whether the delivery `d` is late by a minute, and not about to be attempted or attempted now. */
-const isLate = /* sql */ `(d.state <> 'blocked' and d.due_at < clock_timestamp() - interval '1 minute'
-  and ${isAdmittingSql} and not exists (
-      select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
-        and s.event_id = d.event_id))`;
 
 /**
  * Two counts for each organization and each webhook: `changes` against `events` of an organization
@@ -130,17 +123,16 @@ export const readLedgerSql = /* sql */ `
       count(*) filter (where d.state = 'cancelled') as cancelled, count(*) filter (where ${isProven}) as proven
     from delivery d where not d.rolled_up and d.state in ${settledStates}
   ), open as (
-    select d.organization_id, d.webhook_id, count(*) as count,
-      count(*) filter (where ${isLate}) as late
-    from delivery d where ${isOpenSql}
+    select d.organization_id, d.webhook_id, count(*) as count from delivery d where ${isOpenSql}
     group by d.organization_id, d.webhook_id
   ), waiting as (
     select coalesce(sum(o.count) filter (where w.state <> 'parked'), 0) as count,
       coalesce(sum(o.count) filter (where w.state = 'parked'), 0) as parked,
-      coalesce(sum(o.late) filter (where w.state = 'active'), 0) as overdue,
-      coalesce(sum(o.late) filter (where w.state = 'active' and o.late > 0 and not ${isHeldUp}), 0) as stuck
+      coalesce(sum(l.count), 0) as overdue,
+      coalesce(sum(l.count) filter (where l.count > 0 and not ${isHeldUp}), 0) as stuck
     from open o join webhook w on w.organization_id = o.organization_id and w.id = o.webhook_id
     join receiver r on r.organization_id = o.organization_id and r.webhook_id = o.webhook_id
+    left join lateral ${lateOfWebhookSql} l on w.state = 'active'
   ), compared as (
     select r.deliveries + m.deliveries - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.parked
       as difference,

@@ -1,5 +1,4 @@
-import { isAdmittingSql } from './delivery-admission.ts';
-import { isOpenSql } from './open-deliveries.ts';
+import { isOpenSql, lateOfWebhookSql } from './open-deliveries.ts';
 
 /** The state of a region's database, as the operator shows it. */
 export interface RegionState {
@@ -13,7 +12,7 @@ export interface RegionState {
   pendingContract: string[];
   /** Deliveries that wait for an attempt. */
   waiting: number;
-  /** Deliveries of active webhooks that are more than a minute late. */
+  /** Deliveries of active webhooks that are more than a minute late, at most 1,000 of each webhook. */
   overdue: number;
   /** When the oldest of those was due, as ISO 8601; null without one. */
   oldestDueAt: string | null;
@@ -26,11 +25,9 @@ export interface RegionState {
 /** A region's state in one row, `{state: RegionState}`, by partial indexes. */
 export const readRegionStateSql = /* sql */ `
   with late as (
-    select count(*) as count, min(d.due_at) as oldest
-    from delivery d join webhook w on w.organization_id = d.organization_id and w.id = d.webhook_id
-    where ${isOpenSql} and d.state <> 'blocked' and d.due_at < clock_timestamp() - interval '1 minute'
-      and w.state = 'active'
-      and ${isAdmittingSql}
+    select coalesce(sum(l.count), 0) as count, min(l.oldest) as oldest
+    from webhook w cross join lateral ${lateOfWebhookSql} l
+    where w.state = 'active'
   )
   select json_build_object(
     'migrations', (select json_agg(v.name order by v.name) from api.schema_version v),
