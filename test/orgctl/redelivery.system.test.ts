@@ -12,7 +12,7 @@ const timeout = 120_000;
 const patient = { timeout: 45_000, interval: 50 };
 
 describe('delivery redeliver of many', () => {
-  it('waits until all are sent, prints its progress, and shows the results', { timeout }, async () => {
+  it('waits until all are sent, prints its progress, and shows the results; then a range is sent, no other event', { timeout }, async () => {
     const t = await setupRedelivery(90);
     await startTestWorker(t.database);
     const done = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
@@ -22,8 +22,17 @@ describe('delivery redeliver of many', () => {
     const { id } = done.json<{ id: string }>();
     await vi.waitFor(() => expect(t.receiver.received).toHaveLength(90), patient);
 
-    const range = await t.orgctl(...t.redeliver, '--from', '100s', '--to', '0s');
-    expect(range).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+ deliveries queued[.]/) });
+    t.receiver.received.splice(0);
+    const { rows: events } = await t.owner.pool.query<{ id: string; at: string; body: string }>(
+      'select id, api.utc(created_at) as at, body from event order by created_at',
+    );
+    const chosen = events.slice(30, 70);
+    const [from, to] = [events[30]?.at, events[70]?.at];
+    const range = await t.orgctl(...t.redeliver, '--from', `${from}`, '--to', `${to}`);
+    expect(range).toMatchObject({ code: 0, stdout: expect.stringContaining('40 deliveries queued.') });
+    await vi.waitFor(() => expect(t.receiver.received).toHaveLength(40), patient);
+    const posts = t.receiver.received.map(({ headers, body }) => [headers['webhook-id'], String(body)]);
+    expect(posts.sort()).toEqual(chosen.map(({ id, body }) => [id, body]).sort());
     const shown = await t.orgctl('redelivery', 'show', '--id', id, '--json');
     expect(shown.json()).toEqual(done.json());
     const list = await t.orgctl('redelivery', 'list', '--webhook', t.webhook.id, '--limit', '1', '--json');

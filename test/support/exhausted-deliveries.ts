@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 
 /**
  * Inserts deliveries of a webhook that were exhausted in the past, each with its event and the
- * attempt that proves it. The events are of `count` consecutive seconds.
+ * attempt that proves it. The events, and their ids, are of `count` consecutive seconds.
  */
 export async function insertExhausted(
   pool: Pool,
@@ -10,7 +10,9 @@ export async function insertExhausted(
 ): Promise<void> {
   await pool.query(
     `with made as (
-       select new_id() as id, now() - make_interval(secs => $3 + 60 - n) as at from generate_series(1, $3::integer) n
+       select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0')
+         || substr(replace(new_id()::text, '-', ''), 13))::uuid as id, at
+       from (select now() - make_interval(secs => $3 + 60 - n) as at from generate_series(1, $3::integer) n) t
      ), event as (
        insert into event (organization_id, id, type, created_at, body, delivery_count)
        select $1, m.id, 'client.started', m.at, format('{"id":"%s","type":"client.started"}', m.id), 1 from made m

@@ -69,6 +69,33 @@ describe('a first attempt in progress', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
+  // Regression: the outcome was recorded with the end of the body, so a kill before posted again.
+  it('that was answered is recorded and posted once, also when its process is killed in the next second', {
+    timeout,
+  }, async () => {
+    const { receiver, settings, rows, workflow, makeEvent, isDelivered } = await arrange();
+    let answered: ServerResponse | undefined;
+    receiver.answer = (response) => {
+      answered = response;
+      response.writeHead(200).flushHeaders();
+      setTimeout(() => response.write('the beginning of a body'), 50);
+    };
+    const dying = await startChildWorker(settings);
+    await makeEvent();
+    await isDelivered(5);
+    dying.process.kill('SIGKILL');
+    await dying.ended;
+    expect(answered?.writableEnded).toBe(false);
+    // What it read of the body is recorded after a second: it was killed before.
+    const attempted = [{ number: 1, cause: 'accepted', kept_bytes: 0 }];
+    expect(await rows('select number, cause, kept_bytes from delivery_attempt')).toEqual(attempted);
+
+    await startChildWorker(settings);
+    await (await workflow()).result(); // its first task is given to the other worker
+    expect(await rows('select number, cause, kept_bytes from delivery_attempt')).toEqual(attempted);
+    expect(receiver.received).toHaveLength(1);
+  });
+
   // Regression: it was never counted, and a schedule of two attempts made twelve posts.
   it('that kills its process is made at most three times more than the schedule has attempts', {
     timeout: 180_000,
@@ -130,11 +157,11 @@ async function arrange() {
       await make.grant({ professional });
       await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
     },
-    isDelivered: () =>
-      vi.waitFor(
-        async () => expect(await rows('select state from delivery')).toEqual([{ state: 'delivered' }]),
-        patient,
-      ),
+    isDelivered: (interval = patient.interval) =>
+      vi.waitFor(async () => expect(await rows('select state from delivery')).toEqual([{ state: 'delivered' }]), {
+        ...patient,
+        interval,
+      }),
     async workflow() {
       const [event] = await rows('select id from event');
       return (await openTestTemporal()).workflow.getHandle(`delivery/${professional.orgId}/${webhook.id}/${event?.id}`);
