@@ -38,6 +38,9 @@ export interface Figures {
   posts: number;
   /** Attempts by cause. */
   causes: Record<string, number>;
+  /** Posts without an attempt's row, in the time in which PostgreSQL could forget rows and else. */
+  excused: number;
+  unrecorded: number;
   /** Posts of an event after the first 2xx. */
   duplicates: number;
   /** Deliveries that were claimed more than once: after a fault, or a retry without a slot. */
@@ -102,7 +105,11 @@ export async function judge(options: {
   judgePosts({ posts: strict, deliveries, attempts, bodies, problems });
   judgeExcused(excused, bodies, problems);
   judgeAccepted({ posts: strict, excused, attempts, problems });
-  return { problems: problems.list(), figures: figuresOf(deliveries, attempts, posts) };
+  const names = new Set(attempts.map((attempt) => `${keyOf(attempt)}/${attempt.number}`));
+  const countWithoutRow = (some: readonly Post[]) =>
+    some.filter((post) => !names.has(`${keyOf(post)}/${post.attempt}`)).length;
+  const withoutRow = { excused: countWithoutRow(excused), unrecorded: countWithoutRow(strict) };
+  return { problems: problems.list(), figures: { ...figuresOf(deliveries, attempts, posts), ...withoutRow } };
 }
 
 function judgeStates(deliveries: DeliveryRow[], webhookIds: readonly string[], problems: Problems): void {
@@ -201,7 +208,11 @@ function judgeAccepted(options: {
   }
 }
 
-function figuresOf(deliveries: DeliveryRow[], attempts: AttemptRow[], posts: readonly Post[]): Figures {
+function figuresOf(
+  deliveries: DeliveryRow[],
+  attempts: AttemptRow[],
+  posts: readonly Post[],
+): Omit<Figures, 'excused' | 'unrecorded'> {
   const accepted = posts.filter(({ answered }) => answered === 200);
   const causes: Record<string, number> = {};
   for (const { cause } of attempts) causes[cause ?? 'open'] = (causes[cause ?? 'open'] ?? 0) + 1;

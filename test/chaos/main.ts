@@ -33,10 +33,11 @@ async function main({ events, webhooks, seed }: ReturnType<typeof readOptions>):
 const wellMixed = 10;
 
 /** Lists the faults without effect, about which the run proves nothing. */
-function listMissedFaults({ claims, late, forgotten }: ChaosResult): string[] {
+function listMissedFaults({ claims, late, lostRuns, forgotten }: ChaosResult): string[] {
   return [
     ...(claims > 0 ? [] : ['fault: no relay was killed with claims in hand']),
     ...(late !== null && late > 0 ? [] : ['fault: no delivery was put back because its code could not replay']),
+    ...(lostRuns !== null && lostRuns > 0 ? [] : ['fault: no run waited in Temporal’s store when it was lost']),
     ...((forgotten?.events ?? 0) > 0 ? [] : ['fault: PostgreSQL forgot no event']),
   ];
 }

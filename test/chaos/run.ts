@@ -22,6 +22,7 @@ import {
   type Forgotten,
   forgetLastCommits,
   killWithClaims,
+  loseTemporalStore,
   writeAlteredBundle,
 } from './staged-faults.ts';
 import { otherSealingKey, sealingKeys, shiftedClock, workerEnvironment } from './worker-settings.ts';
@@ -37,7 +38,10 @@ export interface ChaosOptions {
   kills?: number;
   /** Maximum time until everything is settled after the last fault. */
   settleDeadlineMs?: number;
-  /** Faults after the kills that take a minute each: code that cannot replay, forgotten commits. */
+  /**
+   * Faults after the kills that take a minute each: code that cannot replay, Temporal's store lost,
+   * commits that PostgreSQL forgets.
+   */
   hasLongFaults?: boolean;
   report: (line: string) => void;
 }
@@ -53,6 +57,8 @@ export interface ChaosResult {
    * Deliveries put back because code that cannot replay did not ask in time; null without the fault.
    */
   late: number | null;
+  /** Runs that waited in Temporal's store when it was lost; null without the fault. */
+  lostRuns: number | null;
   /** What PostgreSQL forgot; null without the fault. */
   forgotten: Forgotten | null;
   /** The ledger after every kill and restart, in order. */
@@ -136,6 +142,7 @@ async function runOn(
     makeChanges(0, events - lastEvents, 30_000 / events),
   ]);
   const altered = hasLongFaults ? await replaceCode() : null;
+  const lostRuns = hasLongFaults ? await loseTemporalStore(owner.pool, servers, report) : null;
   const forgotten = hasLongFaults ? await forget() : null;
   report(`${events} events are created, faults have ended (${secondsSince(startedAt)})`);
   const problems: string[] = [];
@@ -177,6 +184,7 @@ async function runOn(
     kills,
     claims,
     late,
+    lostRuns,
     forgotten,
     readings,
     searched: search.searched,
@@ -336,7 +344,7 @@ async function settles(owner: Database, deadlineMs: number, report: (line: strin
 
 /** Summarizes a run in a few lines. */
 export function describeResult(result: ChaosResult): string[] {
-  const { figures, kills, claims, late, forgotten, readings, searched, workflows, seconds } = result;
+  const { figures, kills, claims, late, lostRuns, forgotten, readings, searched, workflows, seconds } = result;
   const list = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count.toLocaleString('en')}`)
@@ -347,6 +355,7 @@ export function describeResult(result: ChaosResult): string[] {
     `attempts by cause: ${list(causes)}`,
     `killed: ${list(kills)}, both workers with ${claims} claims in hand`,
     ...(late === null ? [] : [`deliveries put back because their code could not replay: ${late}`]),
+    ...(lostRuns === null ? [] : [`runs lost with Temporal’s store: ${lostRuns}`]),
     ...(forgotten === null
       ? []
       : [`forgotten by PostgreSQL: ${forgotten.events} events, ${forgotten.attempts} attempts`]),

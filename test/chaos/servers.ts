@@ -1,4 +1,4 @@
-import { accessSync, constants, rmSync, statfsSync } from 'node:fs';
+import { accessSync, constants, existsSync, renameSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client, escapeIdentifier } from 'pg';
@@ -34,8 +34,8 @@ export interface ChaosServers extends Addresses {
   kill(name: ServerName): Promise<void>;
   /** Restarts a killed server at its address and with its data; resolves when it answers. */
   restart(name: ServerName): Promise<void>;
-  /** Deletes Temporal's store; the server must have been killed. */
-  deleteTemporalStore(): void;
+  /** Puts Temporal's store out of its reach; the server must have been killed. */
+  loseTemporalStore(): void;
   /** Stops all servers and deletes the folder. Safe to call twice. */
   stop(): Promise<void>;
 }
@@ -92,9 +92,11 @@ export async function startServers(report: (line: string) => void): Promise<Chao
         const { pid } = await start[name]();
         pids[name] = pid;
       },
-      deleteTemporalStore() {
+      loseTemporalStore() {
         const store = path.join(stateOf(folder), 'temporal', 'store.db');
-        for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${store}${suffix}`, { force: true });
+        // Its bytes are searched for secrets at the end, too.
+        for (const suffix of ['', '-wal', '-shm', '-journal'])
+          if (existsSync(`${store}${suffix}`)) renameSync(`${store}${suffix}`, `${store}${suffix}.lost`);
       },
       stop,
     };

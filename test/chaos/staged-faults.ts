@@ -91,6 +91,26 @@ export async function countLate(workers: readonly AppProcess[]): Promise<number>
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
+/**
+ * Kills Temporal, deletes its store and starts it again with an empty one.
+ * @returns how many deliveries had a run in the lost store that waited for its next attempt.
+ */
+export async function loseTemporalStore(
+  pool: Pool,
+  servers: ChaosServers,
+  report: (line: string) => void,
+): Promise<number> {
+  await servers.kill('temporal');
+  const { rows } = await pool.query<{ runs: number }>(
+    `select count(*)::integer as runs from delivery where state = 'running'`,
+  );
+  servers.loseTemporalStore();
+  await servers.restart('temporal');
+  const { runs = 0 } = rows[0] ?? {};
+  report(`Temporal lost its store with ${runs} runs`);
+  return runs;
+}
+
 /** The rows that PostgreSQL forgot, and the posts that were made from them. */
 export interface Forgotten {
   events: number;

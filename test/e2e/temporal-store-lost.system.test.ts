@@ -37,7 +37,7 @@ it('no delivery is lost when the whole Temporal store is deleted while deliverie
     { timeout: 60_000, interval: 100 },
   );
   await servers.kill('temporal');
-  servers.deleteTemporalStore();
+  servers.loseTemporalStore();
   await servers.restart('temporal');
   expect(await countWorkflows(servers)).toBe(0);
 
