@@ -12,7 +12,9 @@ const timeout = 120_000;
 const patient = { timeout: 45_000, interval: 50 };
 
 describe('delivery redeliver of many', () => {
-  it('waits until all are sent, prints its progress, and shows the results; then a range is sent, no other event', { timeout }, async () => {
+  it('waits until all are sent, prints its progress, and shows the results; then a range is sent, no other event', {
+    timeout,
+  }, async () => {
     const t = await setupRedelivery(90);
     await startTestWorker(t.database);
     const done = await t.orgctl(...t.redeliver, '--failed-since', '2h', '--json');
