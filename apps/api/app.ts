@@ -10,17 +10,16 @@ import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createActivityWriter } from './activity-writer.ts';
-import { LargeBodies } from './body.ts';
 import { BoundedReads } from './bounded-reads.ts';
 import type { ApiConfig } from './config.ts';
 import { endpoints } from './endpoints.ts';
 import { rejectFaults, sendErrors } from './error-responses.ts';
 import { FailedAuthentications } from './gate.ts';
+import { LargeBodies } from './large-body.ts';
 import { Limiter } from './limiter/limiter.ts';
 import { createMetrics } from './metrics.ts';
 import { servePublicPages } from './public-pages.ts';
 import { Reads } from './read.ts';
-import { ReadStatements } from './read-statements.ts';
 import { logRequests } from './request-log.ts';
 
 /**
@@ -47,11 +46,9 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   const { pool } = database;
   const metrics = createMetrics(pool, serving, () => reads);
   const reads = new BoundedReads({
-    statements: new ReadStatements({
-      pool,
-      tracing,
-      onStatement: (count) => metrics.readsPerStatement.observe(count),
-    }),
+    pool,
+    tracing,
+    onStatement: (count) => metrics.readsPerStatement.observe(count),
     memoryMiB: config.answerMemoryMiB,
     databasePoolMax: config.databasePoolMax,
     onWaited: (end, limit) => metrics.answerWaits.inc({ end, limit }),

@@ -10,7 +10,7 @@ import {
   SeatCounts,
   SeatFamilies,
 } from '#domain/contract/resources.ts';
-import { type BodySql, largeStatement, smallStatement } from '#domain/db/statements/authorized.ts';
+import { type BodySql, smallStatement } from '#domain/db/statements/authorized.ts';
 import { membersSql } from '#domain/db/statements/members.ts';
 import { organizationSql } from '#domain/db/statements/organization.ts';
 import { outcomesSql } from '#domain/db/statements/outcomes.ts';
@@ -38,26 +38,14 @@ interface EndpointDeclaration extends BodySql {
   response: z.ZodType;
 }
 
-interface Statement {
-  name: string;
-  text: string;
-}
-
 export interface Endpoint extends EndpointDeclaration {
   /** Key, creator, scope and body in one statement; see `authorized.ts`. */
-  small: Statement;
-  /** The same for a large body, which arrives in chunks. */
-  large: Statement;
+  statement: { name: string; text: string };
 }
 
 /** Declares a read. */
 function endpoint(declaration: EndpointDeclaration): Endpoint {
-  const { operationId } = declaration;
-  return {
-    ...declaration,
-    small: { name: operationId, text: smallStatement(declaration) },
-    large: { name: `${operationId}InChunks`, text: largeStatement(declaration) },
-  };
+  return { ...declaration, statement: { name: declaration.operationId, text: smallStatement(declaration) } };
 }
 
 /** The organization’s record. */

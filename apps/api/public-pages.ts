@@ -1,8 +1,8 @@
 import type { Middleware } from 'koa';
 import type { Region } from '#domain/contract/regions.ts';
-import { chunkBytes } from '#domain/db/statements/authorized.ts';
-import type { LargeBodies } from './body.ts';
 import { publicPages } from './docs/public-pages.ts';
+import type { LargeBodies } from './large-body.ts';
+import { chunkBytes } from './large-statement.ts';
 
 /**
  * Serves the OpenAPI document and the reference page without a key, and ignores one that is sent.

@@ -1,9 +1,8 @@
 import pg, { type Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
 import { isServerAway } from '#domain/db/server-away.ts';
-import { type AuthorizedRow, type ChunkRow, type ReadValues, readValues } from '#domain/db/statements/authorized.ts';
-import { ClientGone, type Ends } from '#runtime/budget.ts';
-import { runForClient } from '#runtime/run-for-client.ts';
+import { type AuthorizedRow, type ReadValues, readValues } from '#domain/db/statements/authorized.ts';
+import { ClientGone } from '#runtime/budget.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { Endpoint } from './endpoints.ts';
@@ -16,11 +15,8 @@ export interface ReadRequest extends ReadValues {
   deadlineMs: number;
 }
 
-/** A large body. It has no chunks when it is too long, not authorized, or not needed. */
-export interface LargeRead {
-  row: Omit<ChunkRow, 'number' | 'chunk'>;
-  chunks: Buffer[];
-}
+/** Returns how long a read may still wait. */
+export const leftMs = ({ deadlineMs }: ReadRequest): number => Math.max(0, deadlineMs - performance.now());
 
 /** The most reads of one statement, which bounds how long one of them waits for the others. */
 const maxReads = 32;
@@ -34,6 +30,14 @@ const busyMs = 10;
 
 /** The most statements of one operation: a slow one leaves connections to the others. */
 const maxOfOperation = 3;
+
+/** What statements of reads need. */
+export interface StatementOptions {
+  pool: Pool;
+  tracing: Tracing;
+  /** Called with the number of reads of each statement. */
+  onStatement?: (reads: number) => void;
+}
 
 interface QueuedRead {
   request: ReadRequest;
@@ -83,47 +87,25 @@ class Queue {
   }
 }
 
-/** The type of the column `chunk`, and of no other column of the statement. */
-const varchar = 1_043;
-const latin1ToBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
-
 /**
- * Turns each chunk into bytes as it arrives. As one row, a body of 26 MB was one string in one turn
- * of the event loop, which took up to 31 ms.
- */
-const chunkTypes = {
-  getTypeParser: (type: number, format?: 'text' | 'binary') =>
-    type === varchar ? latin1ToBytes : pg.types.getTypeParser(type, format as 'text'),
-} as pg.CustomTypesConfig;
-
-/**
- * Runs the statements of reads: small ones together, a large one alone.
+ * Runs the statements of small bodies, together.
  *
- * A small read waits for no later one: it waits while `maxBusy` statements run, and the next
+ * A read waits for no later one: it waits while `maxBusy` statements run, and the next
  * statement takes all reads of its operation that have arrived. So each read's statement begins
  * after its request, and its decision and body come from that statement's snapshot. When a
  * statement is rejected or times out, each of its reads runs again alone, so that one changes no
  * other's response. When a connection breaks, exactly the reads of its statement fail.
  */
 export class ReadStatements {
-  readonly #pool: Pool;
-  readonly #tracing: Tracing;
-  readonly #onStatement: (reads: number) => void;
+  readonly #options: Required<StatementOptions>;
   readonly #queues = new Map<Endpoint, Queue>();
   /** Queues with reads, in the order in which their statements begin. */
   #waiting: Queue[] = [];
   #busy = 0;
   #isScheduled = false;
 
-  constructor(options: {
-    pool: Pool;
-    tracing: Tracing;
-    /** Called with the number of reads of each statement. */
-    onStatement?: (reads: number) => void;
-  }) {
-    this.#pool = options.pool;
-    this.#tracing = options.tracing;
-    this.#onStatement = options.onStatement ?? (() => {});
+  constructor({ onStatement = () => {}, ...options }: StatementOptions) {
+    this.#options = { ...options, onStatement };
   }
 
   /**
@@ -132,7 +114,7 @@ export class ReadStatements {
    * @throws ApiError at its deadline, ClientGone when the client disconnected before its statement
    * began, or the error of the statement.
    */
-  async small(request: ReadRequest): Promise<AuthorizedRow | null> {
+  async read(request: ReadRequest): Promise<AuthorizedRow | null> {
     const wait = Promise.withResolvers<void>();
     const result = Promise.withResolvers<AuthorizedRow | null>();
     const reject = (cause: unknown) => {
@@ -143,33 +125,7 @@ export class ReadStatements {
     // A read that is dropped from its queue rejects both, and only the first is awaited.
     result.promise.catch(() => {});
     await wait.promise;
-    return this.#tracing.span('statement', () => result.promise);
-  }
-
-  /**
-   * Runs a read alone and receives its body in chunks. Null: no key has the fingerprint.
-   *
-   * @param clients - end the statement when all of them have disconnected.
-   * @param maxBytes - of the body.
-   * @param unchanged - tags of bodies that are not needed; null: all.
-   * @throws ClientGone, or the error of the statement.
-   */
-  async large(
-    { endpoint, ...read }: Pick<ReadRequest, 'endpoint' | 'fingerprints' | 'organizationId'>,
-    clients: Ends,
-    maxBytes: number,
-    unchanged: readonly string[] | null,
-  ): Promise<LargeRead | null> {
-    const query = { ...endpoint.large, values: [...readValues([read]), maxBytes, unchanged], types: chunkTypes };
-    this.#onStatement(1);
-    const { rows } = await this.#tracing.span('statement', () =>
-      runForClient(clients, () => this.#pool.query<ChunkRow>(query)),
-    );
-    const [row] = rows;
-    if (row === undefined) return null;
-    const chunks: Buffer[] = [];
-    for (const { number, chunk } of rows) if (number !== null && chunk !== null) chunks[number] = chunk;
-    return { row, chunks };
+    return this.#options.tracing.span('statement', () => result.promise);
   }
 
   #enqueue(read: QueuedRead): void {
@@ -209,9 +165,9 @@ export class ReadStatements {
     queue.running += 1;
     for (const { begin } of reads) begin();
     try {
-      this.#onStatement(reads.length);
+      this.#options.onStatement(reads.length);
       const values = readValues(reads.map(({ request }) => request));
-      const { rows } = await this.#pool.query<AuthorizedRow>({ ...queue.endpoint.small, values });
+      const { rows } = await this.#options.pool.query<AuthorizedRow>({ ...queue.endpoint.statement, values });
       const found = new Array<AuthorizedRow | null>(reads.length).fill(null);
       for (const row of rows) found[row.index] = row;
       for (const [index, { resolve }] of reads.entries()) resolve(found[index] ?? null);

@@ -6,10 +6,11 @@ import { identifiedKeySql, type KeyRow } from '#domain/db/statements/authorized.
 import { clientAddress } from '#runtime/client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { ActivityWriter } from './activity-writer.ts';
-import { type LargeBodies, matchesEtag } from './body.ts';
 import { type BoundedReads, readWaitMs } from './bounded-reads.ts';
 import type { Endpoint } from './endpoints.ts';
+import { matchesEtag } from './etag.ts';
 import { Gate, type GateDependencies } from './gate.ts';
+import type { LargeBodies } from './large-body.ts';
 import type { RequestContext, RequestState } from './request-log.ts';
 
 /** What the reads need; `app.ts` opens it. */

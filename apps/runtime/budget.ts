@@ -20,7 +20,7 @@ export class ClientGone extends Error {
 /** Who holds a part of the budget, by level; null is not known and not counted. */
 type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
 
-interface BudgetOptions<Level extends string> {
+export interface BudgetOptions<Level extends string> {
   /** The most that one holder of each level may hold at a time, and the whole process. */
   limits: Readonly<Record<Level | 'pod', number>>;
   /** Requests that may wait, of one holder of the first level and in all. */

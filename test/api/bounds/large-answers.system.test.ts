@@ -10,19 +10,18 @@ import Koa from 'koa';
 import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
-import { chunkBytes, type ReadValues } from '#domain/db/statements/authorized.ts';
+import type { ReadValues } from '#domain/db/statements/authorized.ts';
 import { rosterSql } from '#domain/db/statements/roster.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { openTracing } from '#runtime/tracing.ts';
 import { startChildApi } from '#test/child-api.ts';
 import { exchange } from '#test/exchange.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation, startTestApi } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
-import { LargeBodies } from '../../../apps/api/body.ts';
 import { getFirmRoster } from '../../../apps/api/endpoints.ts';
-import { ReadStatements } from '../../../apps/api/read-statements.ts';
+import { LargeBodies } from '../../../apps/api/large-body.ts';
+import { chunkBytes, readInChunks } from '../../../apps/api/large-statement.ts';
 import { residentMiB, untilFigures } from './figures.ts';
 import { giveGrants, openReader } from './readers.ts';
 
@@ -51,13 +50,10 @@ const shared = shareInstallation(async (onFinished) => {
 });
 
 const largeBodies = new LargeBodies();
-const tracing = await openTracing({ otlpEndpoint: null, app: 'test', region: 'us' });
 const client = { onEnd: () => {} };
 
-function readInChunks(pool: pg.Pool, values: ReadValues, maxBytes: number, unchanged: string[] | null) {
-  const statements = new ReadStatements({ pool, tracing });
-  return statements.large({ endpoint: getFirmRoster, ...values }, client, maxBytes, unchanged);
-}
+const readRoster = (pool: pg.Pool, values: ReadValues, maxBytes: number, unchanged: string[] | null) =>
+  readInChunks(pool, { endpoint: getFirmRoster, ...values }, client, maxBytes, unchanged);
 
 /** Returns the answer as one row, the way a small answer arrives. */
 async function readWhole(): Promise<string> {
@@ -71,7 +67,7 @@ async function readWhole(): Promise<string> {
 
 const readChunks = (unchanged: string[] | null = []) => {
   const { pool, values } = shared();
-  return readInChunks(pool, values, room, unchanged);
+  return readRoster(pool, values, room, unchanged);
 };
 
 /** A pool that reports each chunk when it is converted to bytes. */
@@ -127,7 +123,7 @@ it('what commits while its statement runs changes neither decision, entity tag n
   const before = Buffer.from(await readWhole());
   const made = await make.apiKey({ maker });
   const values = { fingerprints: fingerprints(made.key, testKeySecrets.peppers), organizationId: maker.orgId };
-  const reading = readInChunks(pool, values, room, []);
+  const reading = readRoster(pool, values, room, []);
   await expect
     .poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`, 'large'), { timeout: 30_000 })
     .toBe(1);
@@ -141,7 +137,7 @@ it('what commits while its statement runs changes neither decision, entity tag n
   expect(read?.row.decision).toBe('ok');
   expect(Buffer.concat(read?.chunks ?? []).equals(before)).toBe(true);
   expect(read?.row.etag).toBe(tagOf(before));
-  expect((await readInChunks(pool, values, room, []))?.row.decision).toBe('revoked');
+  expect((await readRoster(pool, values, room, []))?.row.decision).toBe('revoked');
   const after = await readChunks();
   expect(after?.row.etag).not.toBe(read?.row.etag);
   expect(after?.row.etag).toBe(tagOf(Buffer.concat(after?.chunks ?? [])));
@@ -155,7 +151,7 @@ it('an answer that its client has already, or that is too long, leaves no chunk 
   const received = () => (connection as unknown as { connection: { stream: { bytesRead: number } } }).connection.stream;
   const ask = async (mostBytes: number, unchanged: string[] | null) => {
     const before = received().bytesRead;
-    const read = await readInChunks(connection as never, values, mostBytes, unchanged);
+    const read = await readRoster(connection as never, values, mostBytes, unchanged);
     return { etag: read?.row.etag, chunks: read?.chunks.length, bytes: received().bytesRead - before };
   };
   for (const unchanged of [[etag], ['"other"', etag], null]) {
@@ -175,7 +171,7 @@ it('chunks arrive in many turns of the event loop, at most 40 in one', async () 
   const pool = watchChunks(() => {
     chunksOfTurns[0] = (chunksOfTurns[0] ?? 0) + 1;
   });
-  const read = readInChunks(pool as never, values, room, []).finally(() => {
+  const read = readRoster(pool as never, values, room, []).finally(() => {
     isDone = true;
   });
   const turn = { cpu: process.threadCpuUsage(), longestMs: 0 };

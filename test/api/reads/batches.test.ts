@@ -10,15 +10,15 @@ import { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { MadeKey, MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { SharedBody } from '../../../apps/api/body.ts';
 import { BoundedReads } from '../../../apps/api/bounded-reads.ts';
 import { endpoints, getOrg, listOrgReferralCodes } from '../../../apps/api/endpoints.ts';
+import { SharedBody } from '../../../apps/api/large-body.ts';
+import { readInChunks } from '../../../apps/api/large-statement.ts';
 import { type ReadRequest, ReadStatements } from '../../../apps/api/read-statements.ts';
+import { giveGrants } from '../bounds/readers.ts';
 
 const tracing = await openTracing({ otlpEndpoint: null, app: 'test', region: 'us' });
 const newResponse = () => new TrackedResponse(new IncomingMessage(new Socket()));
-
-import { giveGrants } from '../bounds/readers.ts';
 
 /** Batches of one process on a new database, and the number of reads of each statement. */
 async function setupBatches(poolMax = 5) {
@@ -41,8 +41,8 @@ async function setupBatches(poolMax = 5) {
     deadlineMs: performance.now() + 60_000,
   });
   const read = (key: { key: string; orgId: string | null }, endpoint = getOrg, more: Partial<ReadRequest> = {}) =>
-    runner.small({ ...request(key, endpoint), ...more });
-  return { ...installation, pool: api.pool, runner, statements, request, read };
+    runner.read({ ...request(key, endpoint), ...more });
+  return { ...installation, pool: api.pool, statements, request, read };
 }
 
 type Scene = Awaited<ReturnType<typeof setupBatches>>;
@@ -331,7 +331,7 @@ async function fillLists({ owner }: Scene, maker: MadeMember, rows: number): Pro
 
 it('a list of 256 rows is a small body, and one of 257 rows a large one of the same content', async () => {
   const scene = await setupBatches();
-  const { make, read, request, runner } = scene;
+  const { make, pool, read, request } = scene;
   const maker = await make.member();
   const key = await make.apiKey({ maker });
   const lists = endpoints.filter(({ lists }) => lists.length > 0);
@@ -342,7 +342,7 @@ it('a list of 256 rows is a small body, and one of 257 rows a large one of the s
     'getOrgSeatFamilies',
   ]);
   const readLarge = async (endpoint: (typeof lists)[number]) => {
-    const large = await runner.large(request(key, endpoint), { onEnd: () => {} }, 6_000_000, []);
+    const large = await readInChunks(pool, request(key, endpoint), { onEnd: () => {} }, 6_000_000, []);
     return Buffer.concat(large?.chunks ?? []).toString();
   };
   await fillLists(scene, maker, 256);
@@ -378,12 +378,12 @@ it('a list of ended seats is large by itself, and so is any body of more than 64
 
 it('what a large body holds is what is not sent yet', async () => {
   const scene = await setupBatches();
-  const { make, owner, request, runner } = scene;
+  const { make, owner, pool, request } = scene;
   const maker = await make.member();
   const key = await make.apiKey({ maker });
   await giveGrants(owner, maker, 1_000);
   const roster = endpoints.find(({ operationId }) => operationId === 'getFirmRoster');
-  const reads = new BoundedReads({ statements: runner, memoryMiB: 16, databasePoolMax: 5 });
+  const reads = new BoundedReads({ pool, tracing, memoryMiB: 16, databasePoolMax: 5 });
   const asked = request(key, roster);
   const { content } = await reads.read(asked);
   if (!(content?.body instanceof SharedBody)) throw new Error('the body is small');

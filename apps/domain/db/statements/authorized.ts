@@ -55,8 +55,6 @@ export interface BodySql {
 const maxSmallRows = 256;
 /** The most bytes of a body that may share a statement and is sent in one piece. */
 export const maxSmallBytes = 65_536;
-/** Bytes of a chunk: what is written to a socket at a time, and by which its progress is judged. */
-export const chunkBytes = 65_536;
 
 /**
  * Wraps the SQL of a body with the key's authorization, for several reads in one statement and so
@@ -74,7 +72,7 @@ export const chunkBytes = 65_536;
  * @param body - an expression of the body as text.
  * @param columns - the columns after the key's, of which `a.body` is the body.
  */
-function authorized(scope: Scope, body: string, columns: string): string {
+export function authorized(scope: Scope, body: string, columns: string): string {
   return /* sql */ `
     select asked.index, k.id as "keyId", k.organization_id as "organizationId",
       api.utc(k.expires_at) as "expiresAt", v.decision, ${columns}
@@ -121,48 +119,6 @@ export function smallStatement({ scope, body, lists }: BodySql): string {
   const small =
     isSmall.length === 0 ? `(${body})::text` : `case when ${isSmall.join(' and ')} then (${body})::text end`;
   return authorized(scope, small, `case when octet_length(a.body) <= ${maxSmallBytes} then a.body end as body`);
-}
-
-/**
- * A row of a large body. `bytes` is its length in UTF-8 and `etag` its tag; both null unless the
- * decision is `ok`, and `etag` also when the body is too long. `number` and `chunk` are null in the
- * only row without a chunk.
- */
-export interface ChunkRow extends KeyRow {
-  bytes: number | null;
-  etag: string | null;
-  /** The chunk's index in the body, from 0. */
-  number: number | null;
-  chunk: Buffer | null;
-}
-
-/**
- * Returns the statement of a large body, in chunks of `chunkBytes`. One statement returns decision,
- * entity tag and chunks, so they are of one snapshot. `$4` is the most bytes of a body: a longer
- * one stays in the database, so that a process never receives what it has no memory for. `$5`
- * contains the tags (text[]) of bodies that are not needed, null for all: a body with one of these
- * gets no chunks.
- *
- * A chunk may end within a character. Its bytes therefore travel as characters of Latin-1, in a
- * column whose type no other column has. With `offset 0`, body, bytes and tag are computed once; an
- * order would write the body to a file, so the reader sorts by `number`.
- */
-export function largeStatement({ scope, body }: BodySql): string {
-  const columns = 'octet_length(a.body) as bytes, case when octet_length(a.body) <= $4 then a.body end as body';
-  return /* sql */ `
-    select r."keyId", r."organizationId", r."expiresAt", r.decision, r.bytes, tag.etag, c.number, c.chunk
-    from (${authorized(scope, `(${body})::text`, columns)} offset 0) r,
-    lateral (select convert_to(r.body, 'UTF8') as content offset 0) utf8,
-    lateral (
-      select '"' || left(translate(encode(sha256(utf8.content), 'base64'), '+/', '-_'), 22) || '"' as etag
-      offset 0
-    ) tag
-    left join lateral (
-      select n as number,
-        convert_from(substr(utf8.content, n * ${chunkBytes} + 1, ${chunkBytes}), 'LATIN1')::varchar as chunk
-      from generate_series(0, (r.bytes - 1) / ${chunkBytes}) n
-      where r.body is not null and tag.etag <> all ($5::text[])
-    ) c on true`;
 }
 
 /** Returns `$1` to `$3` of a statement for these reads. */

@@ -15,9 +15,9 @@ import { securityHeaders } from '#runtime/security-headers.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { createActivityWriter } from '../../../../apps/api/activity-writer.ts';
-import { etagOf } from '../../../../apps/api/body.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
 import { endpoints } from '../../../../apps/api/endpoints.ts';
+import { etagOf } from '../../../../apps/api/etag.ts';
 import { Limiter } from '../../../../apps/api/limiter/limiter.ts';
 import { ReadStatements } from '../../../../apps/api/read-statements.ts';
 
@@ -52,7 +52,7 @@ app.use(async (ctx) => {
   const { left, resetSeconds } = await limiter.take(prints.at(-1) as Buffer);
   const organizationId = ctx.path.slice(idAt, idEnd);
   const read = { endpoint, fingerprints: prints, organizationId, response: ctx.res as TrackedResponse };
-  const row = (await statements.small({ ...read, deadlineMs: Number.POSITIVE_INFINITY })) as AuthorizedRow;
+  const row = (await statements.read({ ...read, deadlineMs: Number.POSITIVE_INFINITY })) as AuthorizedRow;
   const { keyId, body } = row;
   const operation = endpoint.operationId;
   const address = ctx.req.socket.remoteAddress ?? null;

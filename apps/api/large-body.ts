@@ -1,31 +1,8 @@
-import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { ParameterizedContext } from 'koa';
 import type { Hold } from '#runtime/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
-
-/**
- * Returns the entity tag of a body, the same for all keys of its organization. The database
- * computes that of a large one: `largeStatement`.
- */
-export const etagOf = (body: string): string => `"${hash('sha256', body, 'base64url').slice(0, 22)}"`;
-
-/**
- * Returns the strong entity tags of an `If-None-Match` header, without the marks of weak ones, or
- * null for `*`, which matches anything (RFC 9110, section 13.1.2). docs/adr/0106 says why
- * `ctx.fresh` is not used.
- */
-export function listEtags(ifNoneMatch: string): string[] | null {
-  if (ifNoneMatch === '') return [];
-  if (ifNoneMatch.trim() === '*') return null;
-  return ifNoneMatch.split(',').map((candidate) => candidate.trim().replace(/^W\//, ''));
-}
-
-/** Returns whether an `If-None-Match` header names an entity tag, by weak comparison. */
-export function matchesEtag(ifNoneMatch: string, etag: string): boolean {
-  return listEtags(ifNoneMatch)?.includes(etag) ?? true;
-}
 
 const noBytes = Buffer.alloc(0);
 

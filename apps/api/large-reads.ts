@@ -1,0 +1,225 @@
+import { apiError } from '#domain/contract/errors.ts';
+import { Budget, type BudgetOptions, ClientGone, type Ends } from '#runtime/budget.ts';
+import type { TrackedResponse } from '#runtime/tracked-response.ts';
+import { listEtags } from './etag.ts';
+import { SharedBody } from './large-body.ts';
+import { type LargeRead, readInChunks } from './large-statement.ts';
+import { leftMs, type ReadRequest, type StatementOptions } from './read-statements.ts';
+
+const mebibyte = 1_048_576;
+
+/**
+ * How many copies of a large body are in memory while it arrives: its bytes, and the text of its
+ * chunks until it is collected.
+ */
+const copiesWhileMade = 2;
+/** What a large body is expected to have at most: 5 MB for 20,000 grants. */
+const usualBytes = 6 * mebibyte;
+/** By how much a body may grow from one statement to the next. */
+const growth = 1.125;
+/** A longer body than usual takes two statements; one more allows for a list that grows meanwhile. */
+const maxTries = 3;
+/** Bodies longer than usual whose length is remembered, so that they take one statement later. */
+const maxLonger = 1_000;
+
+/**
+ * Large bodies that are read and sent at once. The system takes up to 4 MB of each for a client
+ * that does not read, which counts as memory of the pod. 20 parallel calls of a key never wait for
+ * this.
+ */
+const readersAtOnce = { key: 24, organization: 48, pod: 128 };
+
+/**
+ * The share of the database's connections for large bodies. A roster of 20,000 grants keeps a core
+ * of PostgreSQL busy for 300 ms; three at once made other reads wait (p99 × 14).
+ */
+const connectionShare = 0.1;
+
+type Level = 'key' | 'organization';
+
+interface LargeReadsOptions extends StatementOptions {
+  databasePoolMax: number;
+  /** The bytes that large bodies may hold. */
+  memory: Readonly<Record<Level | 'pod', number>>;
+  /** How reads wait for a share of anything. */
+  wait: Omit<BudgetOptions<Level>, 'limits'>;
+}
+
+/**
+ * What a read found. `key` is null when no key has the fingerprint; `content` is null unless the
+ * key may read, and its body null when no request needs it.
+ */
+interface LargeResult {
+  key: LargeRead['row'] | null;
+  content: { etag: string; body: SharedBody | null } | null;
+}
+
+/** Requests of one key for one large body, which its next statement answers. */
+class Group implements Ends {
+  readonly name: string;
+  /** The fingerprint under the oldest pepper. */
+  readonly key: string;
+  /** The first of the requests. */
+  readonly request: ReadRequest;
+  readonly #responses = new Set<TrackedResponse>();
+  readonly #result = Promise.withResolvers<LargeResult>();
+  hasBegun = false;
+
+  constructor(name: string, key: string, request: ReadRequest) {
+    this.name = name;
+    this.key = key;
+    this.request = request;
+  }
+
+  get responses(): Iterable<TrackedResponse> {
+    return this.#responses;
+  }
+
+  get hasEnded(): boolean {
+    return [...this.#responses].every(({ hasEnded }) => hasEnded);
+  }
+
+  /** @throws ClientGone when the client disconnected before the statement began. */
+  join(response: TrackedResponse): Promise<LargeResult> {
+    this.#responses.add(response);
+    return new Promise((resolve, reject) => {
+      this.#result.promise.then(resolve, reject);
+      response.onEnd(() => {
+        if (!this.hasBegun) reject(new ClientGone());
+      });
+    });
+  }
+
+  settle(read: Promise<LargeResult>): void {
+    read.then(this.#result.resolve, this.#result.reject);
+  }
+
+  /** Calls back when the last of the responses has ended, including those that join later. */
+  onEnd(callback: () => void): void {
+    const next = [...this.#responses].find(({ hasEnded }) => !hasEnded);
+    if (next === undefined) callback();
+    else next.onEnd(() => this.onEnd(callback));
+  }
+
+  /** The entity tags with which none of the responses needs a body; null: any. */
+  get unchanged(): string[] | null {
+    const named = [...this.#responses]
+      .filter(({ hasEnded }) => !hasEnded)
+      .map(({ req }) => listEtags(req.headers['if-none-match'] ?? ''))
+      .filter((tags) => tags !== null);
+    const [first] = named;
+    return first?.filter((tag) => named.every((tags) => tags.includes(tag))) ?? null;
+  }
+}
+
+/**
+ * Reads large bodies: alone, in chunks. Requests of a key for one body wait together for memory and
+ * a connection, and one statement answers all of them: 20 parallel calls for a roster of 20,000
+ * grants take 2 statements. The memory is reserved before the statement, which gets the amount as a
+ * bound. Each statement checks the key again and begins after its requests.
+ */
+export class LargeReads {
+  readonly #options: LargeReadsOptions;
+  readonly #readers: Budget<Level>;
+  readonly #memory: Budget<Level>;
+  readonly #connections: Budget<'organization'>;
+  readonly #usualBytes: number;
+  /** Bytes of bodies that are longer than usual, by organization and operation. */
+  readonly #longer = new Map<string, number>();
+  /** Groups whose statement has not begun, by key, organization and operation. */
+  readonly #groups = new Map<string, Group>();
+
+  constructor(options: LargeReadsOptions) {
+    const { databasePoolMax, memory, wait } = options;
+    this.#options = options;
+    this.#readers = new Budget({ limits: readersAtOnce, ...wait });
+    this.#memory = new Budget({ limits: memory, ...wait });
+    const connections = Math.max(1, Math.floor(databasePoolMax * connectionShare));
+    this.#connections = new Budget<'organization'>({ limits: { organization: 1, pod: connections }, ...wait });
+    this.#usualBytes = Math.min(usualBytes, Math.floor(memory.key / copiesWhileMade));
+  }
+
+  /** Returns the bytes that are held, and how many reads wait. */
+  get state() {
+    const budgets = [this.#readers, this.#memory, this.#connections];
+    return { bytes: this.#memory.state.held, waiting: budgets.reduce((sum, { state }) => sum + state.waiting, 0) };
+  }
+
+  /** @throws BudgetExhausted or ApiError at the deadline, ClientGone, the error of a statement */
+  async read(request: ReadRequest): Promise<LargeResult> {
+    const { endpoint, fingerprints, organizationId: organization, response } = request;
+    const key = fingerprints.at(-1)?.toString('latin1') ?? '';
+    const reader = await this.#readers.reserve({ key, organization }, 1, response, leftMs(request));
+    try {
+      if (response.hasEnded) throw new ClientGone();
+      const name = `${key} ${organization} ${endpoint.operationId}`;
+      const gathering = this.#groups.get(name);
+      const group = gathering ?? new Group(name, key, request);
+      const result = group.join(response);
+      if (gathering === undefined) {
+        this.#groups.set(name, group);
+        group.settle(this.#readFor(group));
+      }
+      return await result;
+    } finally {
+      response.onEnd(() => reader.release());
+    }
+  }
+
+  /** Reads for the requests that gather until the statement begins. */
+  async #readFor(group: Group): Promise<LargeResult> {
+    const { endpoint, organizationId } = group.request;
+    const list = `${organizationId} ${endpoint.operationId}`;
+    let maxBytes = Math.max(this.#usualBytes, Math.ceil((this.#longer.get(list) ?? 0) * growth));
+    try {
+      for (let tries = 0; tries < maxTries; tries += 1) {
+        const read = await this.#tryFor(group, maxBytes);
+        if (typeof read !== 'number') return read;
+        this.#remember(list, read);
+        maxBytes = Math.ceil(read * growth);
+      }
+      throw apiError('unavailable');
+    } finally {
+      this.#stopGathering(group);
+    }
+  }
+
+  /** Waits for memory and a connection, and runs the statement. A number: the bytes of a longer body. */
+  async #tryFor(group: Group, maxBytes: number): Promise<LargeResult | number> {
+    const { key, request } = group;
+    const { organizationId: organization } = request;
+    const bytes = maxBytes * copiesWhileMade;
+    const hold = await this.#memory.reserve({ key, organization }, bytes, group, leftMs(request));
+    let isHeld = false;
+    try {
+      const connection = await this.#connections.reserve({ organization }, 1, group, leftMs(request));
+      const run = () => {
+        if (group.hasEnded) throw new ClientGone();
+        this.#stopGathering(group);
+        const { pool, tracing, onStatement } = this.#options;
+        onStatement?.(1);
+        return tracing.span('statement', () => readInChunks(pool, request, group, maxBytes, group.unchanged));
+      };
+      const read = await Promise.try(run).finally(() => connection.release());
+      if (read === null || read.row.bytes === null) return { key: read?.row ?? null, content: null };
+      const { row, chunks } = read;
+      if (row.etag === null) return read.row.bytes;
+      isHeld = chunks.length > 0;
+      const body = isHeld ? new SharedBody(chunks, group.responses, hold) : null;
+      return { key: row, content: { etag: row.etag, body } };
+    } finally {
+      if (!isHeld) hold.release();
+    }
+  }
+
+  /** From then on, the next statement answers new requests. */
+  #stopGathering(group: Group): void {
+    group.hasBegun = true;
+    if (this.#groups.get(group.name) === group) this.#groups.delete(group.name);
+  }
+
+  #remember(list: string, bytes: number): void {
+    if (this.#longer.size >= maxLonger) this.#longer.delete(this.#longer.keys().next().value ?? '');
+    this.#longer.set(list, bytes);
+  }
+}

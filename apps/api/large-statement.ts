@@ -1,0 +1,104 @@
+import pg, { type Pool } from 'pg';
+import {
+  authorized,
+  type BodySql,
+  type KeyRow,
+  type ReadValues,
+  readValues,
+} from '#domain/db/statements/authorized.ts';
+import type { Ends } from '#runtime/budget.ts';
+import { runForClient } from '#runtime/run-for-client.ts';
+import type { Endpoint } from './endpoints.ts';
+
+/** Bytes of a chunk: what is written to a socket at a time, and by which its progress is judged. */
+export const chunkBytes = 65_536;
+
+/**
+ * A row of a large body. `bytes` is its length in UTF-8 and `etag` its tag; both null unless the
+ * decision is `ok`, and `etag` also when the body is too long. `number` and `chunk` are null in the
+ * only row without a chunk.
+ */
+interface ChunkRow extends KeyRow {
+  bytes: number | null;
+  etag: string | null;
+  /** The chunk's index in the body, from 0. */
+  number: number | null;
+  chunk: Buffer | null;
+}
+
+/**
+ * Returns the statement of a large body, in chunks of `chunkBytes`. One statement returns decision,
+ * entity tag and chunks, so they are of one snapshot. `$4` is the most bytes of a body: a longer
+ * one stays in the database, so that a process never receives what it has no memory for. `$5`
+ * contains the tags (text[]) of bodies that are not needed, null for all: a body with one of these
+ * gets no chunks.
+ *
+ * A chunk may end within a character. Its bytes therefore travel as characters of Latin-1, in a
+ * column whose type no other column has. With `offset 0`, body, bytes and tag are computed once; an
+ * order would write the body to a file, so the reader sorts by `number`.
+ */
+function largeStatement({ scope, body }: BodySql): string {
+  const columns = 'octet_length(a.body) as bytes, case when octet_length(a.body) <= $4 then a.body end as body';
+  return /* sql */ `
+    select r."keyId", r."organizationId", r."expiresAt", r.decision, r.bytes, tag.etag, c.number, c.chunk
+    from (${authorized(scope, `(${body})::text`, columns)} offset 0) r,
+    lateral (select convert_to(r.body, 'UTF8') as content offset 0) utf8,
+    lateral (
+      select '"' || left(translate(encode(sha256(utf8.content), 'base64'), '+/', '-_'), 22) || '"' as etag
+      offset 0
+    ) tag
+    left join lateral (
+      select n as number,
+        convert_from(substr(utf8.content, n * ${chunkBytes} + 1, ${chunkBytes}), 'LATIN1')::varchar as chunk
+      from generate_series(0, (r.bytes - 1) / ${chunkBytes}) n
+      where r.body is not null and tag.etag <> all ($5::text[])
+    ) c on true`;
+}
+
+/** A large body. It has no chunks when it is too long, not authorized, or not needed. */
+export interface LargeRead {
+  row: Omit<ChunkRow, 'number' | 'chunk'>;
+  chunks: Buffer[];
+}
+
+/** The type of the column `chunk`, and of no other column of the statement. */
+const varchar = 1_043;
+const latin1ToBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+/**
+ * Turns each chunk into bytes as it arrives. As one row, a body of 26 MB was one string in one turn
+ * of the event loop, which took up to 31 ms.
+ */
+const chunkTypes = {
+  getTypeParser: (type: number, format?: 'text' | 'binary') =>
+    type === varchar ? latin1ToBytes : pg.types.getTypeParser(type, format as 'text'),
+} as pg.CustomTypesConfig;
+
+/**
+ * Reads a large body in chunks. Null: no key has the fingerprint.
+ *
+ * @param clients - end the statement when all of them have disconnected.
+ * @param maxBytes - of the body.
+ * @param unchanged - tags of bodies that are not needed; null: all.
+ * @throws ClientGone, or the error of the statement.
+ */
+export async function readInChunks(
+  pool: Pool,
+  { endpoint, ...read }: ReadValues & { endpoint: Endpoint },
+  clients: Ends,
+  maxBytes: number,
+  unchanged: readonly string[] | null,
+): Promise<LargeRead | null> {
+  const query = {
+    name: `${endpoint.operationId}InChunks`,
+    text: largeStatement(endpoint),
+    values: [...readValues([read]), maxBytes, unchanged],
+    types: chunkTypes,
+  };
+  const { rows } = await runForClient(clients, () => pool.query<ChunkRow>(query));
+  const [row] = rows;
+  if (row === undefined) return null;
+  const chunks: Buffer[] = [];
+  for (const { number, chunk } of rows) if (number !== null && chunk !== null) chunks[number] = chunk;
+  return { row, chunks };
+}
