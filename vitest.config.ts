@@ -22,6 +22,7 @@ import { poolSize } from './test/support/pools.ts';
 
 const shared: TestProjectInlineConfiguration['test'] = {
   globalSetup: ['test/support/global-setup.ts'],
+  setupFiles: ['test/support/guard-children.ts'],
   pool: 'forks',
   isolate: false,
   env: compiledCode,
@@ -42,8 +43,6 @@ export default defineConfig({
           ...shared,
           name: 'quick',
           include: ['test/**/!(*.system|*.browser|*.long|*.operator).test.ts'],
-          // Others start receivers and browsers whose addresses the test does not know.
-          provide: { areAppsGuarded: true },
         },
       },
       {

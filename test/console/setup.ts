@@ -1,7 +1,7 @@
 import dns from 'node:dns/promises';
 import { generateSync } from 'otplib';
 import type { DestinationStream } from 'pino';
-import { inject, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
@@ -67,7 +67,7 @@ export async function setupConsole(
   const environment = { ...fixed, ...settings };
   const config = readConfig(environment);
   allowSettings(environment);
-  if (inject('areAppsGuarded') === true) guardSockets(onFinished, 'console');
+  guardSockets(onFinished, 'console');
   const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;
   const log = createLog({ level: 'info', name: 'console', region: 'us', destination });
   const console = await startConsole(config, log, now);

@@ -6,6 +6,7 @@ import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
+import { allowSockets } from '#test/socket-guard.ts';
 import { group, kinds } from '../../apps/operator/resources.ts';
 
 const execute = promisify(execFile);
@@ -103,6 +104,7 @@ export async function startApiServer(): Promise<ApiServer> {
     `--audit-log-path=${auditLog}`,
     '--audit-log-mode=blocking', // a request is in the file before its answer
   ]);
+  allowSockets('API server', `https://127.0.0.1:${port}`);
   const [kubeConfig, operatorConfig] = users.map((name) => configOf(port, name, `${name}-token`));
   if (kubeConfig === undefined || operatorConfig === undefined) throw new Error('there are two users');
   const objects = KubernetesObjectApi.makeApiClient(kubeConfig);

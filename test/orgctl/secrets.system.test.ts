@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
+import { childEnvironment } from '#test/child-environment.ts';
 import {
   insertApps,
   insertOldSecrets,
@@ -115,7 +116,7 @@ describe('orgctl secrets', () => {
       'select from webhook_secret where id = (select id from webhook_secret order by id desc limit 1) for update',
     );
     const child = spawn(process.execPath, ['apps/orgctl/main.ts', 'secrets', 'reseal'], {
-      env: { PATH: process.env.PATH ?? '', ...t.env },
+      env: { ...childEnvironment, ...t.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let progress = '';

@@ -49,8 +49,6 @@ declare module 'vitest' {
      * workers of two files would take each other's tasks.
      */
     temporalNamespaces: string[];
-    /** Whether tests fail when an app connects to what SECURITY.md does not list for it. */
-    areAppsGuarded?: boolean;
     /** The screens of the console's journeys in this run. */
     journeyScreens: ('wide' | 'phone')[];
     /** URL of the run's Redis. Test files share it, so each uses separate keys. */

@@ -131,7 +131,7 @@ export async function startTestApi(
   const environment = apiEnvironment(database, settings);
   const config = readConfig(environment);
   allowSettings(environment);
-  if (inject('areAppsGuarded') === true) guardSockets(onFinished, 'api');
+  guardSockets(onFinished, 'api');
   const destination = { write: (line: string) => void logLines.push(line) };
   const log = createLog({
     level: 'info',

@@ -1,33 +1,12 @@
-import { createHook } from 'node:async_hooks';
-import { inject } from 'vitest';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
 import { connectionsOf } from './connections.ts';
-
-// cspell:ignore TCPCONNECTWRAP PIPECONNECTWRAP UDPWRAP GETADDRINFOREQWRAP GETNAMEINFOREQWRAP QUERYWRAP
-
-/** What opens a connection or looks up a name, as Node's own parts call it. */
-const kinds: Readonly<Record<string, string>> = {
-  TCPCONNECTWRAP: 'tcp',
-  PIPECONNECTWRAP: 'pipe',
-  UDPWRAP: 'udp',
-  GETADDRINFOREQWRAP: 'lookup',
-  GETNAMEINFOREQWRAP: 'reverse lookup',
-  QUERYWRAP: 'dns',
-};
-
-interface Opening {
-  kind: string;
-  /** Node fills it in after the hook was called. */
-  resource: { address?: string; port?: number; hostname?: string };
-  stack: string;
-}
+import { type Opening, onOpening, serversOf, targetOf, targetsOf } from './socket-watch.ts';
 
 /** Sees every connection and lookup that this process starts, by whatever library. */
 export function watchSockets() {
   const openings: Opening[] = [];
-  const init = (_id: number, kind: string, _trigger: number, resource: object) => {
-    if (Object.hasOwn(kinds, kind)) openings.push({ kind, resource, stack: new Error('opened here').stack ?? '' });
-  };
-  const hook = createHook({ init, trackPromises: false }).enable();
+  const end = onOpening((opening) => void openings.push(opening));
   return {
     /** Returns where they led, as `kind address:port`, and who started those outside `allowed`. */
     list(allowed: ReadonlySet<string>): { targets: string[]; refused: string[] } {
@@ -37,12 +16,8 @@ export function watchSockets() {
         refused: seen.filter(({ target }) => !allowed.has(target)).map(({ target, stack }) => `${target}\n${stack}`),
       };
     },
-    end: () => void hook.disable(),
+    end,
   };
-}
-
-function targetOf({ kind, resource: { address, port, hostname } }: Opening): string {
-  return `${kinds[kind]} ${address === undefined ? (hostname ?? '') : `${address}:${port}`}`;
 }
 
 /** Where servers of the tests listen, by the name that SECURITY.md has for them. */
@@ -58,16 +33,9 @@ export function allowSockets(server: string, ...urls: readonly string[]): void {
   for (const target of urls.flatMap(targetsOf)) targets.add(target);
 }
 
-/** Says where the servers of an app's settings listen, and the database of the tests. */
+/** Says where the servers of an app's settings listen. */
 export function allowSettings(environment: Readonly<Record<string, string>>): void {
-  allowSockets('PostgreSQL', inject('databaseAdminUrl'));
-  for (const [name, value] of Object.entries(environment)) {
-    if (value === '') continue; // it comes from a file
-    if (name.endsWith('DATABASE_URL')) allowSockets('PostgreSQL', value);
-    if (name === 'REDIS_URL') allowSockets('Redis', value);
-    if (name === 'TEMPORAL_ADDRESS') allowSockets('Temporal', `http://${value}`);
-    if (name === 'OTEL_EXPORTER_OTLP_ENDPOINT') allowSockets('OTLP', value);
-  }
+  for (const [server, url] of serversOf(environment)) allowSockets(server, url);
 }
 
 /** Guards at work, each with the processes that ran beside it in this process of Vitest. */
@@ -87,17 +55,39 @@ export function guardSockets(onFinished: (end: () => void) => void, app: string)
     watch.end();
     active.delete(apps);
     const servers = ['test', ...[...apps].flatMap((one) => connectionsOf(one))];
-    const allowed = new Set(servers.flatMap((server) => [...(known.get(server) ?? [])]));
     const isServer = (opening: string) => /at start(DnsServer|Proxy) /.test(opening); // the test's own
-    const isQuery = (opening: string) => servers.includes('DNS') && opening.startsWith('dns ');
-    const refused = watch.list(allowed).refused.filter((opening) => !isServer(opening) && !isQuery(opening));
-    if (refused.length > 0) throw new Error(`connections that were not allowed:\n${refused.join('\n')}`);
+    refuse(
+      watch.list(allowedOf(servers)).refused.filter((opening) => !isServer(opening)),
+      servers,
+    );
   });
 }
 
-/** The lookup of a URL's host, and its connections. `localhost` has two addresses. */
-function targetsOf(url: string): string[] {
-  const { hostname, port } = new URL(url);
-  const addresses = hostname === 'localhost' ? ['127.0.0.1', '::1'] : [hostname];
-  return [`lookup ${hostname}`, ...addresses.map((address) => `tcp ${address}:${port}`)];
+/**
+ * Reads what the apps in separate processes connected to since the last call.
+ *
+ * @throws Error when one connected to another place than SECURITY.md lists for it.
+ */
+export function checkChildren(): void {
+  const folder = process.env.SOCKETS_FOLDER ?? '';
+  const openings = readdirSync(folder).flatMap((name) => {
+    const file = path.join(folder, name);
+    const lines = readFileSync(file, 'utf8').split('\n');
+    rmSync(file);
+    // A process that was killed may have left a part of a line.
+    return lines.slice(0, -1).map((line) => JSON.parse(line) as { app: string; target: string; stack: string });
+  });
+  for (const { app, target, stack } of openings) {
+    const servers = connectionsOf(app);
+    if (!allowedOf(servers).has(target)) refuse([`${app}: ${target}\n${stack}`], servers);
+  }
+}
+
+const allowedOf = (servers: readonly string[]): ReadonlySet<string> =>
+  new Set(servers.flatMap((server) => [...(known.get(server) ?? [])]));
+
+/** @throws Error for openings that are no query of a process that may make them. */
+function refuse(openings: readonly string[], servers: readonly string[]): void {
+  const refused = openings.filter((opening) => !(servers.includes('DNS') && /^(\w+: )?dns /.test(opening)));
+  if (refused.length > 0) throw new Error(`connections that were not allowed:\n${refused.join('\n')}`);
 }

@@ -44,7 +44,7 @@ export async function startTestWorker(database: TestDatabase, settings: Record<s
   const environment = workerEnvironment(database, settings);
   const config = readConfig(environment);
   allowSettings(environment);
-  if (inject('areAppsGuarded') === true) guardSockets(onTestFinished, 'worker');
+  guardSockets(onTestFinished, 'worker');
   const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;
   const worker = await startWorker(
     config,

@@ -12,6 +12,7 @@ import type { NamedMigration } from '#domain/db/migrations/named-migration.ts';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { readRegionStateSql } from '#domain/db/statements/region-state.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { childEnvironment } from '#test/child-environment.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { startTestApi } from '#test/setup.ts';
 
@@ -175,7 +176,7 @@ it('npm run migrate -- --contract applies what is pending, and another option is
   const { ownerUrl } = await openEmpty();
   const run = async (...args: string[]) => {
     const main = path.join(import.meta.dirname, '../../../apps/migrate/main.ts');
-    const child = spawn(process.execPath, [main, ...args], { env: { PATH: process.env.PATH, DATABASE_URL: ownerUrl } });
+    const child = spawn(process.execPath, [main, ...args], { env: { ...childEnvironment, DATABASE_URL: ownerUrl } });
     const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
     return { out, errors, code };
   };

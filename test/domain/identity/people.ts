@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { generateSync } from 'otplib';
-import { inject, onTestFinished, vi } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/db/connect.ts';
 import { admitAttempt, passwordSubject } from '#domain/identity/attempts.ts';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
@@ -10,7 +10,7 @@ import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { allowSockets, guardSockets } from '#test/socket-guard.ts';
+import { guardSockets } from '#test/socket-guard.ts';
 
 export const settings: FactorSettings = {
   sealingKeys: testSealingKeys,
@@ -55,7 +55,6 @@ export interface Enrolled {
  * another connection than to the database fails.
  */
 export async function setupPeople() {
-  allowSockets('PostgreSQL', inject('databaseAdminUrl'));
   guardSockets(onTestFinished, 'identity');
   const { database, owner, make } = await setupDatabase();
   const options = { server: parsePostgresUrl(database.urls.console), applicationName: 'test', poolMax: 8 };

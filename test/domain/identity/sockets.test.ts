@@ -1,13 +1,19 @@
 /** What sign-in connects to: the database, and nothing that an answer names. */
+import { spawn } from 'node:child_process';
 import dgram from 'node:dgram';
 import dns from 'node:dns/promises';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/enrol.ts';
 import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { addPasskey, listFactors, startPasskey } from '#domain/identity/factors.ts';
-import { allowSockets, guardSockets, watchSockets } from '#test/socket-guard.ts';
+import { childEnvironment } from '#test/child-environment.ts';
+import { allowSockets, checkChildren, guardSockets, watchSockets } from '#test/socket-guard.ts';
 import { type Attestation, array, bytes, createAuthenticator, number, signatureOf } from './authenticator.ts';
 import { certifiedBy } from './certified-passkey.ts';
 import { goodPassword, settings, setupPeople, visitor } from './people.ts';
@@ -125,6 +131,24 @@ it('the guard of a process refuses what SECURITY.md does not list for it, and ac
   for (const app of ['api', 'console', 'identity'])
     await expect(visit(app)).rejects.toThrow(`tcp ${new URL(url).host}`);
   expect(() => guardSockets(() => {}, 'receiver')).toThrow('SECURITY.md does not list what receiver may connect to');
+});
+
+it('the guard of a separate process refuses what SECURITY.md does not list for its app, also when it was killed', async () => {
+  const { url } = await startCounter();
+  allowSockets('receivers', url);
+  const root = mkdtempSync(path.join(tmpdir(), 'org-api-guarded-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const code = `require('node:net').connect(${new URL(url).port}, '127.0.0.1', () => process.kill(process.pid, 'SIGKILL'))`;
+  const run = async (app: string) => {
+    const program = path.join(root, 'apps', app, 'main.ts');
+    mkdirSync(path.dirname(program), { recursive: true });
+    writeFileSync(program, code);
+    await once(spawn(process.execPath, [program], { env: childEnvironment }), 'close');
+    checkChildren();
+  };
+  await run('worker');
+  for (const app of ['api', 'console', 'orgctl', 'migrate'])
+    await expect(run(app)).rejects.toThrow(`tcp ${new URL(url).host}`);
 });
 
 it('the guard of these tests sees connections, lookups and UDP of every library', async () => {

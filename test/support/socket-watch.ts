@@ -1,0 +1,54 @@
+import { createHook } from 'node:async_hooks';
+
+// cspell:ignore TCPCONNECTWRAP PIPECONNECTWRAP UDPWRAP GETADDRINFOREQWRAP GETNAMEINFOREQWRAP QUERYWRAP
+
+/** What opens a connection or looks up a name, as Node's own parts call it. */
+const kinds: Readonly<Record<string, string>> = {
+  TCPCONNECTWRAP: 'tcp',
+  PIPECONNECTWRAP: 'pipe',
+  UDPWRAP: 'udp',
+  GETADDRINFOREQWRAP: 'lookup',
+  GETNAMEINFOREQWRAP: 'reverse lookup',
+  QUERYWRAP: 'dns',
+};
+
+/** A connection or lookup that this process started. */
+export interface Opening {
+  kind: string;
+  /** Node fills it in after the hook was called. */
+  resource: { address?: string; port?: number; hostname?: string };
+  stack: string;
+}
+
+/** Calls a function for every connection and lookup that this process starts, by whatever library. */
+export function onOpening(report: (opening: Opening) => void): () => void {
+  const init = (_id: number, kind: string, _trigger: number, resource: object) => {
+    if (Object.hasOwn(kinds, kind)) report({ kind, resource, stack: new Error('opened here').stack ?? '' });
+  };
+  const hook = createHook({ init, trackPromises: false }).enable();
+  return () => void hook.disable();
+}
+
+/** Returns where a connection or lookup led, as `kind address:port`. */
+export function targetOf({ kind, resource: { address, port, hostname } }: Opening): string {
+  return `${kinds[kind]} ${address === undefined ? (hostname ?? '') : `${address}:${port}`}`;
+}
+
+/** Returns the lookup of a URL's host, and its connections. `localhost` has two addresses. */
+export function targetsOf(url: string): string[] {
+  const { hostname, port } = new URL(url);
+  const addresses = hostname === 'localhost' ? ['127.0.0.1', '::1'] : [hostname];
+  return [`lookup ${hostname}`, ...addresses.map((address) => `tcp ${address}:${port}`)];
+}
+
+/** Returns the servers of an app's settings, by the names that SECURITY.md has for them, with their URLs. */
+export function serversOf(environment: Readonly<Record<string, string | undefined>>): [server: string, url: string][] {
+  return Object.entries(environment).flatMap(([name, value = '']): [string, string][] => {
+    if (!URL.canParse(value) && !/^[\w.-]+:\d+$/.test(value)) return []; // from a file, or refused by the app
+    if (name.endsWith('DATABASE_URL')) return [['PostgreSQL', value]];
+    if (name === 'REDIS_URL') return [['Redis', value]];
+    if (name === 'TEMPORAL_ADDRESS') return [['Temporal', `http://${value}`]];
+    if (name === 'OTEL_EXPORTER_OTLP_ENDPOINT') return [['OTLP', value]];
+    return [];
+  });
+}
