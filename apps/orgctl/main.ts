@@ -1,26 +1,16 @@
 import { parseArgs } from 'node:util';
 import { Refused } from '#domain/contract/refused.ts';
 import { openDatabase } from '#domain/db/connect.ts';
-import { startCommand } from '#runtime/command-line.ts';
+import { printable, startCommand } from '#runtime/command-line.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
-import { activity } from './activity.ts';
 import { type Answer, type Command, type Noun, Options, OwnRun } from './command.ts';
 import { type OrgctlConfig, readConfig, readEnvironment } from './config.ts';
-import { delivery } from './delivery.ts';
-import { doctor } from './doctor/doctor.ts';
 import { failureSentence } from './failure.ts';
 import { helpText } from './help.ts';
-import { key } from './key.ts';
-import { ledger } from './ledger.ts';
-import { org } from './org.ts';
-import { person } from './person.ts';
-import { probe } from './probe.ts';
-import { redelivery } from './redelivery.ts';
+import { nouns } from './nouns.ts';
 import { CommandRefused, LeftRunning, WrongUse } from './refused.ts';
-import { secrets } from './secrets.ts';
-import { webhook } from './webhook.ts';
 
 /**
  * `npm run -s orgctl -- NOUN VERB … --region us [--json]`: operators' commands, with the rights of
@@ -28,22 +18,13 @@ import { webhook } from './webhook.ts';
  * 0, 1 when refused or failed, 2 for a wrong call, 130 after Ctrl-C.
  */
 
-const nouns: readonly Noun[] = [
-  org,
-  person,
-  webhook,
-  delivery,
-  redelivery,
-  ledger,
-  activity,
-  key,
-  secrets,
-  probe,
-  doctor,
-];
 /** Counting a long history takes longer than a request may. */
 const statementTimeoutMs = 60_000;
-const report = (line: string) => void process.stderr.write(`${line}\n`);
+const report = (text: string) => void process.stderr.write(`${printableLines(text)}\n`);
+const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
+/** JSON escapes all other control characters by itself. */
+const documentText = (document: unknown) =>
+  JSON.stringify(document, null, 2).replace(/[\u007f-\u009f]/g, (one) => `\\u00${one.charCodeAt(0).toString(16)}`);
 
 async function main(args: string[]): Promise<void> {
   const { noun, command, rest } = findCommand(args);
@@ -55,7 +36,7 @@ async function main(args: string[]): Promise<void> {
     throw new WrongUse(`orgctl ${noun.noun} needs a verb: ${noun.commands.map(({ verb }) => verb).join(', ')}.`);
   const { options, region, json } = readOptions(command, rest);
   const answer = await start(command, options, region);
-  process.stdout.write(json ? `${JSON.stringify(answer.json, null, 2)}\n` : `${answer.text}\n`);
+  process.stdout.write(`${json ? documentText(answer.json) : printableLines(answer.text)}\n`);
   if (answer.failure === undefined) return;
   report(answer.failure);
   process.exitCode = 1;

@@ -1,5 +1,5 @@
 import { createLog, describeError, type Logger } from './log.ts';
-import { refuseProxy } from './settings/proxy.ts';
+import { refuseEnvironment } from './settings/environment.ts';
 import { StartRefused } from './start-refused.ts';
 
 /** What the configuration of every app contains. */
@@ -19,7 +19,7 @@ export async function runApp<C extends AppConfig>(app: {
   start: (config: C, log: Logger) => Promise<{ stop(): Promise<void> }>;
 }): Promise<void> {
   try {
-    refuseProxy(process.env);
+    refuseEnvironment(process.env);
     const config = app.readConfig();
     const log = createLog({ level: config.logLevel, name: app.name, region: config.region });
     const end = (code: number) => log.flush(() => process.exit(code));

@@ -138,7 +138,8 @@ it('the guard of a separate process refuses what SECURITY.md does not list for i
   allowSockets('receivers', url);
   const root = mkdtempSync(path.join(tmpdir(), 'org-api-guarded-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
-  const code = `require('node:net').connect(${new URL(url).port}, '127.0.0.1', () => process.kill(process.pid, 'SIGKILL'))`;
+  const dies = `() => process.kill(process.pid, 'SIGKILL')`;
+  const code = `require('node:net').connect(${new URL(url).port}, '127.0.0.1', ${dies})`;
   const run = async (app: string) => {
     const program = path.join(root, 'apps', app, 'main.ts');
     mkdirSync(path.dirname(program), { recursive: true });

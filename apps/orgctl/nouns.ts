@@ -1,0 +1,27 @@
+import { activity } from './activity.ts';
+import type { Noun } from './command.ts';
+import { delivery } from './delivery.ts';
+import { doctor } from './doctor/doctor.ts';
+import { key } from './key.ts';
+import { ledger } from './ledger.ts';
+import { org } from './org.ts';
+import { person } from './person.ts';
+import { probe } from './probe.ts';
+import { redelivery } from './redelivery.ts';
+import { secrets } from './secrets.ts';
+import { webhook } from './webhook.ts';
+
+/** The commands of `orgctl`, in the order of its help. */
+export const nouns: readonly Noun[] = [
+  org,
+  person,
+  webhook,
+  delivery,
+  redelivery,
+  ledger,
+  activity,
+  key,
+  secrets,
+  probe,
+  doctor,
+];

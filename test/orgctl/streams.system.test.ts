@@ -1,0 +1,141 @@
+/** What every command of `orgctl` prints, whatever the shell and the database prefer. */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import pLimit from 'p-limit';
+import { expect, it } from 'vitest';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
+import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { closedPipeCode } from '#runtime/command-line.ts';
+import { childEnvironment } from '#test/child-environment.ts';
+import { hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts';
+import { startReceiver } from '#test/receiver.ts';
+import { startTestWorker } from '#test/worker.ts';
+import { nouns } from '../../apps/orgctl/nouns.ts';
+import { codeAt, goodPassword, settings, visitor } from '../domain/identity/people.ts';
+import { setupOrgctl } from './orgctl.ts';
+
+const timeout = 180_000;
+const commands = nouns.flatMap(({ noun, commands }) => commands.map(({ verb }) => [noun, verb].join(' ').trim()));
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+const control = /[\x00-\x09\x0b-\x1f\x7f-\x9f]/;
+const hostile = '\u001b]0;title\u0007\u001b[2J\r\n\u0085\u009b31m';
+const inParallel = pLimit(3);
+
+/** The options of each command. */
+type Calls = Record<string, () => Promise<string[]> | string[]>;
+
+async function run(args: string[], env: Record<string, string>, isClosed = false) {
+  const child = spawn(process.execPath, ['apps/orgctl/main.ts', ...args], {
+    env: { ...childEnvironment, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  if (isClosed) child.stdout.destroy();
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [stdout, stderr] = await Promise.all([isClosed ? '' : text(child.stdout), text(child.stderr)]);
+  return { code: await ended, stdout, stderr };
+}
+
+it('every command works under other defaults, prints no control character, and ends quietly without a reader', {
+  timeout,
+}, async () => {
+  const { env, reads, writes } = await setupCalls();
+  expect([...Object.keys(reads), ...Object.keys(writes)].toSorted()).toEqual(commands.toSorted());
+  const all = Object.entries({ ...reads, ...writes }).map(([name, listOptions]) => async () => {
+    const args = [...name.split(' '), ...(await listOptions())];
+    const code = name === 'doctor' ? expect.any(Number) : 0; // the database of the tests loses commits in a crash
+    const read = await run(args, env);
+    expect([name, read]).toEqual([name, { code, stdout: expect.stringMatching(/./), stderr: expect.anything() }]);
+    expect([name, control.exec(`${read.stdout}${read.stderr}`)]).toEqual([name, null]);
+    if (!Object.hasOwn(reads, name)) return;
+    const left = await run([...args, '--json'], env, true);
+    expect([name, left.code, /\n\s+at |EPIPE/.test(left.stderr)]).toEqual([name, closedPipeCode, false]);
+  });
+  await Promise.all(all.map((one) => inParallel(one)));
+});
+
+/** An installation with hostile names in all that a command shows, and the options of every command. */
+async function setupCalls() {
+  const t = await setupOrgctl(hostileShell);
+  const { make, owner } = t;
+  await setHostileDefaults(owner.pool);
+  const receiver = await startReceiver();
+  receiver.answer = (response) => void response.writeHead(200).end(hostile);
+  await startTestWorker(t.database);
+  const { orgId, userId } = await make.member({ orgId: await make.organization({ name: `Harbor${hostile}` }) });
+  await owner.pool.query('update api_key set label = $1', [hostile]);
+  await owner.pool.query('update membership set name = $1', [`Ada${hostile}`]);
+  const addWebhook = () =>
+    make.webhook({ orgId, url: `${receiver.url}/${randomUUID()}`, description: `Cases${hostile}` });
+  const webhook = await addWebhook();
+  const attempt = { status: 500, explanation: hostile, answer: Buffer.from(hostile), headers: { server: hostile } };
+  const addDelivery = async (state: 'running' | 'exhausted') => {
+    const of = await addWebhook();
+    const event = await make.delivery({ webhook: of, state, attempts: [attempt] });
+    return ['--webhook', of.id, '--event', event];
+  };
+  const addRedelivery = async () => {
+    const { rows } = await owner.pool.query<{ id: string }>(
+      `insert into redelivery (organization_id, webhook_id, failed_since, due_at)
+       values ($1, $2, now(), now() + interval '1 day') returning id`,
+      [orgId, (await addWebhook()).id],
+    );
+    return ['--id', rows[0]?.id ?? ''];
+  };
+  const addPerson = async () => {
+    const email = `${randomUUID()}@example.org`;
+    const { token } = await createEnrolment(owner.orm.em, { organizationId: orgId, email, by: 'operator' });
+    await setEnrolmentPassword(owner.orm.em, { token, password: goodPassword });
+    const { secret } = await startEnrolmentTotp(owner.orm.em, token, settings);
+    const factor = { kind: 'totp', code: codeAt(secret, new Date()) } as const;
+    await completeEnrolment(owner.orm.em, { token, factor, visitor }, settings);
+    return ['--email', email];
+  };
+  const delivery = await addDelivery('exhausted');
+  const person = await addPerson();
+  await owner.pool.query('update membership set name = $1', [`Ada${hostile}`]);
+  const org = ['--org', orgId];
+  const ofWebhook = ['--webhook', webhook.id];
+  const fresh = async () => ['--webhook', (await addWebhook()).id];
+  const reads: Calls = {
+    'org list': () => [],
+    'org show': () => org,
+    'person show': () => person,
+    'webhook list': () => org,
+    'webhook show': () => ofWebhook,
+    'delivery list': () => delivery.slice(0, 2),
+    'delivery show': () => delivery,
+    'delivery admission': () => [],
+    'redelivery list': () => ofWebhook,
+    'redelivery show': addRedelivery,
+    ledger: () => [],
+    'activity verify': () => org,
+    'key list': () => org,
+    'secrets status': () => [],
+    doctor: () => [],
+  };
+  const writes: Calls = {
+    'person invite': () => [...org, '--email', `${randomUUID()}@example.org`, '--name', `Bo${hostile}`],
+    'person confirm': async () => [...org, ...(await addPerson())],
+    'person end-sessions': addPerson,
+    'person change-address': async () => [...(await addPerson()), '--to', `${randomUUID()}@example.org`],
+    'person release-address': addPerson,
+    'webhook create': () => [...org, '--url', `${receiver.url}/${randomUUID()}`, '--types', 'seat.given'],
+    'webhook change': async () => [...(await fresh()), '--types', 'seat.ended'],
+    'webhook rotate': fresh,
+    'webhook verify': fresh,
+    'webhook test': fresh,
+    'webhook pause': fresh,
+    'webhook park': fresh,
+    'webhook resume': fresh,
+    'webhook release': fresh,
+    'webhook delete': fresh,
+    'delivery redeliver': async () => [...(await addDelivery('exhausted')), '--no-wait'],
+    'delivery cancel': () => addDelivery('running'),
+    'redelivery cancel': addRedelivery,
+    'key revoke': async () => ['--key', (await make.apiKey({ maker: { orgId, userId, roleId: null } })).id],
+    'secrets reseal': () => [],
+    'probe create': () => ['--url', `${receiver.url}/probe`],
+  };
+  return { env: t.env, reads, writes };
+}
