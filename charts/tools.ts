@@ -72,20 +72,6 @@ const tools = {
     inModule: 'github.com/prometheus/prometheus',
     flags: ['-tags', 'remove_all_sd'],
   },
-  // The server that test/bench/scale starts, one process for each role, and the tool that creates
-  // its schema.
-  'temporal-server': {
-    package: 'go.temporal.io/server/cmd/server',
-    version: 'v1.29.1',
-    probe: ['--version'],
-    inModule: 'go.temporal.io/server',
-  },
-  'temporal-sql-tool': {
-    package: 'go.temporal.io/server/cmd/tools/sql',
-    version: 'v1.29.1',
-    probe: ['--version'],
-    inModule: 'go.temporal.io/server',
-  },
 } as const satisfies Record<string, Tool>;
 
 /** The names of the programs. */

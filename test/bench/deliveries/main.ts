@@ -1,5 +1,5 @@
 /**
- * `npm run bench:deliveries`: compares org-api's deliveries with a bare Temporal workflow.
+ * `npm run bench -- deliveries`: compares org-api's deliveries with a bare Temporal workflow.
  * README.md in this folder describes the measurement.
  */
 import { cpus } from 'node:os';
@@ -23,7 +23,7 @@ import { compareWriters } from './writers.ts';
 
 const options = startCommand({
   usage: [
-    'Usage: npm run bench:deliveries -- [--quick] [--only PART] [--store memory|file] [--rounds N] [--seconds N]',
+    'Usage: npm run bench -- deliveries [--quick] [--only PART] [--store memory|file] [--rounds N] [--seconds N]',
     '         [--under-way N] [--per-second N] [--set NAME=VALUE]... [--profile]',
     '',
     'Compares deliveries with a bare Temporal workflow. README.md in test/bench/deliveries describes the options.',

@@ -3,9 +3,9 @@ import pg from 'pg';
 import { claimDeliveriesSql, listQueuedSql } from '#delivery/sql/claim.ts';
 import { migrate } from '#domain/db/migrate.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { quantile } from '../console/measure.ts';
-import { addDue, addWebhooks, type FilledWebhook } from '../retention/fill.ts';
 import { asOwner, type BenchServers } from '../servers.ts';
+import { addDue, addWebhooks, type FilledWebhook } from './fill-deliveries.ts';
+import { quantile } from './measure.ts';
 
 const nil = '00000000-0000-0000-0000-000000000000';
 const [rounds, warmUpRounds] = [100, 10];

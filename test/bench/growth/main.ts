@@ -1,21 +1,21 @@
 /**
- * `npm run bench:growth`: the cost of reads, deliveries, maintenance and pages as the region's
+ * `npm run bench -- growth`: the cost of reads, deliveries, maintenance and pages as the region's
  * tables grow. README.md in this folder describes the measurement.
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { readWhole, startCommand } from '#runtime/command-line.ts';
 import { startRedis } from '../../../apps/dev/servers/redis.ts';
-import { endVisits, quantile } from '../console/measure.ts';
 import { type BenchServers, startServers } from '../servers.ts';
 import { measureClaims } from './claims.ts';
+import { endVisits, quantile } from './measure.ts';
 import { comparePlans, preparePlans } from './plans.ts';
 import { type GrownRegion, growRegion } from './region.ts';
 import { type Budget, keepsBudget, type Task, tasks } from './tasks.ts';
 
 const { sizes, rounds } = startCommand({
   usage: [
-    'Usage: npm run bench:growth -- [--rows N,N,N] [--rounds N]',
+    'Usage: npm run bench -- growth [--rows N,N,N] [--rounds N]',
     'Measures reads, deliveries, maintenance and pages as the tables grow.',
   ].join('\n\n'),
   read() {

@@ -9,10 +9,10 @@ import { startConsole } from '../../../apps/console/app.ts';
 import { readConfig as readConsoleConfig } from '../../../apps/console/config.ts';
 import { cookieName } from '../../../apps/console/web/cookies.ts';
 import { getFreePort } from '../../../apps/dev/servers/ports.ts';
-import { type FilledOrganization, fillOrganization, preparePast, signIn } from '../console/fill.ts';
 import { type BenchKey, fillGrants, fillOrganizations, makeSecrets } from '../reads/region.ts';
 import { asOwner, type BenchServers } from '../servers.ts';
 import { addDueDeliveries, fillRows, fillWebhooks } from './fill.ts';
+import { type FilledOrganization, fillOrganization, preparePast, signIn } from './fill-organization.ts';
 
 /** A region with a given number of rows, and the apps on it. */
 export interface GrownRegion {

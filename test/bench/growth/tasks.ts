@@ -1,9 +1,9 @@
 import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
-import { visit } from '../console/measure.ts';
-import { pages } from '../console/pages.ts';
-import { deliver, type Statement } from '../retention/deliver.ts';
+import { deliver, type Statement } from './deliver.ts';
+import { visit } from './measure.ts';
+import { pages } from './pages.ts';
 import type { GrownRegion } from './region.ts';
 
 /** The limit of a task when its tables grow. */

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:reads`: compares org-api's reads with a floor and a plain Fastify program.
+ * `npm run bench -- reads`: compares org-api's reads with a floor and a plain Fastify program.
  * README.md in this folder describes the measurement.
  */
 import { mkdtempSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { requireWrk, runWrk, wrkConnections } from './wrk.ts';
 
 const options = startCommand({
   usage: [
-    'Usage: npm run bench:reads -- [--quick] [--profile]',
+    'Usage: npm run bench -- reads [--quick] [--profile]',
     'Compares the reads with a floor and a plain Fastify program.',
   ].join('\n\n'),
   read: () => readOptions(process.argv.slice(2)),

@@ -1,4 +1,4 @@
-import { quantile } from '../console/measure.ts';
+import { quantile } from '../growth/measure.ts';
 import type { Sample, TableSample } from './samples.ts';
 
 /** One line of the result. */

@@ -1,6 +1,6 @@
 import { endpoints } from '../../../apps/api/endpoints.ts';
-import { visit } from '../console/measure.ts';
 import { type BenchOrganization, commitPaced, prepareChanges } from '../deliveries/changes.ts';
+import { visit } from '../growth/measure.ts';
 import type { SoakRegion } from './region.ts';
 import type { SoakStack } from './stack.ts';
 

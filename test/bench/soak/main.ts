@@ -1,14 +1,14 @@
 /**
- * `npm run bench:soak`: a day of constant load in 20 minutes. README.md in this folder describes
+ * `npm run bench -- soak`: a day of constant load in 20 minutes. README.md in this folder describes
  * the measurement.
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { readWhole, startCommand } from '#runtime/command-line.ts';
 import type { AppProcess } from '../../chaos/app-processes.ts';
-import { endVisits } from '../console/measure.ts';
 import { settles } from '../deliveries/changes.ts';
 import { readSetting } from '../deliveries/options.ts';
+import { endVisits } from '../growth/measure.ts';
 import { createHours, restartedApps } from './hours.ts';
 import { type Finding, isMissed, judgeDeadRows, judgeIndexes, judgeMemory } from './judge.ts';
 import { type Load, startLoad } from './load.ts';
@@ -18,7 +18,7 @@ import { type AppName, appNames, type SoakStack, startStack } from './stack.ts';
 
 const { minutes, rates, settings } = startCommand({
   usage: [
-    'Usage: npm run bench:soak -- [--minutes N] [--reads N] [--deliveries N] [--set NAME=VALUE]...',
+    'Usage: npm run bench -- soak [--minutes N] [--reads N] [--deliveries N] [--set NAME=VALUE]...',
     'Runs a day of constant load in 20 minutes.',
   ].join('\n\n'),
   read() {

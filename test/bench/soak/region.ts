@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { cookieName } from '../../../apps/console/web/cookies.ts';
 import { insertOrganization, insertWebhook } from '../../chaos/changes.ts';
-import { fillOrganization, preparePast, signIn } from '../console/fill.ts';
 import type { BenchOrganization } from '../deliveries/changes.ts';
+import { addSettled, addWebhooks } from '../growth/fill-deliveries.ts';
+import { fillOrganization, preparePast, signIn } from '../growth/fill-organization.ts';
 import { type BenchKey, fillGrants, fillOrganizations } from '../reads/region.ts';
-import { addSettled, addWebhooks } from '../retention/fill.ts';
 import { retention, type SoakStack } from './stack.ts';
 
 /** What the load uses. */

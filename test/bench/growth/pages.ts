@@ -1,4 +1,4 @@
-import type { FilledOrganization } from './fill.ts';
+import type { FilledOrganization } from './fill-organization.ts';
 
 /**
  * A page that is measured in an organization with few and in one with many rows. `of` names the
