@@ -122,7 +122,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     answersFaults: true,
     headers: securityHeaders,
     config,
-    unknownKeepAliveSeconds: Math.min(unknownKeepAliveSeconds, config.keepAliveSeconds),
+    unknownKeepAliveSeconds,
     metrics,
     log,
     async close() {

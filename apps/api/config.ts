@@ -32,7 +32,7 @@ export const Settings = z.object({
   BASE_URL_CA: httpUrl
     .default(defaultBaseUrls.ca)
     .describe('Public URL of the read API in Canada, for the reference and for keys of the other region.'),
-  ...serverSettings({ port: 8_080, answerDeadlineSeconds: 60 }),
+  ...serverSettings({ port: 8_080 }),
   ANSWER_MEMORY_MIB: wholeNumber(16, 65_536)
     .default(128)
     .describe(
@@ -63,7 +63,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     get redis() {
       return values.REDIS_URL ?? null;
     },
-    ...serverConfigOf(s),
+    ...serverConfigOf(s, 60_000),
     region: s.REGION,
     baseUrls: { us: s.BASE_URL_US, ca: s.BASE_URL_CA },
     answerMemoryMiB: s.ANSWER_MEMORY_MIB,

@@ -31,6 +31,9 @@ const origin = z.string().transform((text, context): URL => {
   return z.NEVER;
 });
 
+/** A download of the whole activity log takes minutes on a slow line. */
+const downloadDeadlineMs = 30 * 60_000;
+
 /** The console's settings. */
 export const Settings = z.object({
   REGION: region,
@@ -49,7 +52,7 @@ export const Settings = z.object({
   TEMPORAL_ADDRESS: temporalAddress.optional(),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default').describe('Temporal namespace of this region.'),
   ...temporalAccess,
-  ...serverSettings({ port: 8_081, answerDeadlineSeconds: 1_800 }),
+  ...serverSettings({ port: 8_081 }),
 });
 
 export type ConsoleConfig = ReturnType<typeof readConfig>;
@@ -89,7 +92,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     get database() {
       return values.CONSOLE_DATABASE_URL;
     },
-    ...serverConfigOf(s),
+    ...serverConfigOf(s, downloadDeadlineMs),
     region: s.REGION,
     origin: s.CONSOLE_URL.origin,
     apiUrl: s.API_URL,

@@ -126,7 +126,8 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     start('receiver', receiver, `the sample receiver lists events at ${receiver}`, {
       ...passedSettings(ReceiverSettings),
       REGION: region,
-      RECEIVER_PORT: String(ports.receiver),
+      HOST: '127.0.0.1',
+      PORT: String(ports.receiver),
       RECEIVER_SECRETS: JSON.stringify(
         Object.fromEntries(webhooks.map(({ organizationId, secret }) => [organizationId, [secret]])),
       ),

@@ -1,7 +1,13 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { readSettings } from '#runtime/settings/read.ts';
-import { logLevel, port, region, wholeNumber } from '#runtime/settings/types.ts';
+import { logLevel, port, region } from '#runtime/settings/types.ts';
+
+/**
+ * Objects of one kind that are worked on at once: a namespace has tens of them, and each waits for
+ * PostgreSQL and Kubernetes most of the time.
+ */
+const concurrency = 4;
 
 export const Settings = z.object({
   REGION: region,
@@ -13,7 +19,6 @@ export const Settings = z.object({
     .string()
     .optional()
     .meta({ description: 'Name of this replica in the Lease, for example its pod’s.', shown: 'the host’s name' }),
-  OPERATOR_CONCURRENCY: wholeNumber(1, 100).default(4).describe('Objects of one kind that are worked on at once.'),
   OPERATOR_WEBHOOKS: z.enum(['true', 'false'], { error: 'must be true or false' }).optional().meta({
     description: 'Whether WebhookSubscriptions are carried out. It takes access to all Secrets.',
     shown: 'false',
@@ -34,7 +39,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     region: s.REGION,
     namespace: s.OPERATOR_NAMESPACE,
     identity: s.OPERATOR_IDENTITY ?? hostname(),
-    concurrency: s.OPERATOR_CONCURRENCY,
+    concurrency,
     /** Whether the kinds of webhooks are carried out. */
     webhooks: s.OPERATOR_WEBHOOKS === 'true',
     /** Null: that of the pod's service account. */

@@ -8,8 +8,8 @@ const sentences: Record<string, string> = {
   '28P01': 'PostgreSQL refuses the user or password of DATABASE_URL.',
   '28000': 'PostgreSQL refuses the user of DATABASE_URL.',
   '3D000': 'The database named by DATABASE_URL does not exist.',
-  '42P01': 'The database has no org-api tables, or an older schema. Run npm run migrate first.',
-  '42703': 'The database has an older schema. Run npm run migrate first.',
+  '42P01': 'The database has no org-api tables, or an older schema. Run npm run tool -- migrate first.',
+  '42703': 'The database has an older schema. Run npm run tool -- migrate first.',
   '42501': 'The login of DATABASE_URL lacks a permission for this command. Use the login of the owner.',
 };
 

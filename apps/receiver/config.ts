@@ -11,8 +11,8 @@ export const Secrets = z.record(
 
 export const Settings = z.object({
   REGION: region.default('us'),
-  RECEIVER_HOST: z.string().default('127.0.0.1').describe('Address that the sample receiver listens on.'),
-  RECEIVER_PORT: port.default(8090).describe('Port that the sample receiver listens on.'),
+  HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
+  PORT: port.default(8090).describe('Port to listen on.'),
   RECEIVER_SECRETS: z
     .string()
     .default('{}')
@@ -39,8 +39,8 @@ export function readConfig(environment: Record<string, string | undefined> = pro
   const s = readSettings(Settings, environment);
   return Object.freeze({
     region: s.REGION,
-    host: s.RECEIVER_HOST,
-    port: s.RECEIVER_PORT,
+    host: s.HOST,
+    port: s.PORT,
     secrets: s.RECEIVER_SECRETS,
     logLevel: s.LOG_LEVEL,
   });

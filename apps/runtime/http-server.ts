@@ -59,10 +59,11 @@ export interface ServerBounds
 }
 
 /**
- * Longer than load balancers of Google (600 s, fixed), nginx and AWS (60 s) keep an idle
- * connection. Envoy keeps one for an hour by default.
+ * How long an idle connection is kept: longer than any gateway keeps one, so that none closes under
+ * a request. Google's load balancers keep one for 600 s, Envoy for an hour, AWS's for 4,000 s at
+ * most. An idle connection costs little, and closes when a new one needs its slot.
  */
-export const defaultKeepAliveSeconds = 620;
+export const defaultKeepAliveSeconds = 4_200;
 
 /**
  * Starts an HTTP server; resolves when it listens. Keep-alive must be longer than a load

@@ -14,7 +14,7 @@ describe.each(regions)('helm test of %s', (region) => {
   });
 
   it('reads from this release’s own Service', () => {
-    const { value } = pod.spec.containers[0].env.find((one: { name: string }) => one.name === 'PROBE_API_URL');
+    const { value } = pod.spec.containers[0].env.find((one: { name: string }) => one.name === 'API_URL');
     expect(value).toBe(`http://${pick(manifests, 'Service', '-api').metadata.name}:80`);
   });
 

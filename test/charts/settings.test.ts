@@ -47,7 +47,7 @@ const throughTls = {
   },
 };
 /** Settings that the image contains, or that are the container's port and so not a value. */
-const ofTheImage = ['HOST', 'METRICS_PORT', 'PORT', 'WORKFLOW_BUNDLE', 'PROBE_HOST', 'PROBE_PORT'];
+const ofTheImage = ['HOST', 'METRICS_PORT', 'PORT', 'WORKFLOW_BUNDLE', 'PROBE_PORT'];
 /** Logins that `helm test` does not check: no pod that runs all the time has them. */
 const ofJobs = ['DATABASE_URL', 'PLATFORM_DATABASE_URL', 'OPERATOR_DATABASE_URL'];
 /** Where an app is, and what its pods start. */

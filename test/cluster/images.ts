@@ -11,7 +11,7 @@ import type { Image } from './release.ts';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const name = 'localhost/org-api';
 
-/** The output of `npm run image`. */
+/** The output of `npm run tool -- image`. */
 interface Built {
   image: string;
   archive: string;

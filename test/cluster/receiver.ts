@@ -50,7 +50,7 @@ export async function startReceiver(
           metadata: { labels: { app: name } },
           spec: {
             automountServiceAccountToken: false,
-            enableServiceLinks: false, // otherwise RECEIVER_PORT is the Service's address
+            enableServiceLinks: false, // no variables of Services
             securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
             containers: [
               {
@@ -59,7 +59,7 @@ export async function startReceiver(
                 imagePullPolicy: 'IfNotPresent',
                 command: ['node', 'apps/receiver/main.ts'],
                 env: [
-                  { name: 'RECEIVER_HOST', value: '0.0.0.0' },
+                  { name: 'HOST', value: '0.0.0.0' },
                   {
                     name: 'RECEIVER_SECRETS',
                     valueFrom: { secretKeyRef: { name: 'receiver-secrets', key: 'secrets' } },

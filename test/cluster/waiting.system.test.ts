@@ -23,7 +23,7 @@ it('deliveries that the receiver refuses wait during a rollout, are counted, and
 }, async () => {
   const { database, owner, make } = await setupDatabase();
   const professional = await make.member();
-  const config = readConfig({ RECEIVER_PORT: '0' });
+  const config = readConfig({ PORT: '0' });
   const receiver = await startReceiver(config, createLog({ level: 'silent', name: 'receiver', region: 'us' }));
   onTestFinished(() => receiver.stop());
   const webhook = await make.webhook({ orgId: professional.orgId, url: `${receiver.url}/hooks/one` });

@@ -3,6 +3,7 @@
  * does not read.
  */
 import { expect, it, vi } from 'vitest';
+import { constants } from '#test/constants.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { untilFigures } from '../api/bounds/figures.ts';
 import { openReader } from '../api/bounds/readers.ts';
@@ -11,7 +12,13 @@ import { setupConsole } from './setup.ts';
 vi.setConfig({ testTimeout: 120_000 });
 
 it('a stalled download holds no database connection and is cut, and a second download of one person is refused', async () => {
-  const { owner, enrol, console: app, http, origin } = await setupConsole({ ANSWER_MIN_BYTES_PER_SECOND: '50000' });
+  const {
+    owner,
+    enrol,
+    console: app,
+    http,
+    origin,
+  } = await setupConsole({ [constants]: { minBytesPerSecond: 50_000 } });
   const person = await enrol();
   await owner.pool.query(
     `insert into activity (organization_id, at, person_id, action, detail)

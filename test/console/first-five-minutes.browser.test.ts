@@ -18,7 +18,7 @@ it('the link of npm start leads an owner to a first key, a first response and a 
   const [us] = place.stack().regions as [Region];
   const [{ id }] = us.organizations as [Region['organizations'][number]];
   const printed = output.text.match(/http:\/\/localhost:\d+\/enrol#[\w-]{43}/)?.[0] ?? '';
-  expect(output.text).toContain('npm run -s listen -- --region us --trigger client.started');
+  expect(output.text).toContain('npm run -s tool -- listen --region us --trigger client.started');
   const email = await firstMinutes(place, us, printed, 'wide');
 
   Object.assign(place.env, { CONSOLE_URL: us.console });

@@ -7,7 +7,7 @@ import { pages } from './pages/all.ts';
 /** Routes that answer with a file. */
 const files = new Set(['downloadActivity']);
 
-it('every page is among those that `npm run test:long` checks', () => {
+it('every page is among those that `npm run tool -- long` checks', () => {
   const seen = new Set(pages.map(({ route }) => route));
   const missed = routes.filter(({ method, name }) => method === 'GET' && !seen.has(name) && !files.has(name));
   expect(missed.map(({ name }) => name)).toEqual([]);

@@ -9,6 +9,7 @@ import { enrolmentLink, findLinkToken } from '#domain/identity/enrolment-link.ts
 import type { FactorSettings } from '#domain/identity/types.ts';
 import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { type TestSettings, withConstants } from '#test/constants.ts';
 import { consoleEnvironment, type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
 import { allowSettings, allowSockets, guardSockets } from '#test/socket-guard.ts';
 import { startConsole } from '../../apps/console/app.ts';
@@ -36,7 +37,7 @@ export interface Enrolled {
 /**
  * A console that the tests of a file share; each test creates the people and rows that it needs.
  */
-export const shareConsole = (settings: Record<string, string> = {}) =>
+export const shareConsole = (settings: TestSettings = {}) =>
   shareInstallation((onFinished) => setupConsole(settings, onFinished));
 
 /**
@@ -45,7 +46,7 @@ export const shareConsole = (settings: Record<string, string> = {}) =>
  * to anything but PostgreSQL and Temporal.
  */
 export async function setupConsole(
-  settings: Record<string, string> = {},
+  settings: TestSettings = {},
   onFinished: OnFinished = onTestFinished,
   template?: string,
 ) {
@@ -65,7 +66,7 @@ export async function setupConsole(
   // A setting may be replaced by the file that it comes from.
   for (const name of Object.keys(settings)) delete fixed[name.replace(/_FILE$/, '')];
   const environment = { ...fixed, ...settings };
-  const config = readConfig(environment);
+  const config = withConstants(readConfig(environment), settings);
   allowSettings(environment);
   guardSockets(onFinished, 'console');
   const destination = { write: (line: string) => void logLines.push(line) } as DestinationStream;

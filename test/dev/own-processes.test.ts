@@ -30,7 +30,7 @@ it('an app is not ready when another process answers 200 on its port, and the se
   const starting = startApp({
     name: 'receiver',
     folder: makeFolder(),
-    env: { REGION: 'us', RECEIVER_PORT: String(port) },
+    env: { REGION: 'us', PORT: String(port) },
     readyUrl: `http://127.0.0.1:${port}`,
   });
   await expect(starting).rejects.toThrow(

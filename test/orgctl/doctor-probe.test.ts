@@ -104,9 +104,8 @@ async function setup() {
     const settings = {
       ORG_API_STATE: emptyFolder(),
       REGION: 'us',
-      PROBE_API_URL: api.url,
+      API_URL: api.url,
       PROBE_PORT: String(port),
-      PROBE_HOST: '127.0.0.1',
       PROBE_KEY: secret.key,
       PROBE_ORGANIZATION_ID: secret.organizationId,
       PROBE_WEBHOOK_ID: secret.webhookId,

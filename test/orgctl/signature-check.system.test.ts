@@ -131,7 +131,7 @@ describe('the signature check of a receiver', () => {
     // its URL comes with the receiver, which needs the secret first
     const webhook = await webhookAt('http://127.0.0.1:9/');
     const config = readReceiverConfig({
-      RECEIVER_PORT: '0',
+      PORT: '0',
       RECEIVER_SECRETS: JSON.stringify({ ours: [webhook.secret] }),
     });
     const log = createLog({ level: 'silent', name: 'receiver', region: 'us', destination: silence });

@@ -129,7 +129,7 @@ it('the sample receiver reads its secrets from a file, and refuses wrong setting
   const file = path.join(temporaryFolder(), 'secrets.json');
   writeFileSync(file, JSON.stringify({ harbor: [secret] }));
   expect(readConfig({ RECEIVER_SECRETS_FILE: file }).secrets).toEqual({ harbor: [secret] });
-  const wrong = () => readConfig({ RECEIVER_SECRETS: '{"harbor": ["whsec_secret-value"]}', RECEIVER_PORT: 'x' });
+  const wrong = () => readConfig({ RECEIVER_SECRETS: '{"harbor": ["whsec_secret-value"]}', PORT: 'x' });
   expect(wrong).toThrow(/RECEIVER_SECRETS: must be JSON/);
   expect(wrong).not.toThrow(/secret-value/);
 });

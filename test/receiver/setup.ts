@@ -13,7 +13,7 @@ export async function setupReceiver() {
   const secret = generateSecret();
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) } as DestinationStream;
-  const config = readConfig({ RECEIVER_PORT: '0', RECEIVER_SECRETS: JSON.stringify({ harbor: [secret] }) });
+  const config = readConfig({ PORT: '0', RECEIVER_SECRETS: JSON.stringify({ harbor: [secret] }) });
   const log = createLog({ level: 'info', name: 'receiver', region: 'us', destination });
   const receiver = await startReceiver(config, log);
   onTestFinished(() => receiver.stop());

@@ -25,7 +25,6 @@ const common = {
   TEMPORAL_NAMESPACE: 'us',
   CONSOLE_URL: 'https://console.example.com',
   API_URL: 'https://api.example.com',
-  PROBE_API_URL: 'http://api.example.com',
   PROBE_KEY: 'aln_us_x',
   PROBE_ORGANIZATION_ID: id,
   PROBE_WEBHOOK_ID: id,

@@ -6,6 +6,7 @@ import type { RunningApp } from '#runtime/serve-app.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApi } from '../../apps/api/app.ts';
 import { readConfig } from '../../apps/api/config.ts';
+import { type TestSettings, withConstants } from './constants.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { createFactories, type Factories } from './make.ts';
 import { testKeySettings, testWebhookSecretKeys } from './secrets.ts';
@@ -32,7 +33,7 @@ export interface TestApi extends RunningApp {
  * limiter in-process.
  */
 export async function setup(
-  settings: Record<string, string> = {},
+  settings: TestSettings = {},
   onFinished: OnFinished = onTestFinished,
 ): Promise<TestInstallation> {
   const { database, owner, make } = await setupDatabase(onFinished);
@@ -64,8 +65,7 @@ export function shareInstallation<T>(setUp: (onFinished: OnFinished) => Promise<
 }
 
 /** An API that the tests of a file share; each creates the organizations and keys that it needs. */
-export const shareApi = (settings: Record<string, string> = {}) =>
-  shareInstallation((onFinished) => setup(settings, onFinished));
+export const shareApi = (settings: TestSettings = {}) => shareInstallation((onFinished) => setup(settings, onFinished));
 
 /** The same without an API. */
 export async function setupDatabase(onFinished: OnFinished = onTestFinished, template?: string) {
@@ -83,7 +83,7 @@ export async function setupDatabase(onFinished: OnFinished = onTestFinished, tem
 }
 
 /** Returns what an API of `database` reads from its environment, also as a separate process. */
-export function apiEnvironment(database: TestDatabase, settings: Record<string, string> = {}): Record<string, string> {
+export function apiEnvironment(database: TestDatabase, settings: TestSettings = {}): TestSettings {
   return {
     REGION: 'us',
     API_DATABASE_URL: database.urls.api,
@@ -101,11 +101,7 @@ export function apiEnvironment(database: TestDatabase, settings: Record<string, 
  * Returns what a console of `database` at `origin` reads from its environment, also as a separate
  * process.
  */
-export function consoleEnvironment(
-  database: TestDatabase,
-  origin: string,
-  settings: Record<string, string> = {},
-): Record<string, string> {
+export function consoleEnvironment(database: TestDatabase, origin: string, settings: TestSettings = {}): TestSettings {
   return {
     REGION: 'us',
     CONSOLE_URL: origin,
@@ -124,12 +120,12 @@ export function consoleEnvironment(
 /** Starts another API on a test's database, in this process; it stops when the test ends. */
 export async function startTestApi(
   database: TestDatabase,
-  settings: Record<string, string> = {},
+  settings: TestSettings = {},
   logLines: string[] = [],
   onFinished: OnFinished = onTestFinished,
 ): Promise<TestApi> {
   const environment = apiEnvironment(database, settings);
-  const config = readConfig(environment);
+  const config = withConstants(readConfig(environment), settings);
   allowSettings(environment);
   guardSockets(onFinished, 'api');
   const destination = { write: (line: string) => void logLines.push(line) };

@@ -10,18 +10,48 @@ import { Settings as ReceiverSettings } from '../../receiver/config.ts';
 import { Settings as WorkerSettings } from '../../worker/config.ts';
 import { Settings as DevSettings } from '../config.ts';
 
-const processes = [
-  { name: 'api', title: 'Read API', schema: ApiSettings },
-  { name: 'worker', title: 'Worker', schema: WorkerSettings },
-  { name: 'console', title: 'Console', schema: ConsoleSettings },
-  { name: 'migrate', title: 'Migrations', schema: MigrateSettings },
-  { name: 'import', title: 'Import', schema: ImportSettings },
-  { name: 'operator', title: 'Kubernetes operator', schema: OperatorSettings },
-  { name: 'orgctl', title: 'orgctl', schema: OrgctlSettings },
-  { name: 'doctor', title: '`orgctl doctor` and `helm test`', schema: DoctorSettings },
-  { name: 'receiver', title: 'Sample receiver', schema: ReceiverSettings },
-  { name: 'dev', title: '`npm start`', schema: DevSettings },
+const programs = [
+  { name: 'API', schemas: [ApiSettings] },
+  { name: 'worker', schemas: [WorkerSettings] },
+  { name: 'console', schemas: [ConsoleSettings] },
+  { name: 'migrate', schemas: [MigrateSettings] },
+  { name: 'operator', schemas: [OperatorSettings] },
+  { name: 'import', schemas: [ImportSettings] },
+  { name: 'orgctl', schemas: [OrgctlSettings, DoctorSettings] },
+  { name: 'receiver', schemas: [ReceiverSettings] },
+  { name: '`npm start`', schemas: [DevSettings] },
 ] as const;
+
+/** What a reader asks, and the settings that answer it, in the order of the page. */
+const questions: Readonly<Record<string, string>> = {
+  'Which region is this, and where do people and programs reach it?':
+    'REGION BASE_URL_US BASE_URL_CA API_URL CONSOLE_URL',
+  'Where are my stores?':
+    'DATABASE_URL API_DATABASE_URL WORKER_DATABASE_URL CONSOLE_DATABASE_URL PLATFORM_DATABASE_URL ' +
+    'OPERATOR_DATABASE_URL REDIS_URL TEMPORAL_ADDRESS TEMPORAL_NAMESPACE',
+  'How are connections to them protected?':
+    'ALLOW_PLAINTEXT TEMPORAL_TLS TEMPORAL_TLS_SERVER_NAME TEMPORAL_TLS_CA TEMPORAL_TLS_CERT TEMPORAL_TLS_KEY ' +
+    'TEMPORAL_API_KEY',
+  'Which secrets does it need?': 'KEY_PEPPERS KEY_TAG_SECRETS WEBHOOK_SECRET_KEYS',
+  'Where does it listen, and behind which proxies?': 'HOST PORT METRICS_PORT TRUSTED_PROXIES',
+  'Which limits can I set?': 'DATABASE_POOL_MAX MAX_CONNECTIONS ANSWER_MEMORY_MIB DELIVERY_SLOTS',
+  'Where do webhooks post, and when?': 'WEBHOOK_ALLOW DELIVERY_SCHEDULE SUSPEND_AFTER REQUEUE_AFTER',
+  'How long are records kept?': 'ACTIVITY_RETENTION ACTIVITY_RETENTION_FLOOR DELIVERY_RETENTION',
+  'What do I see of it?': 'LOG_LEVEL OTEL_EXPORTER_OTLP_ENDPOINT ACTIVITY_STREAM',
+  'How does it start and stop?': 'READY_AFTER WORKFLOW_BUNDLE DRAIN_DELAY_MS',
+  'What does the Kubernetes operator need?': 'OPERATOR_NAMESPACE OPERATOR_IDENTITY OPERATOR_WEBHOOKS KUBECONFIG',
+  'How do I test a region? (`orgctl doctor`, `helm test`)':
+    'PROBE_KEY PROBE_ORGANIZATION_ID PROBE_WEBHOOK_ID PROBE_WEBHOOK_ALLOW PROBE_WEBHOOK_SECRET PROBE_PORT',
+  'How do I develop?': 'ORG_API_STATE ORG_API_PORT RECEIVER_SECRETS',
+};
+
+/** One setting of one program. */
+interface Use {
+  program: string;
+  setting: string;
+  standard: string;
+  description: string;
+}
 
 const introduction = `# Configuration
 
@@ -32,9 +62,8 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
   none.
 - API, worker and console read these again within 5 seconds when their file changes: database URLs (login and password
   only), \`REDIS_URL\` (likewise), \`KEY_PEPPERS\`, \`KEY_TAG_SECRETS\`, \`WEBHOOK_SECRET_KEYS\` and
-  \`TEMPORAL_API_KEY\`. A
-  value that cannot be used is refused by name in the log and in \`org_api_setting_refused\`; the old one stays in use.
-  Logins and API keys are tried by a connection first.
+  \`TEMPORAL_API_KEY\`. A value that cannot be used is refused by name in the log and in
+  \`org_api_setting_refused\`; the old one stays in use. Logins and API keys are tried by a connection first.
 - A database URL is \`postgresql://user:password@host:port/database\`. IPv6 addresses are in brackets. A Unix socket is
   \`?host=/folder\` without another host, or the encoded folder as the host. Read are the parameters \`host\`,
   \`port\`, \`sslmode\`, \`sslrootcert\`, \`sslcert\` and \`sslkey\`; any other is refused by name.
@@ -42,31 +71,68 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
   \`no-verify\` encrypt without verifying the server, so \`ALLOW_PLAINTEXT\` must allow them too. \`verify-ca\` is
   refused.
 - A Redis URL is \`redis://user:password@host:port/number\`, \`rediss://\` for TLS, or \`unix://:password@/path?db=0\`.
-- \`ALLOW_PLAINTEXT\` (every process and command; none by default) lists the servers, of \`postgresql\`, \`redis\` and
-  \`temporal\`, that may be reached on another machine without TLS that verifies it. Loopback addresses and Unix
-  sockets need no permission.
 - \`npm start\` passes the settings of an app on to it, except those that it decides itself: region, host, ports,
-  logins and
-  secrets. It adds its own receiver to \`WEBHOOK_ALLOW\`.
+  logins and secrets. It adds its own receiver to \`WEBHOOK_ALLOW\`. \`DATABASE_URL\`, \`REDIS_URL\` and
+  \`TEMPORAL_ADDRESS\` name servers that it uses instead of embedded ones.
+- What no operator would change is a constant with its reason in the code, for example the longest time of an answer.
 `;
 
-/**
- * Returns `docs/configuration.md`: a table of settings per process, from their schemas.
- *
- * @throws Error when a setting has no description.
- */
-export function configurationPage(): string {
-  const parts = processes.map(({ name, title, schema }) => {
-    const rows = Object.entries(schema.shape).map(([setting, type]) => rowOf(name, setting, type));
-    return `## ${title}\n\n| Setting | Default | Meaning |\n| --- | --- | --- |\n${rows.join('\n')}\n`;
-  });
-  return [introduction, ...parts].join('\n');
+const tableHead = '| Setting | Read by | Default | Meaning |\n| --- | --- | --- | --- |';
+
+/** No schema contains it, because every program reads it (`readSettings`). */
+const plaintext: Use = {
+  program: 'all',
+  setting: 'ALLOW_PLAINTEXT',
+  standard: 'none',
+  description:
+    'Servers, of `postgresql`, `redis` and `temporal`, separated by commas, that may be reached on another machine ' +
+    'without TLS that verifies it. Loopback addresses and Unix sockets need no permission.',
+};
+
+/** Returns how many settings there are, and how many uses of one by a program. */
+export function countSettings(): { settings: number; uses: number } {
+  const uses = listUses();
+  return { settings: new Set(uses.map(({ setting }) => setting)).size, uses: uses.length };
 }
 
-function rowOf(process: string, setting: string, type: z.ZodType): string {
-  const description = descriptionOf(type);
-  if (description === undefined) throw new Error(`apps/${process}/config.ts: ${setting} has no description`);
-  return `| \`${setting}\` | ${defaultOf(type)} | ${description} |`;
+/**
+ * Returns `docs/configuration.md`: every setting once, below the question that it answers, from the
+ * schemas of all programs.
+ *
+ * @throws Error when a setting has no description or no question, or a question names no setting.
+ */
+export function configurationPage(): string {
+  const uses = listUses();
+  const asked = Object.values(questions).flatMap((names) => names.split(' '));
+  const unasked = new Set(uses.map(({ setting }) => setting)).symmetricDifference(new Set(asked));
+  if (unasked.size > 0) throw new Error(`apps/dev/docs/configuration.ts: ${[...unasked].join(', ')}`);
+  const parts = Object.entries(questions).map(([question, names]) => {
+    const rows = names.split(' ').map((name) => rowOf(uses.filter(({ setting }) => setting === name)));
+    return `## ${question}\n\n${tableHead}\n${rows.join('\n')}\n`;
+  });
+  return [`${introduction}\n${asked.length} settings:\n`, ...parts].join('\n');
+}
+
+function listUses(): Use[] {
+  const uses = programs.flatMap(({ name, schemas }) => {
+    const types: Record<string, z.ZodType> = Object.assign({}, ...schemas.map(({ shape }) => shape).reverse());
+    return Object.entries(types).map(([setting, type]) => {
+      const description = descriptionOf(type);
+      if (description === undefined) throw new Error(`${name}: ${setting} has no description`);
+      return { program: name, setting, standard: defaultOf(type), description };
+    });
+  });
+  return [plaintext, ...uses];
+}
+
+/** The first program of a setting says what it means; defaults that differ name their programs. */
+function rowOf(uses: readonly Use[]): string {
+  const [first] = uses;
+  const defaults = Object.entries(Object.groupBy(uses, ({ standard }) => standard)).map(([standard, of = []]) =>
+    of.length === uses.length ? standard : `${of.map(({ program }) => program).join(', ')}: ${standard}`,
+  );
+  const readers = uses.map(({ program }) => program).join(', ');
+  return `| \`${first?.setting}\` | ${readers} | ${defaults.join('; ')} | ${first?.description} |`;
 }
 
 /** Returns the description of a setting, also when it is optional or has a default. */

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { readNoOptions, startCommand } from '#runtime/command-line.ts';
-import { configurationPage } from './configuration.ts';
+import { configurationPage, countSettings } from './configuration.ts';
 import { decisionsPage } from './decisions.ts';
 
 startCommand({
@@ -13,3 +13,6 @@ const root = path.join(import.meta.dirname, '../../..');
 
 writeFileSync(path.join(root, 'docs/configuration.md'), configurationPage());
 writeFileSync(path.join(root, 'docs/adr/README.md'), decisionsPage(path.join(root, 'docs/adr')));
+
+const { settings, uses } = countSettings();
+console.log(`${settings} settings, ${uses} uses of one by a program`);

@@ -30,7 +30,7 @@ export const Settings = z.object({
   TEMPORAL_NAMESPACE: z.string().min(1).default('default').describe('Temporal namespace of this region.'),
   ...temporalAccess,
   TRUSTED_PROXIES: addressBlocks.meta({ description: 'What API and console trust.', shown: 'none' }),
-  PROBE_API_URL: httpUrl.optional().describe('Base URL of the read API that `helm test` reads.'),
+  API_URL: httpUrl.optional().describe('Base URL of the read API that `helm test` reads.'),
   PROBE_KEY: z.string().min(1).optional().describe('The key that `orgctl probe create` printed.'),
   PROBE_ORGANIZATION_ID: id.optional().describe('The operator’s probe organization.'),
   PROBE_WEBHOOK_ID: id.optional().describe('The operator’s probe webhook (`orgctl probe create`, `helm test`).'),
@@ -39,7 +39,6 @@ export const Settings = z.object({
     .refine(isSecret, 'must be whsec_ and 32 base64 characters')
     .optional()
     .describe('Signing secret of the probe webhook.'),
-  PROBE_HOST: z.string().default('::').describe('Address where the probe receives its event.'),
   PROBE_PORT: port.default(8090).describe('Port where the probe receives its event.'),
 });
 
@@ -72,7 +71,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       ...Object.fromEntries(logins.map(({ setting, server }) => [setting, server.host])),
       ...(s.REDIS_URL !== undefined && { REDIS_URL: s.REDIS_URL.host }),
       ...(s.TEMPORAL_ADDRESS !== undefined && { TEMPORAL_ADDRESS: s.TEMPORAL_ADDRESS.host }),
-      ...(s.PROBE_API_URL !== undefined && { PROBE_API_URL: new URL(s.PROBE_API_URL).hostname }),
+      ...(s.API_URL !== undefined && { API_URL: new URL(s.API_URL).hostname }),
     },
     probe: probeOf(s),
   });
@@ -80,7 +79,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
 
 /** Null: without all of its settings there is no probe. */
 function probeOf(s: z.output<typeof Settings>) {
-  const { PROBE_API_URL: api, PROBE_KEY: key, PROBE_ORGANIZATION_ID: organizationId } = s;
+  const { API_URL: api, PROBE_KEY: key, PROBE_ORGANIZATION_ID: organizationId } = s;
   const { PROBE_WEBHOOK_ID: webhookId, PROBE_WEBHOOK_SECRET: webhookSecret } = s;
   if (!api || !key || !organizationId || !webhookId || !webhookSecret) return null;
   return {
@@ -90,7 +89,6 @@ function probeOf(s: z.output<typeof Settings>) {
     organizationId,
     webhookId,
     webhookSecret,
-    host: s.PROBE_HOST,
     port: s.PROBE_PORT,
   };
 }

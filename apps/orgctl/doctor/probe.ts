@@ -39,7 +39,7 @@ export async function checkProbe(config: ProbeConfig, temporal: TemporalServer |
   }
 }
 
-const noAnswer = () => failed('the API does not answer at PROBE_API_URL', 'See whether its pods are ready.');
+const noAnswer = () => failed('the API does not answer at API_URL', 'See whether its pods are ready.');
 
 /** Checks that the probe's key reads its organization. */
 async function checkRead(config: ProbeConfig): Promise<Finding> {
@@ -112,7 +112,7 @@ function refusedOnly(error: unknown): WorkflowRefused {
   throw error;
 }
 
-async function startReceiver({ host, port }: ProbeConfig): Promise<{ posts: Post[]; stop: () => void }> {
+async function startReceiver({ port }: ProbeConfig): Promise<{ posts: Post[]; stop: () => void }> {
   const posts: Post[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -120,7 +120,7 @@ async function startReceiver({ host, port }: ProbeConfig): Promise<{ posts: Post
     if (request.method === 'POST') posts.push({ headers: request.headers, body: Buffer.concat(chunks) });
     response.writeHead(204).end();
   });
-  server.listen(port, host);
+  server.listen(port); // every address, of IPv6 and of IPv4
   await once(server, 'listening');
   return {
     posts,

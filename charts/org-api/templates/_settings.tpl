@@ -48,7 +48,7 @@ LOG_LEVEL: {{ $app.logLevel | quote }}
 ACTIVITY_RETENTION_FLOOR: {{ $values.migrations.activityRetentionFloor | quote }}
 {{- else if eq .component "probe" }}
 REGION: {{ $values.region | quote }}
-PROBE_API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}
+API_URL: {{ printf "http://%s-api:%d" (include "org-api.fullname" .root) (int $values.api.service.port) | quote }}
 {{- $trusted := concat ($values.api.trustedProxies | default list) ($values.console.trustedProxies | default list) }}
 TRUSTED_PROXIES: {{ $trusted | uniq | join "," | quote }}
 {{- include "org-api.temporalSettings" .root }}
@@ -61,10 +61,7 @@ TRUSTED_PROXIES: {{ $trusted | uniq | join "," | quote }}
 TRUSTED_PROXIES: {{ join "," $app.trustedProxies | quote }}
 DATABASE_POOL_MAX: {{ $app.databasePoolMax | int | quote }}
 DRAIN_DELAY_MS: {{ $app.drainDelayMs | int | quote }}
-KEEP_ALIVE_SECONDS: {{ $app.keepAliveSeconds | int | quote }}
 MAX_CONNECTIONS: {{ $app.maxConnections | int | quote }}
-ANSWER_DEADLINE_SECONDS: {{ $app.answerDeadlineSeconds | int | quote }}
-ANSWER_MIN_BYTES_PER_SECOND: {{ $app.answerMinBytesPerSecond | int | quote }}
 {{- end -}}
 
 {{/* What every app reads that speaks to Temporal. Takes the root. */}}

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { constants } from '#test/constants.ts';
 import { sendRaw } from '#test/exchange.ts';
 import { setup } from '#test/setup.ts';
 import { setupConsole } from '../../console/setup.ts';
@@ -75,7 +76,7 @@ it('idle connections are closed for new ones when the connection limit is reache
 });
 
 it('a client that pipelines requests and reads nothing is disconnected at once; one that reads steadily is not', async () => {
-  const { api } = await setup({ ANSWER_MIN_BYTES_PER_SECOND: '20000' });
+  const { api } = await setup({ [constants]: { minBytesPerSecond: 20_000 } });
   const path = '/docs/swagger-ui-bundle.js';
   const steady = await openReader(api.url, { path, bytesPerSecond: 100_000, times: 6 });
   await openReader(api.url, { path: '/docs', bytesPerSecond: 0, times: 500 });

@@ -2,6 +2,7 @@
  * A pod uses bounded memory for answers: reads wait for it, and it is released however they end.
  */
 import { expect, it, vi } from 'vitest';
+import { constants, type TestSettings } from '#test/constants.ts';
 import type { MadeKey } from '#test/make.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
 import { untilFigures } from './figures.ts';
@@ -25,7 +26,7 @@ interface Scene extends TestInstallation {
 /**
  * Creates an organization with a roster of 6 MB and reads it once, so that its length is known.
  */
-async function setupRoster(settings: Record<string, string> = tight): Promise<Scene> {
+async function setupRoster(settings: TestSettings = tight): Promise<Scene> {
   const installation = await setup(settings);
   const maker = await installation.make.member();
   await giveGrants(installation.owner, maker, grants.more);
@@ -155,7 +156,7 @@ it('a roster that is larger than the memory of its key is answered completely', 
 });
 
 it('a client that reads a few bytes at a time is disconnected at the deadline, with one log line without the key', async () => {
-  const scene = await setupRoster({ ...tight, ANSWER_DEADLINE_SECONDS: '3', ANSWER_MIN_BYTES_PER_SECOND: '1000' });
+  const scene = await setupRoster({ ...tight, [constants]: { answerDeadlineMs: 3_000, minBytesPerSecond: 1_000 } });
   await openReader(scene.api.url, { path: scene.path, key: scene.key.key, bytesPerSecond: 200_000 });
   const { cut } = await untilFigures(scene.api.metricsUrl, (figures) => figures.cut.deadline !== undefined);
   expect(cut).toEqual({ deadline: 1 });

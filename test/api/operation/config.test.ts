@@ -40,7 +40,6 @@ it('the configuration reports every problem at once by name, without a value', (
     TRUSTED_PROXIES: `10.0.0.0/33,${secret}`,
     DATABASE_POOL_MAX: '0',
     DRAIN_DELAY_MS: '-1',
-    KEEP_ALIVE_SECONDS: '0',
     LOG_LEVEL: secret,
     OTEL_EXPORTER_OTLP_ENDPOINT: secret,
   };

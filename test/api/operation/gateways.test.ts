@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { constants } from '#test/constants.ts';
 import { setup } from '#test/setup.ts';
 
 const connections = 20;
@@ -21,7 +22,7 @@ async function ask(socket: Socket, path: string, key: string): Promise<string | 
 }
 
 it('a gateway that keeps idle connections for less time than the pod meets no closed connection', async () => {
-  const { api, make } = await setup({ TRUSTED_PROXIES: '127.0.0.1', KEEP_ALIVE_SECONDS: '3' });
+  const { api, make } = await setup({ TRUSTED_PROXIES: '127.0.0.1', [constants]: { keepAliveSeconds: 3 } });
   const { key, orgId } = await make.apiKey();
   const gatewayIdleMs = 2_000;
   const received: (string | null)[] = [];
