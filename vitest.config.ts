@@ -4,7 +4,7 @@
  * - `quick` (`npm test`): everything that takes seconds.
  * - `system` (`npm run test:system`): whole processes, real browsers, faults, TLS, receivers in
  *   other languages. `.ci/run` runs both.
- * - `long` (`npm run test:long`): minutes by size, and the console's journeys on a phone. Run it
+ * - `long` (`npm run tool -- long`): minutes by size, and the console's journeys on a phone. Run it
  *   before a release.
  *
  * - `operator` and `operator-slow` (`npm run test:operator`): the operator against a real

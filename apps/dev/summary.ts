@@ -62,7 +62,7 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
     `  Revoke a key:   npm run dev:key -- --region ${region} --revoke KEY`,
     '',
     '  Cause each event by a real change of the data, and watch it arrive:',
-    ...eventTypes.map((type) => `    npm run -s listen -- --region ${region} --trigger ${type}`),
+    ...eventTypes.map((type) => `    npm run -s tool -- listen --region ${region} --trigger ${type}`),
     '  Make the receiver fail for half a minute, and watch the retries:',
     `    curl -X POST '${receiver}/fail?for=30s&status=503'`,
     '',

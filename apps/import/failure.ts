@@ -13,9 +13,9 @@ const sentences: Record<string, string> = {
   '28P01': 'PostgreSQL refuses the user or password of DATABASE_URL',
   '28000': 'PostgreSQL refuses the user of DATABASE_URL',
   '3D000': 'the database named by DATABASE_URL does not exist',
-  '42P01': 'the database has no tables of org-api, or old ones; run npm run migrate first',
-  '42883': 'the database has no functions of org-api, or old ones; run npm run migrate first',
-  '42703': 'the database has an older schema; run npm run migrate first',
+  '42P01': 'the database has no tables of org-api, or old ones; run npm run tool -- migrate first',
+  '42883': 'the database has no functions of org-api, or old ones; run npm run tool -- migrate first',
+  '42703': 'the database has an older schema; run npm run tool -- migrate first',
   '42501':
     'the login of DATABASE_URL lacks the right: it takes the owner or the platform’s login, and ' +
     'for --backfill one that may act as org_api_backfill',

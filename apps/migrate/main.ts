@@ -6,13 +6,13 @@ import { SettingsRefused } from '#runtime/settings/read.ts';
 import { readConfig } from './config.ts';
 
 /**
- * `npm run migrate`: brings the database to the current schema and its logins up to date. It may
+ * `npm run tool -- migrate`: brings the database to the current schema and its logins up to date. It may
  * run twice, also at the same time. `--contract` applies contract migrations too, which the version
  * before does not survive. Exit code 0 when the schema is current, 1 when it is not, 2 for a
  * wrong call.
  */
 const { contract } = startCommand({
-  usage: `Usage: npm run migrate -- [--contract]
+  usage: `Usage: npm run tool -- migrate [--contract]
 
 Brings the database of DATABASE_URL to the current schema, and the logins named by the settings up to date.
 
@@ -33,7 +33,7 @@ try {
   if (pendingContract.length > 0)
     process.stdout.write(
       `Contract migrations pending: ${pendingContract.join(', ')}. ` +
-        'Run `npm run migrate -- --contract` when no process of the version before runs.\n',
+        'Run `npm run tool -- migrate --contract` when no process of the version before runs.\n',
     );
 } catch (error) {
   const reason =

@@ -10,7 +10,7 @@ import { configFlags, openStore, run } from './buildah.ts';
 import { getModules } from './modules.ts';
 
 /**
- * `npm run -s image -- [--tag NAME:TAG] [--build-id ID] [--archive FILE]`: builds the image of all
+ * `npm run -s tool -- image [--tag NAME:TAG] [--build-id ID] [--archive FILE]`: builds the image of all
  * apps with buildah, without a daemon and without pulling. Prints one JSON document:
  * `{"image", "archive", "buildId", "imageId", "bytes", "rootfsSha256"}`; progress goes to standard
  * error.
@@ -18,7 +18,7 @@ import { getModules } from './modules.ts';
  * One commit gives one image id on machines with the same Debian libraries. `--build-id` names
  * another build of the same sources, to try upgrades: only a variable and a label differ.
  */
-const usage = `Usage: npm run -s image -- [options]
+const usage = `Usage: npm run -s tool -- image [options]
 
   --tag NAME:TAG     name of the image (localhost/org-api:BUILD_ID)
   --build-id ID      instead of the one that version and commit give

@@ -13,12 +13,12 @@ import { notesOf } from './notes.ts';
 import { completeBom } from './sbom.ts';
 
 /**
- * `npm run release -- --dry-run`: writes everything that a release publishes into a folder, and
+ * `npm run tool -- release --dry-run`: writes everything that a release publishes into a folder, and
  * publishes nothing. .github/workflows/release.yml runs the same without `--dry-run`, for a tag, and
  * publishes the folder. org-api has no package of npm or PyPI, so there is none.
  */
-const usage = `Usage: npm run release -- --dry-run [--out FOLDER]
-       npm run release -- --tag vVERSION [--out FOLDER]
+const usage = `Usage: npm run tool -- release --dry-run [--out FOLDER]
+       npm run tool -- release --tag vVERSION [--out FOLDER]
 
   --dry-run     for any commit, also with changes and without a date in CHANGELOG.md
   --tag TAG     the tag that is released: v and the version of package.json

@@ -5,7 +5,7 @@ import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { type ChaosResult, describeResult, runChaos } from './run.ts';
 
 /**
- * `npm run chaos`: 2,000 deliveries (100 events to 20 webhooks) while all processes are killed
+ * `npm run tool -- chaos`: 2,000 deliveries (100 events to 20 webhooks) while all processes are killed
  * repeatedly. `-- --seed 7` repeats a run's receivers and order of kills, `--events` and
  * `--webhooks` (at most 20) change its size. The exit code is 1 when a problem is found; the output
  * lists the problems.
@@ -55,7 +55,8 @@ function readOptions() {
 }
 
 const options = startCommand({
-  usage: 'Usage: npm run chaos -- [--seed N] [--events N] [--webhooks N]\n\nKills every process while deliveries run.',
+  usage:
+    'Usage: npm run tool -- chaos [--seed N] [--events N] [--webhooks N]\n\nKills every process while deliveries run.',
   read: readOptions,
 });
 process.once('SIGINT', () => process.exit(1)); // started processes end with this one

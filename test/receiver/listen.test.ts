@@ -24,7 +24,7 @@ async function deliver(url: string, secret: string, type = 'client.started') {
   return { id, body, headers, answer: await fetch(url, { method: 'POST', headers, body }) };
 }
 
-describe('npm run listen -- --forward-to URL --secret S', () => {
+describe('npm run tool -- listen --forward-to URL --secret S', () => {
   it('forwards events unchanged, returns the response, and prints both', async () => {
     const secret = generateSecret();
     const target = await startTarget({ status: 503, headers: { 'Retry-After': '7' }, body: 'not now' });
@@ -87,7 +87,7 @@ describe('npm run listen -- --forward-to URL --secret S', () => {
   });
 });
 
-describe('npm run listen on a development stack', () => {
+describe('npm run tool -- listen on a development stack', () => {
   it('adds a webhook for the requested events, prints its secret, and deletes it at the end', async () => {
     const { env, owner, orgId } = await setupStack();
     const target = await startTarget({ status: 204 });
@@ -162,7 +162,7 @@ describe('npm run listen on a development stack', () => {
   });
 });
 
-describe('npm run listen -- --verify FILE', () => {
+describe('npm run tool -- listen --verify FILE', () => {
   const secret = generateSecret();
   const body = '{"id":"3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10","type":"client.started","name":"é"}';
   const id = '3b1f8a52-9c0e-4d57-8a41-6f0f2f1c7e10';
@@ -216,7 +216,7 @@ describe('npm run listen -- --verify FILE', () => {
   });
 });
 
-describe('an invalid call of npm run listen', () => {
+describe('an invalid call of npm run tool -- listen', () => {
   it.each([
     [['--verify', 'x'], /needs --secret/],
     [['--forward-to', 'localhost:3000'], /give an http:\/\/ or https:\/\/ URL/],
@@ -235,7 +235,7 @@ describe('an invalid call of npm run listen', () => {
     const wrong = runListen([]);
     const help = runListen(['--help']);
     expect(await wrong.ended).toBe(2);
-    expect(wrong.output.text).toContain('See npm run listen -- --help');
+    expect(wrong.output.text).toContain('See npm run tool -- listen --help');
     expect(wrong.output.text).not.toMatch(/\n\s+at /);
     expect(await help.ended).toBe(0);
     expect(help.output.text).toContain('--forward-to URL');

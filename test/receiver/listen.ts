@@ -13,7 +13,7 @@ import { temporaryFolder } from './folder.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** Runs the program of `npm run listen`; it is ended with the test at the latest. */
+/** Runs the program of `npm run tool -- listen`; it is ended with the test at the latest. */
 export function runListen(args: string[], env: Record<string, string> = {}) {
   const child: ChildProcess = spawn(process.execPath, [path.join(root, 'apps/receiver/listen/main.ts'), ...args], {
     cwd: root,

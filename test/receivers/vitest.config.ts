@@ -1,5 +1,5 @@
 /**
- * `npm run test:receivers`: the receivers in all five languages. Java and Rust are not part of
+ * `npm run tool -- receivers`: the receivers in all five languages. Java and Rust are not part of
  * `npm run test:system`, because their tools are rarely installed and slow to build. The servers are
  * those of `npm test`, so that a worker sends what is verified.
  */

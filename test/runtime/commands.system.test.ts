@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { closedPipeCode } from '#runtime/command-line.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { hostileShell } from '#test/hostile-surroundings.ts';
+import { subcommands } from '../../apps/dev/subcommand.ts';
 import { setupOrgctl } from '../orgctl/orgctl.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -13,11 +14,16 @@ const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'ut
   scripts: Record<string, string>;
 };
 /** The programs of this project; others are Vitest, or start it with the caller's arguments. */
-const commands = Object.entries(scripts).flatMap(([name, line]) => {
-  const [, program = null] = /^node (\S+\.ts)/.exec(line) ?? [];
-  const isOwn = !name.startsWith('test:') || name === 'test:cluster';
-  return program !== null && isOwn ? [[name, program] as const] : [];
-});
+const commands = [
+  ...Object.entries(scripts).flatMap(([name, line]) => {
+    const [, program = null] = /(?:^|exec )node (\S+\.ts)(?: \S+)?$/.exec(line) ?? [];
+    const isOwn = !(name in subcommands) && (!name.startsWith('test:') || name === 'test:cluster');
+    return program !== null && isOwn ? [[name, program] as const] : [];
+  }),
+  ...Object.values(subcommands)
+    .flatMap(Object.entries)
+    .flatMap(([name, { run }]) => (run[0].endsWith('.ts') ? [[name, run[0]] as const] : [])),
+];
 
 interface Ran {
   code: number | null;
@@ -93,17 +99,28 @@ it('migrate and import end quietly when their standard output has no reader', as
 });
 
 it.each([
-  ['bench:growth', 'test/bench/growth/main.ts', '--rows', '10,x'],
-  ['bench:soak', 'test/bench/soak/main.ts', '--minutes', '0'],
-  ['bench:scale', 'test/bench/scale/main.ts', '--rate', 'fast'],
-  ['bench:deliveries', 'test/bench/deliveries/main.ts', '--store', 'paper'],
-  ['bench:retention', 'test/bench/retention/main.ts', 'all'],
-  ['chaos', 'test/chaos/main.ts', '--webhooks', '21'],
+  ['bench growth', 'apps/dev/subcommand.ts', 'bench', 'growth', '--rows', '10,x'],
+  ['bench soak', 'apps/dev/subcommand.ts', 'bench', 'soak', '--minutes', '0'],
+  ['bench deliveries', 'apps/dev/subcommand.ts', 'bench', 'deliveries', '--store', 'paper'],
+  ['tool chaos', 'apps/dev/subcommand.ts', 'tool', 'chaos', '--webhooks', '21'],
 ])('%s refuses a value that it cannot use before it starts anything', async (_name, ...args) => {
   const { code, stdout, stderr } = await run(args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+ (must be|is) [^\n]+\.\n\nUsage: /);
 });
+
+it.each(['bench', 'docs', 'tool'])(
+  'npm run %s names its subcommands, on standard error when none of them is asked for',
+  async (group) => {
+    const names = Object.keys(subcommands[group] ?? {});
+    const help = await run(['apps/dev/subcommand.ts', group, '--help']);
+    expect({ code: help.code, stderr: help.stderr }).toEqual({ code: 0, stderr: '' });
+    const wrong = await run(['apps/dev/subcommand.ts', group, 'nothing']);
+    expect({ code: wrong.code, stdout: wrong.stdout }).toEqual({ code: 2, stdout: '' });
+    for (const name of names)
+      for (const text of [help.stdout, wrong.stderr]) expect(text).toMatch(new RegExp(`^  ${name} `, 'm'));
+  },
+);
 
 it('every command prints the same under a shell with variables for others', async () => {
   const { env } = await setupOrgctl();

@@ -12,7 +12,7 @@ import type { OpenStack } from './stack.ts';
 import { verificationText, verifyFile } from './verify-file.ts';
 
 /**
- * `npm run listen`: receives signed events on a developer's machine. Exit code 0, 1 when refused or
+ * `npm run tool -- listen`: receives signed events on a developer's machine. Exit code 0, 1 when refused or
  * when a captured request does not verify, 2 for a wrong call.
  *
  * It creates webhooks only in a stack of `npm start`.
@@ -132,6 +132,6 @@ try {
   const isExpected = [WrongCall, SettingsRefused, WebhookRefused, ListenRefused].some((kind) => error instanceof kind);
   const message = error instanceof Error ? error.message : String(error);
   console.error(isExpected ? message : `listen failed with an internal error: ${message.split('\n')[0]}`);
-  if (error instanceof WrongCall) console.error('See npm run listen -- --help');
+  if (error instanceof WrongCall) console.error('See npm run tool -- listen --help');
   process.exitCode = error instanceof WrongCall ? 2 : 1;
 }

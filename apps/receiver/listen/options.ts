@@ -6,7 +6,7 @@ import { isSecret } from '#domain/webhooks/secret.ts';
 /** A wrong call. The message is printed with the address of the usage; exit code 2. */
 export class WrongCall extends Error {}
 
-/** The options of `npm run listen`. */
+/** The options of `npm run tool -- listen`. */
 export type ListenOptions =
   | { task: 'verify'; file: string; secrets: string[]; toleranceSeconds: number }
   | {
@@ -28,11 +28,11 @@ export type ListenOptions =
       captureTo: string | null;
     };
 
-export const usage = `Usage: npm run listen -- --forward-to URL [--events a,b] [--org ID] [--region us]
+export const usage = `Usage: npm run tool -- listen --forward-to URL [--events a,b] [--org ID] [--region us]
                          [--trigger TYPE]... [--capture FOLDER]
-       npm run listen -- --forward-to URL --secret whsec_... [--port N]
-       npm run listen -- --trigger TYPE
-       npm run listen -- --verify FILE --secret whsec_... [--tolerance SECONDS]
+       npm run tool -- listen --forward-to URL --secret whsec_... [--port N]
+       npm run tool -- listen --trigger TYPE
+       npm run tool -- listen --verify FILE --secret whsec_... [--tolerance SECONDS]
 
 For developers of receivers: signed events on your own machine.
 

@@ -9,7 +9,7 @@ import type { OpenStack } from './stack.ts';
  * Names the process that a webhook is for, so that the next process deletes the webhook of a killed
  * one.
  */
-const descriptionOf = (pid: number) => `npm run listen, process ${pid}`;
+const descriptionOf = (pid: number) => `npm run tool -- listen, process ${pid}`;
 
 /**
  * Creates a webhook for this process, after deleting those of processes that have ended. `remove`
@@ -22,7 +22,7 @@ export async function subscribe(
   const { em } = database.orm;
   const of = { organizationId: organization.id, by: 'operator' } as const;
   for (const webhook of await listWebhooks(em, of)) {
-    const [, pid] = /^npm run listen, process (\d+)$/.exec(webhook.description) ?? [];
+    const [, pid] = /^npm run tool -- listen, process (\d+)$/.exec(webhook.description) ?? [];
     if (pid !== undefined && !isAlive(Number(pid))) await deleteWebhook(em, { ...of, webhookId: webhook.id });
   }
   const allow = new BlockList();

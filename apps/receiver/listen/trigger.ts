@@ -4,7 +4,7 @@ import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { OpenStack } from './stack.ts';
 
 /** The name of the families that this tool creates, so that it never changes imported families. */
-const familyName = 'Example family (npm run listen)';
+const familyName = 'Example family (npm run tool -- listen)';
 
 /**
  * Causes events by real changes, in one transaction with the rights of the platform's login: the

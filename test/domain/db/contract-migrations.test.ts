@@ -172,7 +172,7 @@ it('the migration that this version needs is the newest expand migration', () =>
   expect(migrations.findLast(({ isContract }) => !isContract)?.name).toBe(currentMigration);
 });
 
-it('npm run migrate -- --contract applies what is pending, and another option is refused', async () => {
+it('npm run tool -- migrate --contract applies what is pending, and another option is refused', async () => {
   const { ownerUrl } = await openEmpty();
   const run = async (...args: string[]) => {
     const main = path.join(import.meta.dirname, '../../../apps/migrate/main.ts');
@@ -182,5 +182,8 @@ it('npm run migrate -- --contract applies what is pending, and another option is
   };
 
   expect(await run('--contract')).toMatchObject({ code: 0, out: expect.stringContaining('Applied') });
-  expect(await run('--expand')).toMatchObject({ code: 2, errors: expect.stringContaining('Usage: npm run migrate') });
+  expect(await run('--expand')).toMatchObject({
+    code: 2,
+    errors: expect.stringContaining('Usage: npm run tool -- migrate'),
+  });
 });

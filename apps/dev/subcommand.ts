@@ -1,0 +1,73 @@
+/** `npm run bench|docs|tool -- NAME [options]`: runs one of many programs that have no script of their own. */
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { startCommand } from '#runtime/command-line.ts';
+
+interface Program {
+  /** Its file and what comes before the caller's arguments. */
+  readonly run: readonly [file: string, ...args: string[]];
+  readonly summary: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+const vitest = 'node_modules/vitest/vitest.mjs';
+
+export const subcommands: Readonly<Record<string, Readonly<Record<string, Program>>>> = {
+  bench: {
+    reads: { run: ['test/bench/reads/main.ts'], summary: 'the nine reads, beside Fastify and wrk' },
+    deliveries: { run: ['test/bench/deliveries/main.ts'], summary: 'latency, throughput and isolation of deliveries' },
+    growth: { run: ['test/bench/growth/main.ts'], summary: 'reads, deliveries and pages with large tables' },
+    soak: { run: ['test/bench/soak/main.ts'], summary: 'a day of load and maintenance in 20 minutes' },
+  },
+  docs: {
+    write: { run: ['apps/dev/docs/write.ts'], summary: 'docs/configuration.md and the index of the decision records' },
+    openapi: { run: ['apps/api/openapi/write.ts'], summary: 'apps/api/openapi/openapi.json' },
+    charts: { run: ['charts/docs/main.ts'], summary: 'schemas and READMEs of the charts, docs/custom-resources.md' },
+    pictures: {
+      run: [vitest, 'run', '--project', 'long', 'test/console/pictures'],
+      summary: 'the pictures of the console in apps/console/pictures',
+      environment: { PICTURES: 'apps/console/pictures' },
+    },
+    guarantees: {
+      run: [vitest, 'list', '--no-static-parse', '--project', 'quick', '--project', 'system'],
+      summary: 'prints every guarantee: the names of all tests',
+    },
+  },
+  tool: {
+    migrate: { run: ['apps/migrate/main.ts'], summary: 'migrates a database' },
+    listen: { run: ['apps/receiver/listen/main.ts'], summary: 'receives events on your machine, and verifies them' },
+    image: { run: ['charts/image/build.ts'], summary: 'builds the image' },
+    release: { run: ['charts/release/main.ts'], summary: 'builds what a release publishes' },
+    chaos: { run: ['test/chaos/main.ts'], summary: 'proves that no event is lost while everything is killed' },
+    receivers: {
+      run: [vitest, 'run', '--config', 'test/receivers/vitest.config.ts'],
+      summary: 'verifies deliveries in seven languages',
+    },
+    long: { run: [vitest, 'run', '--project', 'long'], summary: 'the tests that take minutes' },
+  },
+};
+
+const [group = '', name = '', ...rest] = process.argv.slice(2);
+if (import.meta.main) await run(group, name, rest);
+
+/** Replaces this program: the other one reads its arguments as if it had been started by itself. */
+async function run(group: string, asked: string, args: readonly string[]): Promise<void> {
+  const isPlainDocs = group === 'docs' && asked === '';
+  const program = subcommands[group]?.[isPlainDocs ? 'write' : asked];
+  if (program === undefined) return refuse(group, asked);
+  const [file, ...before] = program.run;
+  const absolute = path.join(import.meta.dirname, '../..', file);
+  Object.assign(process.env, program.environment);
+  process.argv.splice(1, process.argv.length, absolute, ...before, ...args);
+  await import(pathToFileURL(absolute).href);
+}
+
+function refuse(group: string, asked: string): void {
+  const lines = Object.entries(subcommands[group] ?? {}).map(([each, { summary }]) => `  ${each.padEnd(12)}${summary}`);
+  startCommand({
+    usage: `Usage: npm run ${group} -- NAME [options]\n\n${lines.join('\n')}`,
+    read: () => {
+      throw new Error(asked === '' ? 'Choose one of these.' : `${asked} is none of these.`);
+    },
+  });
+}

@@ -1,0 +1,42 @@
+/** Commands that a text names exist, and docs/commands.md names every one that exists. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { subcommands } from '../../apps/dev/subcommand.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+const mention = /npm run(?: -s| --silent)? ([a-z][\w:]*)(?: -- ([a-z]+))?/g;
+
+it('every npm script and subcommand that the repository names exists', () => {
+  const files = execFileSync('git', ['ls-files', '-z', '*.md', '*.ts', '*.yml', '*.yaml', '*.txt', '.ci/run'], {
+    cwd: root,
+    encoding: 'utf8',
+  }).split('\0');
+  const wrong = files
+    .filter(Boolean)
+    .flatMap((file) =>
+      [...read(file).matchAll(mention)]
+        .filter(([, script = '', name]) => !isCommand(script, name ?? null))
+        .map(([text]) => `${file}: ${text}`),
+    );
+  expect(wrong).toEqual([]);
+});
+
+it('docs/commands.md names every npm script and subcommand', () => {
+  const page = read('docs/commands.md');
+  const named = new Set([...page.matchAll(mention)].map(([, script, name]) => `${script} ${name ?? ''}`.trim()));
+  const all = Object.keys(scripts).flatMap((script) => {
+    const names = Object.keys(subcommands[script] ?? {}).filter((name) => name !== 'write');
+    return names.length === 0 ? [script] : names.map((name) => `${script} ${name}`);
+  });
+  expect(all.filter((command) => !named.has(command) && !page.includes(`npm ${command}`))).toEqual([]);
+});
+
+function isCommand(script: string, name: string | null): boolean {
+  const names = subcommands[script];
+  if (names === undefined || name === null) return script in scripts;
+  return name in names;
+}
