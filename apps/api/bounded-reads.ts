@@ -1,5 +1,5 @@
 import { type KeyRow, maxSmallBytes } from '#domain/db/statements/authorized.ts';
-import { Budget, ClientGone } from '#runtime/budget.ts';
+import { Budget, ClientGone } from '#runtime/flow/budget.ts';
 import { etagOf } from './etag.ts';
 import type { SharedBody } from './large-body.ts';
 import { LargeReads } from './large-reads.ts';

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { ApiError, apiError } from '#domain/contract/errors.ts';
 import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
-import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
+import { BudgetExhausted, ClientGone } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import type { RequestContext, RequestState } from './request-log.ts';

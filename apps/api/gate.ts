@@ -6,6 +6,7 @@ import { networkOf } from '#domain/identity/network.ts';
 import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
 import { bearerOf, clientAddress } from '#runtime/client.ts';
+import { BoundedMap } from '#runtime/flow/bounded-map.ts';
 import type { RefusalCounter } from '#runtime/refusal-counter.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { Limiter } from './limiter/limiter.ts';
@@ -102,7 +103,7 @@ const maxAddresses = 50_000;
  */
 export class FailedAuthentications {
   readonly #perMinute: number;
-  readonly #minutes = new Map<string, { startedAtMs: number; failures: number }>();
+  readonly #minutes = new BoundedMap<string, { startedAtMs: number; failures: number }>(maxAddresses);
 
   constructor(options: { perMinute: number }) {
     this.#perMinute = options.perMinute;
@@ -117,8 +118,6 @@ export class FailedAuthentications {
     const network = networkOf(address ?? 'unknown');
     const minute = this.#minutes.get(network);
     if (minute === undefined || nowMs - minute.startedAtMs >= 60_000) {
-      this.#minutes.delete(network);
-      if (this.#minutes.size >= maxAddresses) this.#minutes.delete(this.#minutes.keys().next().value ?? '');
       this.#minutes.set(network, { startedAtMs: nowMs, failures: 1 });
       return null;
     }

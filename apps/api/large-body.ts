@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { ParameterizedContext } from 'koa';
-import type { Hold } from '#runtime/budget.ts';
+import type { Hold } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 
 const noBytes = Buffer.alloc(0);

@@ -1,5 +1,6 @@
 import { apiError } from '#domain/contract/errors.ts';
-import { Budget, type BudgetOptions, ClientGone, type Ends } from '#runtime/budget.ts';
+import { BoundedMap } from '#runtime/flow/bounded-map.ts';
+import { Budget, type BudgetOptions, ClientGone, type Ends } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { listEtags } from './etag.ts';
 import { SharedBody } from './large-body.ts';
@@ -125,7 +126,7 @@ export class LargeReads {
   readonly #connections: Budget<'organization'>;
   readonly #usualBytes: number;
   /** Bytes of bodies that are longer than usual, by organization and operation. */
-  readonly #longer = new Map<string, number>();
+  readonly #longer = new BoundedMap<string, number>(maxLonger);
   /** Groups whose statement has not begun, by key, organization and operation. */
   readonly #groups = new Map<string, Group>();
 
@@ -175,7 +176,7 @@ export class LargeReads {
       for (let tries = 0; tries < maxTries; tries += 1) {
         const read = await this.#tryFor(group, maxBytes);
         if (typeof read !== 'number') return read;
-        this.#remember(list, read);
+        this.#longer.set(list, read);
         maxBytes = Math.ceil(read * growth);
       }
       throw apiError('unavailable');
@@ -216,10 +217,5 @@ export class LargeReads {
   #stopGathering(group: Group): void {
     group.hasBegun = true;
     if (this.#groups.get(group.name) === group) this.#groups.delete(group.name);
-  }
-
-  #remember(list: string, bytes: number): void {
-    if (this.#longer.size >= maxLonger) this.#longer.delete(this.#longer.keys().next().value ?? '');
-    this.#longer.set(list, bytes);
   }
 }

@@ -6,7 +6,7 @@ import {
   type ReadValues,
   readValues,
 } from '#domain/db/statements/authorized.ts';
-import type { Ends } from '#runtime/budget.ts';
+import type { Ends } from '#runtime/flow/budget.ts';
 import { runForClient } from '#runtime/run-for-client.ts';
 import type { Endpoint } from './endpoints.ts';
 

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { isGrpcServiceError } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
+import { backoffMs } from '#runtime/flow/backoff.ts';
+import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectionOptions, describeAway, describeRefusal, isRefusal, refuses } from '#workflows/connection.ts';
 
@@ -28,7 +29,7 @@ export async function connectToTemporal(options: ConnectOptions): Promise<Native
     if (signal.aborted) resolve(null);
     else signal.addEventListener('abort', () => resolve(null), { once: true });
   });
-  for (let waitMs = firstWaitMs; !signal.aborted; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
+  for (let failures = 0; !signal.aborted; failures += 1) {
     const trying = connectOnce(options);
     const result = await Promise.race([trying, aborted]);
     if (result === null) {
@@ -36,6 +37,7 @@ export async function connectToTemporal(options: ConnectOptions): Promise<Native
       return null;
     }
     if (typeof result !== 'string') return result;
+    const waitMs = backoffMs(firstWaitMs, longestWaitMs, failures);
     onProblem(`${result}; tried again in ${waitMs / 1000} s`);
     await wait(waitMs, undefined, { signal, ref: false }).catch(() => {});
   }

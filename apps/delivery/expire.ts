@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { deliveriesPerMove } from '#domain/webhooks/limits.ts';
-import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { type ExpiredRow, expireSql } from './sql/expire.ts';
 import { type UnblockedRow, unblockSql } from './sql/order.ts';
 import { cancelDeletedSql, type MovedRow, wakeParkedSql } from './sql/requests.ts';

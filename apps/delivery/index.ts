@@ -2,7 +2,7 @@ import type { WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
-import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { errorLogger, type Logger } from '#runtime/log.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import type { Tracing } from '#runtime/tracing.ts';

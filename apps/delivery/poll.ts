@@ -1,3 +1,5 @@
+import { setTimeout as wait } from 'node:timers/promises';
+
 /** How long it waits after a poll, in milliseconds. */
 const waitsMs = {
   /** Work was found, and there may be more. Bounds the cost of polls while many events arrive. */
@@ -59,14 +61,11 @@ export function createPoll(options: {
   }
 
   function sleep(ms: number, endsEarly = false): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      endWait = () => {
-        if (!endsEarly && !stopped) return;
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    const ended = new AbortController();
+    endWait = () => {
+      if (endsEarly || stopped) ended.abort();
+    };
+    return wait(ms, undefined, { signal: ended.signal }).catch(() => {});
   }
 
   return {

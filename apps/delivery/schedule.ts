@@ -1,3 +1,5 @@
+import { backoffMs } from '#runtime/flow/backoff.ts';
+
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
@@ -30,7 +32,7 @@ const longestErrorWaitMs = 10 * minuteMs;
  */
 export function waitAfterInternalErrorMs(kind: 'internal' | 'away', before: number, random: number): number {
   const firstMs = kind === 'away' ? 2_000 : 15_000;
-  return Math.round(Math.min(firstMs * 2 ** before, longestErrorWaitMs) * (1 + jitter * random));
+  return Math.round(backoffMs(firstMs, longestErrorWaitMs, before) * (1 + jitter * random));
 }
 
 const units: Record<string, number> = { ms: 1, s: 1_000, m: minuteMs, h: hourMs };

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimedDelivery } from './sql/claim.ts';
 import { reservedMs } from './times.ts';
 
@@ -107,7 +108,7 @@ function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onRoom }:
 
   async function startAndPause(claim: Claim): Promise<void> {
     await start(claim);
-    if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
+    if (restMs > 0) await sleep(restMs);
   }
 
   function room(): number {

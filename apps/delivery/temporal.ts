@@ -1,6 +1,6 @@
 import { Client } from '@temporalio/client';
 import { type NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
-import { once } from '#runtime/once.ts';
+import { once } from '#runtime/flow/once.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { bundleWorkflows } from '#workflows/bundle-sources.ts';
 import {

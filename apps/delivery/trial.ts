@@ -1,4 +1,4 @@
-import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 
 interface TrialOptions {
   /** How long the trial lasts without enough deliveries; 0 passes it at once. */

@@ -1,8 +1,8 @@
 import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api, KubeConfig } from '@kubernetes/client-node';
+import { once } from '#runtime/flow/once.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
-import { once } from '#runtime/once.ts';
 import { reportSettings } from '#runtime/settings/watch.ts';
 import type { OperatorConfig } from './config.ts';
 import type { ResourceKind } from './controller/contract.ts';

@@ -1,3 +1,5 @@
+import { BoundedMap } from '#runtime/flow/bounded-map.ts';
+
 /** One event that one endpoint received, once or more often. Times are ISO 8601, UTC. */
 export interface ReceivedEvent {
   endpoint: string;
@@ -29,7 +31,7 @@ export type Arrival = Pick<
  * received longest ago is dropped first.
  */
 export function createReceived(atMost = 200) {
-  const events = new Map<string, ReceivedEvent & { accepted: boolean }>();
+  const events = new BoundedMap<string, ReceivedEvent & { accepted: boolean }>(atMost);
 
   return {
     /** Returns the event as it is now; `duplicate` when it had been accepted before. */
@@ -46,10 +48,7 @@ export function createReceived(atMost = 200) {
         duplicates: (known?.duplicates ?? 0) + (duplicate ? 1 : 0),
         accepted: duplicate || isAccepted,
       };
-      events.delete(key); // so that the map is ordered by the last time of receipt
       events.set(key, event);
-      const [oldest] = events.keys();
-      if (events.size > atMost && oldest !== undefined) events.delete(oldest);
       const { accepted: _, ...shown } = event;
       return { ...shown, duplicate };
     },

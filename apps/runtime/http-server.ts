@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { once } from './once.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from './flow/once.ts';
 import { createFaultyRequest, findRequestFault, type RequestFault, usePathOfTarget } from './request-faults.ts';
 import { StartRefused } from './start-refused.ts';
 import {
@@ -113,7 +114,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   async function close(): Promise<void> {
     onDraining();
-    await new Promise((resolve) => setTimeout(resolve, drainDelayMs));
+    await sleep(drainDelayMs);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
     const giveUp = setTimeout(() => server.closeAllConnections(), deadlineMs);

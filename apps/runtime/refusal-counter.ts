@@ -1,4 +1,4 @@
-import { createIntervalLoop } from './interval-loop.ts';
+import { createIntervalLoop } from './flow/interval-loop.ts';
 
 /** Refused requests of one key. */
 export interface RefusalCount {

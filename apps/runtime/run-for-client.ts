@@ -1,5 +1,5 @@
 import { endStatementsOn, isEndedBy } from '#domain/db/end-statements.ts';
-import { ClientGone, type Ends } from './budget.ts';
+import { ClientGone, type Ends } from './flow/budget.ts';
 
 /**
  * Runs work for a client. When it disconnects, the statement that runs is ended, and no further one

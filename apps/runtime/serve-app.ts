@@ -1,9 +1,9 @@
 import type { Counter, Registry } from 'prom-client';
 import { isTrustedPeer } from './client.ts';
+import { once } from './flow/once.ts';
 import { type RunningServer, type ServerOptions, startServer } from './http-server.ts';
 import type { Logger } from './log.ts';
 import { serveMetrics } from './metrics-page.ts';
-import { once } from './once.ts';
 import type { ServerConfig } from './settings/server.ts';
 
 /** A running app: its address, and how to stop it without losing a request. */

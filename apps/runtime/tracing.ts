@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Attributes,
   context,
@@ -98,7 +99,7 @@ export async function openTracing(options: {
     stop: async () => {
       // A collector that is away loses its last spans. It must not fail the stop.
       const sent = provider.shutdown().catch(() => {});
-      await Promise.race([sent, new Promise((resolve) => setTimeout(resolve, 2_000).unref())]);
+      await Promise.race([sent, sleep(2_000, undefined, { ref: false })]);
     },
   };
 }

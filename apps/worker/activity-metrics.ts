@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import { type ActivityState, activityStateSql } from '#domain/db/statements/maintenance.ts';
-import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 
 /**

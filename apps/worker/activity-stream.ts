@@ -5,7 +5,7 @@ import {
   recordActivityStreamedSql,
   type StreamedLine,
 } from '#domain/db/statements/activity-stream.ts';
-import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { type ActivityExporter, openActivityExporter } from './activity-exporter.ts';
 

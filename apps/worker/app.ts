@@ -1,9 +1,9 @@
 import { startDeliveries } from '#delivery/index.ts';
 import { openDatabase } from '#domain/db/connect.ts';
+import { once } from '#runtime/flow/once.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, errorLogger, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
-import { once } from '#runtime/once.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { createAnchorSender } from './activity-anchors.ts';

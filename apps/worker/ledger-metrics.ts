@@ -9,7 +9,7 @@ import {
   takeStepSql,
 } from '#domain/db/statements/maintenance.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
-import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 
 const help: Record<keyof Ledger, string> = {

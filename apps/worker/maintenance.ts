@@ -2,7 +2,7 @@ import pg from 'pg';
 import { type CurrentServer, connectionOptions, type PostgresServer, serverNow } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { addStepsSql, finishStepSql, type TakenStep, takeStepSql } from '#domain/db/statements/maintenance.ts';
-import { createIntervalLoop, type IntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import {
   type MaintenanceStep,
   maintenanceSteps,

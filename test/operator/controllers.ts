@@ -1,6 +1,6 @@
 import { EventsV1Api, type KubeConfig } from '@kubernetes/client-node';
 import { openDatabase } from '#domain/db/connect.ts';
-import { once } from '#runtime/once.ts';
+import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createApis, type SentRequest } from '../../apps/operator/kube/client.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';

@@ -1,4 +1,4 @@
-import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { RedisServer } from '#runtime/settings/redis.ts';
 import { RedisWindow, reasonOf } from './redis-window.ts';
 

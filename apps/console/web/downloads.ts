@@ -1,4 +1,4 @@
-import { Budget } from '#runtime/budget.ts';
+import { Budget } from '#runtime/flow/budget.ts';
 
 /**
  * Bounds the downloads in progress per person, organization and process. Each holds

@@ -1,6 +1,6 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
-import { BudgetExhausted, ClientGone } from '#runtime/budget.ts';
+import { BudgetExhausted, ClientGone } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';

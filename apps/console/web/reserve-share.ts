@@ -1,5 +1,5 @@
 import { hashOf } from '#domain/identity/token.ts';
-import { ClientGone, type Hold } from '#runtime/budget.ts';
+import { ClientGone, type Hold } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { readCookie } from './cookies.ts';
 import { waitMs } from './shares.ts';

@@ -1,4 +1,4 @@
-import { Budget, type Hold } from '#runtime/budget.ts';
+import { Budget, type Hold } from '#runtime/flow/budget.ts';
 
 /** Pages and forms of one person, and of one organization, that a process reads at a time. */
 const pagesAtOnce = { organization: 4, person: 1 };

@@ -1,6 +1,6 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import type { ErrorCode } from '#domain/contract/errors.ts';
-import type { Hold } from '#runtime/budget.ts';
+import type { Hold } from '#runtime/flow/budget.ts';
 import type { FormValues } from './form.ts';
 import type { Route } from './route.ts';
 import type { ConsoleParts, Visit } from './visit.ts';

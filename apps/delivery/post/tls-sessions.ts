@@ -1,3 +1,5 @@
+import { BoundedMap } from '#runtime/flow/bounded-map.ts';
+
 /** A worker's sessions; each is a few KiB. */
 const mostSessions = 1_000;
 /** A resumed session does not check the certificate again, so a full handshake follows in time. */
@@ -16,7 +18,7 @@ interface Kept {
  */
 export class TlsSessions {
   /** By webhook and origin, the oldest first. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new BoundedMap<string, Kept>(mostSessions);
 
   /** Returns the session of a webhook and origin whose certificate was checked lately, or null. */
   find(webhookId: string, origin: string): Buffer | null {
@@ -28,11 +30,8 @@ export class TlsSessions {
   keep(webhookId: string, origin: string, session: Buffer, isResumed: boolean): void {
     const key = `${webhookId} ${origin}`;
     const before = this.#kept.get(key);
-    this.#kept.delete(key);
     const checkedAtMs = isResumed ? before?.checkedAtMs : performance.now();
     if (checkedAtMs === undefined) return;
     this.#kept.set(key, { session, checkedAtMs });
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > mostSessions && oldest !== undefined) this.#kept.delete(oldest);
   }
 }

@@ -1,5 +1,6 @@
 /** The processes that this one has started, of which an interrupted start leaves none. */
 import { type ChildProcess, type ExecFileOptions, execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const endSignals = ['SIGINT', 'SIGKILL'] as const;
@@ -57,11 +58,9 @@ export async function stopProcesses(): Promise<void> {
   for (const signal of endSignals) {
     if (running.size === 0) return;
     for (const child of running.keys()) child.kill(signal);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, killAfterMs);
-    });
+    const ended = new AbortController();
+    const late = sleep(killAfterMs, undefined, { signal: ended.signal }).catch(() => {});
     await Promise.race([Promise.all(running.values()), late]);
-    clearTimeout(timer);
+    ended.abort();
   }
 }

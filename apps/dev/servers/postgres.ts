@@ -15,7 +15,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connectionOptions } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
-import { once } from '#runtime/once.ts';
+import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { choosePort, isPortFree } from './ports.ts';
 import {

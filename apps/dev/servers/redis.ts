@@ -11,7 +11,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { once } from '#runtime/once.ts';
+import { once } from '#runtime/flow/once.ts';
 import { installPackages } from './apt.ts';
 import { choosePort, isPortFree } from './ports.ts';
 import {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
+import { once } from '#runtime/flow/once.ts';
 import { getDirectly } from '#runtime/get-directly.ts';
-import { once } from '#runtime/once.ts';
 import { choosePort, getFreePort, isPortFree, portVariable } from './ports.ts';
 import {
   becomesTrue,

@@ -1,4 +1,5 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type PostgresServer, sessionParameters } from './server.ts';
 
@@ -106,7 +107,7 @@ async function retried(step: () => Promise<unknown>): Promise<void> {
     } catch (error) {
       if (attempt === 10 || !(error instanceof pg.DatabaseError) || !concurrentRoleChange.has(error.code ?? ''))
         throw error;
-      await new Promise((resolve) => setTimeout(resolve, 20 * attempt));
+      await sleep(20 * attempt);
     }
   }
 }

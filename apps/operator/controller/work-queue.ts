@@ -1,3 +1,5 @@
+import { backoffMs } from '#runtime/flow/backoff.ts';
+
 interface WorkQueueOptions {
   /** Does the work of one key. What it throws makes the key wait and come again. */
   run: (key: string, signal: AbortSignal) => Promise<void>;
@@ -65,7 +67,7 @@ export function createWorkQueue(options: WorkQueueOptions) {
   function retryLater(key: string, cause: unknown): void {
     const count = failures.get(key) ?? 0;
     failures.set(key, count + 1);
-    const waitMs = Math.min(firstRetryMs * 2 ** count, longestRetryMs) * (0.75 + random() / 2);
+    const waitMs = backoffMs(firstRetryMs, longestRetryMs, count) * (0.75 + random() / 2);
     onError(key, cause, waitMs);
     addAfter(key, waitMs);
   }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type KubeConfig, Watch } from '@kubernetes/client-node';
+import { backoffMs } from '#runtime/flow/backoff.ts';
 import type { CustomResource, Metadata, ResourceKind } from '../controller/contract.ts';
 
 interface WatchOptions {
@@ -110,7 +111,7 @@ export function watchObjects(options: WatchOptions) {
         failures += 1;
         onError(cause);
       }
-      const waitMs = Math.min(firstRetryMs * 2 ** Math.max(0, failures - 1), longestRetryMs);
+      const waitMs = backoffMs(firstRetryMs, longestRetryMs, failures - 1);
       await sleep(waitMs, undefined, { signal: stopping.signal }).catch(() => {});
     }
   }

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { createIntervalLoop, type IntervalLoop } from '../interval-loop.ts';
+import { createIntervalLoop, type IntervalLoop } from '../flow/interval-loop.ts';
 import { errorLogger, type Logger } from '../log.ts';
 import { metricsIn } from '../metrics.ts';
 import type { FollowedSettings, FollowReport } from './follow.ts';

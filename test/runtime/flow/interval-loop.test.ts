@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { createIntervalLoop } from '#runtime/interval-loop.ts';
+import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 
 /** A loop whose runs end when the test decides. */
 function setupLoop(everyMs = 1) {

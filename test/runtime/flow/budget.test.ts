@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Budget } from '#runtime/budget.ts';
+import { Budget } from '#runtime/flow/budget.ts';
 
 const client = { onEnd: () => {} };
 
