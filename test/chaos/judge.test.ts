@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
+import { attemptsSql } from '#test/attempts-sql.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { judge } from './judge.ts';
 import type { LedgerReading } from './ledger-readings.ts';
@@ -101,12 +102,17 @@ async function arrange(): Promise<{ pool: Pool; posts: Post[]; webhookIds: strin
   const { id } = await make.webhook({ orgId: professional.orgId, url: 'http://127.0.0.1:9/' });
   await make.grant({ professional });
   await owner.pool.query(
-    `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-      started_at, finished_at, status, cause)
-     select organization_id, webhook_id, event_id, gen_random_uuid(), n, 1, false, '{}', now(), now(),
-       case n when 1 then 500
-       else 200 end, 'recorded'
-     from delivery, generate_series(1, 2) n`,
+    attemptsSql({
+      from: 'delivery, generate_series(1, 2) n',
+      organization: 'organization_id',
+      webhook: 'webhook_id',
+      event: 'event_id',
+      id: 'gen_random_uuid()',
+      number: 'n',
+      startedAt: 'now()',
+      status: 'case n when 1 then 500 else 200 end',
+      cause: "'recorded'",
+    }),
   );
   await owner.pool.query(
     `update delivery set state = 'delivered', due_at = null, settled_at = now(), attempts = 2, run = 1, sequence = 1`,

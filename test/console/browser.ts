@@ -135,7 +135,7 @@ export async function violations(page: Page, { colors = false } = {}): Promise<s
 }
 
 /** Returns the path of a picture. */
-export const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
+const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
 
 /**
  * Saves a picture of the page (the whole page by default) as an artifact of the run, and returns

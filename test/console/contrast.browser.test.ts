@@ -5,7 +5,6 @@ import { closeBrowser, openVisit, ready } from './browser.ts';
 import { contrast } from './contrast.ts';
 import { pages } from './pages/all.ts';
 import { setupConsole } from './setup.ts';
-import { decode } from './small-png.ts';
 import { insertWebhook } from './webhook-stories.ts';
 
 afterAll(closeBrowser);
@@ -36,6 +35,7 @@ it('the focus ring has a contrast of 3:1 or more against every surface, light an
   const webhook = await insertWebhook(t, ada);
   await t.owner.pool.query('update receiver set failing_since = now() where webhook_id = $1', [webhook.id]);
   const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken, reducedMotion: 'reduce' });
+  const decoder = (await page.context().browser()?.newPage()) as Page;
   const faint: unknown[] = [];
   let measured = 0;
 
@@ -44,7 +44,7 @@ it('the focus ring has a contrast of 3:1 or more against every surface, light an
       await shown.emulateMedia({ colorScheme });
       await shown.evaluate('document.activeElement.blur()');
       for (const control of await distinctControls(shown)) {
-        const ratio = await ringRatio(shown, control);
+        const ratio = await ringRatio(shown, control, decoder);
         measured += 1;
         if (ratio < leastRatio) faint.push([colorScheme, name, await markupOf(shown, control), ratio]);
       }
@@ -103,7 +103,7 @@ const markupOf = (page: Page, selector: string) =>
  * Compares pictures of a control with and without focus. Returns the contrast that most of the
  * changed pixels reach against their color before.
  */
-async function ringRatio(page: Page, selector: string): Promise<number> {
+async function ringRatio(page: Page, selector: string, decoder: Page): Promise<number> {
   const control = page.locator(selector);
   await control.scrollIntoViewIfNeeded();
   const box = await control.boundingBox();
@@ -114,7 +114,7 @@ async function ringRatio(page: Page, selector: string): Promise<number> {
     width: box.width + 12,
     height: box.height + 12,
   };
-  const picture = async () => decode(await page.screenshot({ clip, animations: 'disabled', caret: 'hide' }));
+  const picture = async () => decode(decoder, await page.screenshot({ clip, animations: 'disabled', caret: 'hide' }));
   const before = await picture();
   // After a key press, the focus counts as keyboard focus.
   await page.keyboard.press('Shift');
@@ -122,8 +122,8 @@ async function ringRatio(page: Page, selector: string): Promise<number> {
   const after = await picture();
   await page.evaluate('document.activeElement.blur()');
   const ratios: number[] = [];
-  for (let at = 0; at < before.pixels.length; at += 3) {
-    const [was, is] = [before.pixels.subarray(at, at + 3), after.pixels.subarray(at, at + 3)];
+  for (let at = 0; at < before.length; at += 4) {
+    const [was, is] = [before.subarray(at, at + 3), after.subarray(at, at + 3)];
     if (!was.equals(is)) ratios.push(contrast(was, is));
   }
   // Up to a quarter of a ring's pixels, those at its corners, are blended with the background; of
@@ -131,4 +131,16 @@ async function ringRatio(page: Page, selector: string): Promise<number> {
   const mixed = (await control.getAttribute('type')) === 'radio' ? 0.5 : 0.25;
   ratios.sort((a, b) => a - b);
   return ratios.length < 50 ? 1 : (ratios[Math.floor(ratios.length * mixed)] ?? 1);
+}
+
+/** Returns the pixels of a PNG as red, green, blue, alpha, which the browser of `decoder` reads. */
+async function decode(decoder: Page, png: Buffer): Promise<Buffer> {
+  const bytes = await decoder.evaluate<number[]>(`(async () => {
+    const file = await fetch('data:image/png;base64,${png.toString('base64')}');
+    const image = await createImageBitmap(await file.blob());
+    const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
+    context.drawImage(image, 0, 0);
+    return [...context.getImageData(0, 0, image.width, image.height).data];
+  })()`);
+  return Buffer.from(bytes);
 }

@@ -1,4 +1,5 @@
 import type { Database } from '#domain/db/connect.ts';
+import { attemptsSql } from '#test/attempts-sql.ts';
 import type { Scene } from './hostile/scene.ts';
 
 /**
@@ -35,10 +36,7 @@ export async function addManyRows({ pool }: Database, scene: Scene): Promise<voi
          run)
        select $1::uuid, $2::uuid, id, 'delivered', 1, 1000 + n, at, at + interval '1 second', 1 from made
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-       started_at, finished_at, status, cause)
-     select $1::uuid, $2::uuid, id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 200,
-       'accepted' from made`,
+     ${attemptsSql({ from: 'made', status: '200', finishedAt: "at + interval '200 milliseconds'" })}`,
     [orgId, webhook.id],
   );
   await pool.query(

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { attemptsSql } from './attempts-sql.ts';
 
 /**
  * Inserts deliveries of a webhook that were exhausted in the past, each with its event and the
@@ -21,9 +22,7 @@ export async function insertExhausted(
          created_at, settled_at)
        select $1, $2, m.id, 'exhausted', 1, 1, 1, m.at, m.at from made m
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-       started_at, finished_at, status, cause)
-     select $1, $2, m.id, m.id, 1, 1, true, '{}', m.at, m.at, 500, 'status' from made m`,
+     ${attemptsSql({ from: 'made', isLast: 'true', status: '500' })}`,
     [fields.organizationId, fields.webhookId, fields.count],
   );
 }

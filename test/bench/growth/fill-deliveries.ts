@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
+import { attemptsSql } from '#test/attempts-sql.ts';
 
 export interface FilledWebhook {
   organizationId: string;
@@ -59,10 +60,7 @@ export async function addSettled(
          (organization_id, webhook_id, event_id, state, attempts, run, created_at, settled_at, rolled_up)
        select $1, $2, id, 'delivered', 1, 1, moment, moment, true from made
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-       started_at, finished_at, status, cause, answer)
-     select $1, $2, id, id, 1, 1, false, '{}', moment, moment, 204, 'accepted', convert_to(repeat('y', 200), 'UTF8')
-     from made`,
+     ${attemptsSql({ from: 'made', startedAt: 'moment', answer: "convert_to(repeat('y', 200), 'UTF8')" })}`,
     [webhook.organizationId, webhook.webhookId, count, newestDays, oldestDays],
   );
   await owner.query('commit');

@@ -7,6 +7,7 @@ import { createEnrolment } from '#domain/identity/enrolment.ts';
 import { confirmSignInOf } from '#domain/identity/operator-actions.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
+import { attemptsSql } from '#test/attempts-sql.ts';
 import type { ConsoleConfig } from '../../../apps/console/config.ts';
 
 /**
@@ -167,11 +168,7 @@ async function fillDeliveries(
        select $1::uuid, $2::uuid, id, case when n % 100 = 1 then 'exhausted'
          else 'delivered' end, 1, n, at, at + interval '1 second', 1 from made
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-       started_at, finished_at, status, cause)
-     select $1::uuid, $2::uuid, id, id, 1, 1, n % 100 = 1, '{}', at, at + interval '200 milliseconds', case
-       when n % 100 = 1 then 500 else 200 end, case when n % 100 = 1 then 'status' else 'accepted' end
-     from made`,
+     ${attemptsSql({ from: 'made', isLast: 'n % 100 = 1', status: 'case when n % 100 = 1 then 500 else 200 end', finishedAt: "at + interval '200 milliseconds'" })}`,
     [organizationId, webhookId, deliveries],
   );
 }

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { attemptsSql } from '#test/attempts-sql.ts';
 import { organizations } from '../reads/region.ts';
 
 /** Rows of one insert statement, so that progress is visible. */
@@ -72,11 +73,7 @@ const deliveriesSql = `
       run, rolled_up)
     select organization_id, webhook_id, id, 'delivered', 1, n, at, at + interval '1 second', 1, true from made
   )
-  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-    started_at,
-    finished_at, status, cause)
-  select organization_id, webhook_id, id, id, 1, 1, false, '{}', at, at + interval '200 milliseconds', 204, 'accepted'
-  from made`;
+  ${attemptsSql({ from: 'made', organization: 'organization_id', webhook: 'webhook_id', finishedAt: "at + interval '200 milliseconds'" })}`;
 
 /** Adds due deliveries to each webhook of the organizations. */
 export async function addDueDeliveries(owner: pg.Client, organizationIds: readonly string[], each: number) {

@@ -2,10 +2,12 @@
  * The ledger's counters are independent of events and deliveries, so they reveal rows that were
  * deleted or never inserted.
  */
+
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { attemptsSql } from '#test/attempts-sql.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
@@ -45,10 +47,13 @@ async function setupCounts() {
            update delivery set state = 'delivered', due_at = null, settled_at = now() -
              interval '91 days', attempts = 1
            returning organization_id, webhook_id, event_id)
-         insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-           started_at, finished_at, status, cause)
-         select organization_id, webhook_id, event_id, event_id, 1, 1, false, '{}', now(), now(), 204, 'accepted'
-           from settled`,
+         ${attemptsSql({
+           from: 'settled',
+           organization: 'organization_id',
+           webhook: 'webhook_id',
+           event: 'event_id',
+           startedAt: 'now()',
+         })}`,
       ),
   };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg, { type Pool } from 'pg';
 import { onTestFinished } from 'vitest';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
+import { attemptsSql } from '#test/attempts-sql.ts';
 import { setupDatabase } from '#test/setup.ts';
 
 /** A row of `delivery`, with the columns that tests read. */
@@ -119,9 +120,7 @@ export async function insertSettled(pool: Pool, { orgId, id }: { orgId: string; 
      ), c as (
        insert into ledger_count (organization_id, changes) values ($1, $3)
      )
-     insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-       started_at, finished_at, status, cause)
-     select $1, $2, event_id, event_id, 1, 1, false, '{}', created_at, created_at, 204, 'accepted' from d`,
+     ${attemptsSql({ from: 'd', event: 'event_id', startedAt: 'created_at' })}`,
     [orgId, id, count],
   );
 }
