@@ -73,7 +73,12 @@ const deliveriesSql = `
       run, rolled_up)
     select organization_id, webhook_id, id, 'delivered', 1, n, at, at + interval '1 second', 1, true from made
   )
-  ${attemptsSql({ from: 'made', organization: 'organization_id', webhook: 'webhook_id', finishedAt: "at + interval '200 milliseconds'" })}`;
+  ${attemptsSql({
+    from: 'made',
+    organization: 'organization_id',
+    webhook: 'webhook_id',
+    finishedAt: "at + interval '200 milliseconds'",
+  })}`;
 
 /** Adds due deliveries to each webhook of the organizations. */
 export async function addDueDeliveries(owner: pg.Client, organizationIds: readonly string[], each: number) {
