@@ -169,11 +169,11 @@ async function fillDeliveries(
          else 'delivered' end, 1, n, at, at + interval '1 second', 1 from made
      )
      ${attemptsSql({
-        from: 'made',
-        isLast: 'n % 100 = 1',
-        status: 'case when n % 100 = 1 then 500 else 200 end',
-        finishedAt: "at + interval '200 milliseconds'",
-      })}`,
+       from: 'made',
+       isLast: 'n % 100 = 1',
+       status: 'case when n % 100 = 1 then 500 else 200 end',
+       finishedAt: "at + interval '200 milliseconds'",
+     })}`,
     [organizationId, webhookId, deliveries],
   );
 }
