@@ -10,48 +10,12 @@ import type {
   DeliveryKey,
   DeliveryRun,
 } from '#workflows/deliver-event/types.ts';
-import { factsOf, type KeptAnswer, type Outcome } from './post/outcome.ts';
+import { type KeptAnswer, nothingSent, type Outcome } from './post/outcome.ts';
 import { waitAfterFailureMs, waitAfterInternalErrorMs } from './schedule.ts';
+import type { Sender, SignedRequest } from './sender.ts';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from './sql/admit.ts';
 import { type OutcomeKind, type OutcomeRow, recordAnswerSql, recordOutcomeSql } from './sql/outcome.ts';
 import { askAgainMs, postUntilMs, recordUntilMs, slotMs } from './times.ts';
-
-/** What the signature of an attempt covers. */
-interface ToBeSigned {
-  sealed: Buffer[];
-  body: Buffer;
-  /** Unix time in seconds by PostgreSQL's clock: receivers refuse old signatures. */
-  timestampSeconds: number;
-}
-
-/** A signed request to the receiver of a webhook. */
-interface SignedRequest {
-  organizationId: string;
-  webhookId: string;
-  url: string;
-  headers: Record<string, string>;
-  body: Buffer;
-}
-
-/** Makes and signs requests, for attempts and for test events. */
-export interface Sender {
-  /** Makes one HTTP request for a webhook; never throws because of the receiver. */
-  post: (request: SignedRequest) => Promise<Outcome>;
-  /**
-   * Returns the headers of one attempt, signed with sealed secrets (newest first) of this webhook.
-   *
-   * @throws Error when one cannot be unsealed.
-   */
-  sign: (delivery: DeliveryKey, signed: ToBeSigned) => Record<string, string>;
-  /** Called with an internal error whose text is stored nowhere else, and its stable code. */
-  onInternalError: (error: unknown, delivery: DeliveryKey, code: InternalErrorCode) => void;
-}
-
-/**
- * `internal_error`: an attempt could not be prepared. `activity_failed`: it could not be admitted,
- * made or recorded. `delivery_missing`: PostgreSQL does not have the delivery of an outcome.
- */
-export type InternalErrorCode = 'internal_error' | 'activity_failed' | 'delivery_missing';
 
 /** What logs, metrics and traces report of an attempt: ids, its outcome and times. */
 export interface AttemptLine extends DeliveryRun {
@@ -63,6 +27,17 @@ export interface AttemptLine extends DeliveryRun {
   /** Unix time in ms by PostgreSQL's clock. */
   startedAtMs: number;
   timingsMs: Outcome['timingsMs'];
+}
+
+/** What is recorded of an attempt. */
+interface Ended {
+  id: string;
+  kind: OutcomeKind;
+  waitMs: number;
+  admission: AdmittedRow;
+  outcome: Outcome;
+  /** Null when nothing was sent. */
+  headers: Record<string, string> | null;
 }
 
 export interface AttemptOptions extends Sender {
@@ -82,30 +57,30 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const beganAt = performance.now();
     const id = randomUUIDv7();
     const admission = await admit(pool, [...keyOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000], beganAt);
-    if (admission === null) return { answer: waitFor('away', input), line: null };
-    if (admission.answer !== 'go') return { answer: answerWithoutAttempt(admission), line: null };
+    if (admission.answer !== 'go') return { answer: answerWithoutAttempt(admission, input), line: null };
     const isLate = performance.now() - beganAt > postUntilMs;
     const request = prepare(input, admission, isLate);
-    const outcome = request === null ? internalError : await post(request);
+    const outcome = request === null ? nothingSent : await post(request);
     const kind = kindOf(outcome);
-    const waitMs = isInternal(kind)
+    const isInternalError = kind === 'internal_error';
+    const waitMs = isInternalError
       ? waitAfterInternalErrorMs('internal', input.internalErrors, Math.random())
       : waitAfterFailureMs(delaysMs, admission.failures, Math.random());
-    const recorded = await record(input, { id, kind, waitMs, admission, outcome, request }, beganAt + recordUntilMs);
+    const ended = { id, kind, waitMs, admission, outcome, headers: request?.headers ?? null };
+    const state = await record(input, ended, beganAt + recordUntilMs);
     if (outcome.rest !== null) await recordRest(input, id, outcome.rest);
-    const { number, startedAtMs } = admission;
-    const { status, cause, timingsMs } = outcome;
-    const ended: AttemptLine['outcome'] = recorded?.state === 'exhausted' && kind === 'failed' ? 'exhausted' : kind;
     const { organizationId, webhookId, eventId, run, type } = input;
-    const line = { organizationId, webhookId, eventId, run, number, type, outcome: ended, status, cause };
-    const answer: AttemptAnswer =
-      recorded?.state === 'running' ? { kind: 'wait', waitMs, isInternalError: isInternal(kind) } : { kind: 'end' };
-    return { answer, line: { ...line, startedAtMs, timingsMs } };
+    const { status, cause, timingsMs } = outcome;
+    const { number, startedAtMs } = admission;
+    const facts = { organizationId, webhookId, eventId, run, type, number, startedAtMs, status, cause, timingsMs };
+    return {
+      answer: state === 'running' ? { kind: 'wait', waitMs, isInternalError } : { kind: 'end' },
+      line: { ...facts, outcome: state === 'exhausted' && kind === 'failed' ? 'exhausted' : kind },
+    };
   }
 
   /** Returns the signed request, or null when it could not be prepared, which is reported. */
   function prepare(input: AttemptInput, admitted: AdmittedRow, isLate: boolean): SignedRequest | null {
-    const { organizationId, webhookId } = input;
     const { number, url, sequence, startedAtMs } = admitted;
     try {
       if (isLate) throw new Error(`admitting the attempt took more than ${postUntilMs} ms`);
@@ -118,7 +93,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
         'webhook-attempt': String(number),
         ...(sequence === null ? {} : { 'webhook-sequence': sequence }),
       };
-      return { organizationId, webhookId, url, headers, body };
+      return { webhookId: input.webhookId, url, headers, body };
     } catch (error) {
       onInternalError(error, input, 'internal_error');
       return null;
@@ -126,34 +101,23 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   }
 
   /** Records the outcome. Null: PostgreSQL does not have the delivery any more, which is reported. */
-  async function record(
-    input: AttemptInput,
-    ended: {
-      id: string;
-      kind: OutcomeKind;
-      waitMs: number;
-      admission: AdmittedRow;
-      outcome: Outcome;
-      request: SignedRequest | null;
-    },
-    giveUpAt: number,
-  ): Promise<OutcomeRow | null> {
-    const { id, kind, waitMs, admission, outcome, request } = ended;
+  async function record(input: AttemptInput, ended: Ended, giveUpAt: number): Promise<OutcomeRow['state'] | null> {
+    const { id, kind, waitMs, admission, outcome, headers } = ended;
     const { number, isLast, startedAt, secrets } = admission;
-    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer, answerEncoding } = outcome;
-    const { retryAfterSeconds } = outcome;
+    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer } = outcome;
     const attempted = [id, number, input.run, isLast, startedAt, secrets?.map((secret) => secret.id) ?? []];
     const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, answer];
-    const headers = request === null ? null : JSON.stringify(request.headers);
-    const values = [...keyOf(input), kind, waitMs, ...attempted, ...response, headers];
-    const query = {
-      name: 'recordOutcome',
-      text: recordOutcomeSql,
-      values: [...values, timingsMs.total, retryAfterSeconds, answerEncoding],
-    };
+    const rest = [
+      headers && JSON.stringify(headers),
+      timingsMs.total,
+      outcome.retryAfterSeconds,
+      outcome.answerEncoding,
+    ];
+    const values = [...keyOf(input), kind, waitMs, ...attempted, ...response, ...rest];
+    const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const { rows } = await retriedWhileAway(() => pool.query<OutcomeRow>(query), giveUpAt);
     const [row] = rows;
-    if (row !== undefined) return row;
+    if (row !== undefined) return row.state;
     const what = `attempt ${number} ended (${cause}), but its delivery is not in the database any more`;
     onInternalError(new Error(what), input, 'delivery_missing');
     return null;
@@ -195,48 +159,35 @@ export function withoutText(): ApplicationFailure {
   return failure;
 }
 
-/** The outcome of an attempt that sent nothing. */
-export const internalError: Outcome = {
-  ...factsOf('internal_error'),
-  status: null,
-  cause: 'internal_error',
-  timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
-  peerAddress: null,
-  keptBytes: 0,
-  answer: Buffer.alloc(0),
-  answerEncoding: null,
-  rest: null,
-  retryAfterSeconds: null,
-};
-
-const isInternal = (kind: OutcomeKind): boolean => kind === 'internal_error';
+const keyOf = ({ organizationId, webhookId, eventId }: DeliveryKey): string[] => [organizationId, webhookId, eventId];
 
 function kindOf({ kind, isInternalError }: Outcome): OutcomeKind {
   if (isInternalError) return 'internal_error';
   return kind === 'delivered' ? 'delivered' : 'failed';
 }
 
-const keyOf = ({ organizationId, webhookId, eventId }: DeliveryKey): string[] => [organizationId, webhookId, eventId];
-
-const waitFor = (kind: 'internal' | 'away', { internalErrors }: AttemptInput): AttemptAnswer => ({
-  kind: 'wait',
-  waitMs: waitAfterInternalErrorMs(kind, internalErrors, Math.random()),
-  isInternalError: true,
-});
+type Admission = AdmissionRow | { answer: 'away' };
 
 /** Returns the answer to a run that may make no attempt now. */
-function answerWithoutAttempt(admission: Exclude<AdmissionRow, AdmittedRow>): AttemptAnswer {
+function answerWithoutAttempt(
+  admission: Exclude<Admission, AdmittedRow>,
+  { internalErrors }: AttemptInput,
+): AttemptAnswer {
   if (admission.answer === 'closed') return { kind: 'end' };
+  if (admission.answer === 'away') {
+    const waitMs = waitAfterInternalErrorMs('away', internalErrors, Math.random());
+    return { kind: 'wait', waitMs, isInternalError: true };
+  }
   const waitMs = admission.answer === 'wait' ? Math.max(1, Math.ceil(admission.waitMs)) : 1_000;
   return { kind: 'wait', waitMs, isInternalError: false };
 }
 
 /**
  * Asks for an attempt, again while another connection assigns slots of the organization, and after
- * a lost connection: the attempt's id finds an admission whose reply was lost. Null: PostgreSQL did
- * not answer in time, and the run asks again later.
+ * a lost connection: the attempt's id finds an admission whose reply was lost. `away`: PostgreSQL
+ * did not answer in time.
  */
-async function admit(pool: Pool, values: unknown[], beganAt: number): Promise<AdmissionRow | null> {
+async function admit(pool: Pool, values: unknown[], beganAt: number): Promise<Admission> {
   const giveUpAt = beganAt + postUntilMs;
   const ask = () => pool.query<AdmissionRow>({ name: 'admitAttempt', text: admitAttemptSql, values });
   for (;;) {
@@ -246,7 +197,7 @@ async function admit(pool: Pool, values: unknown[], beganAt: number): Promise<Ad
       if (row === undefined) return { answer: 'closed' };
       if (row.answer !== 'again' || performance.now() > giveUpAt) return row;
     } catch (error) {
-      if (isConnectionLost(error)) return null;
+      if (isConnectionLost(error)) return { answer: 'away' };
       throw error;
     }
     await pause(askAgainMs);

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { deliveriesPerMove } from '#domain/webhooks/limits.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { type ExpiredRow, expireSql } from './sql/expire.ts';
-import { type UnblockedRow, unblockSql } from './sql/order.ts';
+import { unblockSql } from './sql/order.ts';
 import { cancelDeletedSql, type MovedRow, wakeParkedSql } from './sql/requests.ts';
 import { expireEveryMs } from './times.ts';
 
@@ -53,7 +53,7 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
   }
 
   async function unblock(): Promise<void> {
-    const { rows } = await pool.query<UnblockedRow>({ name: 'unblock', text: unblockSql, values: [repairedAtOnce] });
+    const { rows } = await pool.query({ name: 'unblock', text: unblockSql, values: [repairedAtOnce] });
     if (rows.length > 0) onUnblocked();
   }
 

@@ -13,11 +13,10 @@ import { createExpire } from './expire.ts';
 import { countFailedTasks } from './failed-tasks.ts';
 import { createDeliveryMetrics, type DeliveryMetrics } from './metrics.ts';
 import { waitUntilAlone } from './other-workers.ts';
-import type { AllowSettings } from './post/allow.ts';
 import { redeliverPage } from './redelivery.ts';
 import { createRelay } from './relay.ts';
 import { createTestActivities } from './send-test.ts';
-import { createSender } from './sender.ts';
+import { type AllowSettings, createSender } from './sender.ts';
 import { openTemporal } from './temporal.ts';
 import { createTemporalMetrics } from './temporal-metrics.ts';
 import { redeliverEveryMs } from './times.ts';
@@ -55,7 +54,7 @@ interface DeliveriesOptions {
  *
  * Resolves when it runs or Temporal does not answer yet; events then wait in PostgreSQL. A failure
  * that a retry cannot repair (code that does not bundle) is unhandled on purpose: it ends the
- * process, which Kubernetes restarts.
+ * process.
  *
  * After a failed trial it delivers nothing, until no other worker has polled for five minutes: a
  * region without a worker would deliver nothing at all.
@@ -69,17 +68,19 @@ export async function startDeliveries(options: DeliveriesOptions) {
   let trial = startTrial(config.readyAfterMs);
   let running: Promise<void> = Promise.resolve();
   await new Promise<void>((found) => {
-    const onProblem = (problem: string) => {
-      log.warn({ problem }, 'temporal');
-      found();
-    };
-    running = openOnce(onProblem).then(found, (cause: unknown) => {
-      if (!signal.aborted) throw cause;
-    });
+    running = openOnce(found).then(found, unlessStopped);
   });
 
-  async function openOnce(onProblem: (problem: string) => void): Promise<void> {
-    open = await openDeliveries({ ...options, metrics }, { trial, onProblem, signal });
+  function unlessStopped(cause: unknown): void {
+    if (!signal.aborted) throw cause;
+  }
+
+  async function openOnce(onProblem = () => {}): Promise<void> {
+    const report = (problem: string) => {
+      log.warn({ problem }, 'temporal');
+      onProblem();
+    };
+    open = await openDeliveries({ ...options, metrics, trial, onProblem: report, signal });
     trial.start();
   }
 
@@ -90,9 +91,7 @@ export async function startDeliveries(options: DeliveriesOptions) {
       onFailed: (reason) => {
         metrics.isStopped.set(1);
         log.error({ reason }, 'an internal error before this worker was ready: it delivers nothing and stays unready');
-        running = running.then(stopUntilAlone).catch((cause: unknown) => {
-          if (!signal.aborted) throw cause;
-        });
+        running = running.then(stopUntilAlone).catch(unlessStopped);
       },
       onError: errorLogger(log, 'failed workflow tasks could not be counted; tried again soon'),
     });
@@ -104,7 +103,7 @@ export async function startDeliveries(options: DeliveriesOptions) {
     await waitUntilAlone({ server: config.temporal, queue: deliverQueue, signal, log });
     log.warn('no other worker has polled for five minutes: this one delivers again, without a trial');
     trial = startTrial(0);
-    await openOnce((problem) => log.warn({ problem }, 'temporal'));
+    await openOnce();
     metrics.isStopped.set(0);
   }
 
@@ -127,7 +126,8 @@ export async function startDeliveries(options: DeliveriesOptions) {
   };
 }
 
-interface OpeningOptions {
+interface OpeningOptions extends DeliveriesOptions {
+  metrics: DeliveryMetrics;
   trial: Trial;
   /** Called with a sentence: what prevents it from opening, or what is missing. */
   onProblem: (problem: string) => void;
@@ -135,10 +135,8 @@ interface OpeningOptions {
 }
 
 /** Opens the parts from top to bottom. Rejects when `signal` aborts before Temporal answers. */
-async function openDeliveries(
-  { config, pool, metrics, tracing, log }: DeliveriesOptions & { metrics: DeliveryMetrics },
-  { trial, onProblem, signal }: OpeningOptions,
-): Promise<{ stop(): Promise<void> }> {
+async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promise<void> }> {
+  const { config, pool, metrics, tracing, log, trial, onProblem, signal } = options;
   const traces = createDeliveryTraces(tracing);
   const sender = createSender({ config, metrics, log, trial });
   // Attempts run as soon as Temporal is open, which the relay needs.
@@ -150,7 +148,7 @@ async function openDeliveries(
     onBegun: (run) => relay?.attemptBegun(run),
     onEnded(run, answer, line) {
       relay?.attemptEnded(run);
-      if (line !== null) report(line, { metrics, log, trial });
+      if (line !== null) report(line, options);
       if (line !== null) traces.attempted(line);
       if (answer?.kind === 'end') traces.ended(run, line);
     },
@@ -216,10 +214,7 @@ async function openDeliveries(
 }
 
 /** Counts and logs an attempt. */
-function report(
-  line: AttemptLine,
-  { metrics, log, trial }: { metrics: DeliveryMetrics; log: Logger; trial: Trial },
-): void {
+function report(line: AttemptLine, { metrics, log, trial }: OpeningOptions): void {
   const { timingsMs, startedAtMs, ...logged } = line;
   metrics.attempts.observe({ outcome: line.outcome, cause: line.cause }, timingsMs.total / 1000);
   if (line.number === 1)

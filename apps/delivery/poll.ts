@@ -2,9 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /** How long it waits after a poll, in milliseconds. */
 const waitsMs = {
-  /** Work was found, and there may be more. Bounds the cost of polls while many events arrive. */
-  found: 5,
-  /** Work was found within the last second, so more is likely. */
+  /** Work was found lately, so more is likely. Bounds the cost of polls while many events arrive. */
   lately: 5,
   idle: 25,
   most: 500,
@@ -14,9 +12,9 @@ const latelyMs = 1_000;
 const restShare = 5;
 
 /**
- * Polls for work: at once while there is some, every 5 ms for a second after it, and every 25 ms
- * while idle. An idle poll must be cheap: 40 a second of 40 µs take 0.2 % of a core from
- * PostgreSQL. `stop` waits for the current poll, and may be called twice and before `start`.
+ * Polls for work: every 5 ms while there is some and for a second after it, and every 25 ms while
+ * idle. An idle poll must be cheap: 40 a second of 40 µs take 0.2 % of a core from PostgreSQL.
+ * `stop` waits for the current poll, and may be called twice and before `start`.
  */
 export function createPoll(options: {
   /** Polls once, and returns whether it found work. `isWoken`: work is known to exist. */
@@ -40,7 +38,9 @@ export function createPoll(options: {
         const found = await look(woken);
         const endedAt = performance.now();
         if (found) foundAt = endedAt;
-        await pause(found ? waitsMs.found : restAfter(endedAt - begunAt, endedAt - foundAt));
+        const leastMs = endedAt - foundAt < latelyMs ? waitsMs.lately : waitsMs.idle;
+        const restMs = Math.min(Math.max(leastMs, restShare * (endedAt - begunAt)), waitsMs.most);
+        await pause(found ? waitsMs.lately : restMs);
       } catch {
         isWoken = true;
         await pause(retryEveryMs, false);
@@ -48,16 +48,11 @@ export function createPoll(options: {
     }
   }
 
-  function restAfter(tookMs: number, quietMs: number): number {
-    const leastMs = quietMs < latelyMs ? waitsMs.lately : waitsMs.idle;
-    return Math.min(Math.max(leastMs, restShare * tookMs), waitsMs.most);
-  }
-
   /** Ends early when woken, after the shortest wait: simultaneous wake-ups share a poll. */
   async function pause(ms: number, endsEarly = true): Promise<void> {
-    await sleep(Math.min(ms, waitsMs.found));
-    if (stopped || (endsEarly && isWoken) || ms <= waitsMs.found) return;
-    await sleep(ms - waitsMs.found, endsEarly);
+    await sleep(Math.min(ms, waitsMs.lately));
+    if (stopped || (endsEarly && isWoken) || ms <= waitsMs.lately) return;
+    await sleep(ms - waitsMs.lately, endsEarly);
   }
 
   function sleep(ms: number, endsEarly = false): Promise<void> {

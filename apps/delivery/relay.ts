@@ -11,13 +11,6 @@ import { type Claim, createStarts } from './starts.ts';
 import { reservedMs } from './times.ts';
 import { createTurns } from './turns.ts';
 
-/** Unix times in ms of a delivery's steps from the table to a running workflow. */
-export interface StartTimes {
-  askedAtMs: number;
-  claimedAtMs: number;
-  startedAtMs: number;
-}
-
 interface RelayOptions {
   pool: Pool;
   /** Starts a delivery's run, and ends an older one that still runs. */
@@ -29,8 +22,8 @@ interface RelayOptions {
   /** How often it claims for slots that other workers free. */
   claimEveryMs?: number;
   onClaimed?: (deliveries: number) => void;
-  /** Called for each delivery whose run has started. */
-  onStarted?: (delivery: ClaimedDelivery, times: StartTimes) => void;
+  /** Called for each delivery whose run has started; Unix, ms. */
+  onStarted?: (claim: Claim, startedAtMs: number) => void;
   /** Called with the first error of a series of failures. */
   onError: (cause: unknown) => void;
 }
@@ -39,16 +32,12 @@ interface RelayOptions {
 const retryEveryMs = 250;
 
 /**
- * Claims due deliveries and starts a run for each that has a concurrency slot.
+ * Claims due deliveries and starts a run for each that has a concurrency slot. Claiming does not
+ * wait for starting, which takes tens of milliseconds, and no transaction is open meanwhile.
  *
  * It finds work by polling an index (`poll.ts`), and is woken when an attempt of this worker ends.
  * NOTIFY would be faster by milliseconds, but it takes a cluster-wide lock until the writer's
  * commit is durable, so commits of the platform could not share a flush.
- *
- * No transaction is open during a call to Temporal: a claim reserves a slot for some seconds. When
- * this process dies, `expire.ts` puts its deliveries back.
- *
- * Claiming does not wait for starting, which takes tens of milliseconds.
  */
 export function createRelay(options: RelayOptions) {
   const { pool, startRun, isAway = () => false, slots, claimEveryMs = 500, onError } = options;
@@ -90,12 +79,11 @@ export function createRelay(options: RelayOptions) {
     if (wide === 0 && narrow === 0) return null;
     const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one shows whether Temporal is back
     const askedAtMs = Date.now();
-    const columns = [webhooks.map(({ organizationId }) => organizationId), webhooks.map(({ webhookId }) => webhookId)];
     const narrowLimit = temporalIsAway && wide > 0 ? 0 : narrow;
-    const values = [...columns, Math.min(wide, atMost), Math.min(narrowLimit, atMost), reservedMs / 1_000];
+    const bounds = [Math.min(wide, atMost), Math.min(narrowLimit, atMost), reservedMs / 1_000];
+    const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const { rows } = await pool.query<ClaimedDelivery>({ name: 'claimDeliveries', text: claimDeliveriesSql, values });
-    const full = new Set(rows.filter(({ isFull }) => isFull).map(({ webhookId }) => webhookId));
-    turns.note(webhooks, new Set(rows.map(({ webhookId }) => webhookId)), full);
+    turns.note(webhooks, rows);
     if (rows.length === 0) return 0;
     onClaimed(rows.length);
     const claimedAtMs = Date.now();
@@ -105,9 +93,8 @@ export function createRelay(options: RelayOptions) {
   }
 
   async function start(claim: Claim): Promise<void> {
-    const { delivery, ...times } = claim;
     try {
-      await startRun(delivery);
+      await startRun(claim.delivery);
     } catch (cause) {
       fail(cause);
       if (!isAway(cause)) return; // only this delivery failed: it is claimed again after its reservation
@@ -120,18 +107,16 @@ export function createRelay(options: RelayOptions) {
       temporalIsAway = false;
       poll.wake();
     }
-    onStarted(delivery, { ...times, startedAtMs: Date.now() });
+    onStarted(claim, Date.now());
   }
 
   /** Returns claims, so that no delivery has to wait until its reservation ends. */
   async function giveBack(claims: Claim[]): Promise<void> {
+    const deliveries = claims.map(({ delivery }) => delivery);
+    for (const delivery of deliveries) starts.attemptEnded(delivery);
     if (claims.length === 0) return;
-    for (const { delivery } of claims) starts.attemptEnded(delivery);
-    try {
-      await pool.query(returnClaimsSql, columnsOf(claims));
-    } catch (cause) {
-      fail(cause);
-    }
+    const columns = columnsOf(deliveries, ['organizationId', 'webhookId', 'eventId', 'run']);
+    await pool.query(returnClaimsSql, columns).catch(fail);
   }
 
   function fail(cause: unknown): void {
@@ -155,8 +140,8 @@ export function createRelay(options: RelayOptions) {
       return ids;
     },
     /**
-     * Stops claiming, returns claims that have not begun (hundreds of slow starts would take longer
-     * than a pod has to end), and waits for the others. Can be called twice, and before `start`.
+     * Stops claiming, returns claims that have not begun, and waits for the others. Can be called
+     * twice, and before `start`.
      */
     async stop(): Promise<void> {
       await poll.stop();
@@ -165,8 +150,6 @@ export function createRelay(options: RelayOptions) {
   };
 }
 
-/** Organizations, webhooks, events and runs, each as an array. */
-function columnsOf(claims: Claim[]): unknown[][] {
-  const names = ['organizationId', 'webhookId', 'eventId', 'run'] as const;
-  return names.map((name) => claims.map(({ delivery }) => delivery[name]));
-}
+/** Returns an array of values for each name. */
+const columnsOf = <Row>(rows: readonly Row[], names: readonly (keyof Row)[]): unknown[][] =>
+  names.map((name) => rows.map((row) => row[name]));

@@ -75,7 +75,6 @@ export async function cancelDelivery(em: EntityManager, input: DeliveryRequest):
   });
 }
 
-/** The state of a locked delivery. */
 interface LockedDelivery {
   state: DeliveryState;
   isTooOld: boolean;
@@ -112,11 +111,7 @@ export interface MovedDeliveries {
 /**
  * Pauses a webhook: nothing is sent to it until it is resumed, and nothing is lost. An attempt in
  * progress ends by itself. Pausing one that is paused or suspended changes nothing and is not
- * recorded, except that a cluster object turns a suspension into its own pause, which it can
- * end.
- *
- * It changes the webhook's row, which every admission reads. Each second a worker also moves
- * sleeping deliveries of paused webhooks to the queue, and cancels those of deleted ones.
+ * recorded, except that a cluster object turns a suspension into its own pause, which it can end.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -130,12 +125,9 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
 
 /**
  * Resumes a paused or suspended webhook: one delivery at a time at first, and twice as many after
- * each that is accepted. Deliveries keep their place in the schedule. The webhook's failures are
- * cleared, so that the time until suspension begins again. Resuming an active webhook changes
- * nothing and is not recorded.
- *
- * The signed probe before a resume is the caller's step: a post takes seconds, and no transaction
- * stays open for it.
+ * each that is accepted. Deliveries keep their place in the schedule, and the time until suspension
+ * begins again. Resuming an active webhook changes nothing and is not recorded. The signed probe
+ * before it is the caller's step.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -147,9 +139,9 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
 }
 
 /**
- * Deletes a webhook: its open deliveries are cancelled, with an activity row that counts them, its
- * secrets are deleted, and its slot is free. The record of what was sent stays. Deleting it again
- * changes nothing and is not recorded.
+ * Deletes a webhook: its open deliveries are cancelled and counted in an activity row, its secrets
+ * are deleted, and its slot is free. The record of what was sent stays. Deleting it again changes
+ * nothing and is not recorded.
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.
  */

@@ -25,10 +25,9 @@ export function waitAfterFailureMs(delaysMs: readonly number[], failures: number
 const longestErrorWaitMs = 10 * minuteMs;
 
 /**
- * Returns the wait after an internal error in milliseconds, with jitter: it doubles after each
- * consecutive one, up to 10 minutes. An error may last for days, and each attempt is a row and a
- * dozen events of history. It begins with 15 s, and with 2 s when PostgreSQL did not answer, which
- * is often over soon. `before` errors were before it; `random` is 0 to 1.
+ * Returns the wait after an internal error in milliseconds, with jitter. It doubles after each
+ * consecutive one (`before` came before it), because one may last for days. `away`: PostgreSQL did
+ * not answer, which is often over soon. `random` is 0 to 1.
  */
 export function waitAfterInternalErrorMs(kind: 'internal' | 'away', before: number, random: number): number {
   const firstMs = kind === 'away' ? 2_000 : 15_000;

@@ -6,8 +6,9 @@ import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from '#workflows/send-test/types.ts';
-import { internalError, type Sender, withoutText } from './attempt.ts';
-import type { Outcome } from './post/outcome.ts';
+import { withoutText } from './attempt.ts';
+import { nothingSent, type Outcome } from './post/outcome.ts';
+import type { Sender } from './sender.ts';
 
 type Signing = Pick<Sender, 'sign' | 'onInternalError'>;
 
@@ -94,7 +95,7 @@ function makePost(
     const body = Buffer.from(text);
     const sealed = secrets.map((secret) => Buffer.from(secret, 'base64'));
     const headers = { ...sign(key, { sealed, body, timestampSeconds }), 'webhook-attempt': '1' };
-    return { eventId, timestampSeconds, request: { organizationId, webhookId, url, headers, body } };
+    return { eventId, timestampSeconds, request: { webhookId, url, headers, body } };
   } catch (error) {
     onInternalError(error, key, 'internal_error');
     return { eventId, timestampSeconds, request: null };
@@ -102,7 +103,7 @@ function makePost(
 }
 
 const send = async ({ request }: TestPost, post: Sender['post']): Promise<Outcome> =>
-  request === null ? internalError : post(request);
+  request === null ? nothingSent : post(request);
 
 function resultOf({ eventId }: TestPost, { kind, status, cause, explanation, timingsMs }: Outcome): TestResult {
   return { eventId, delivered: kind === 'delivered', status, cause, explanation, durationMs: timingsMs.total };

@@ -1,13 +1,31 @@
+import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealed, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import type { InternalErrorCode, Sender } from './attempt.ts';
+import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
 import type { DeliveryMetrics } from './metrics.ts';
-import { type AllowSettings, allowOf } from './post/allow.ts';
-import { postOnce } from './post/post.ts';
+import { type Post, postOnce } from './post/post.ts';
 import { createResolve } from './post/resolve.ts';
 import { TlsSessions } from './post/tls-sessions.ts';
 import type { Trial } from './trial.ts';
+
+/** A signed request to the receiver of a webhook. */
+export type SignedRequest = Pick<Post, 'url' | 'body'> & { webhookId: string; headers: Record<string, string> };
+
+/** What the signature of an attempt covers. */
+interface ToBeSigned {
+  /** Sealed secrets of the webhook, newest first. */
+  sealed: Buffer[];
+  body: Buffer;
+  /** By PostgreSQL's clock: receivers refuse old signatures. */
+  timestampSeconds: number;
+}
+
+/** The settings that decide about non-public addresses. */
+export interface AllowSettings {
+  webhookAllow: AllowList;
+  probeWebhook: { id: string; allow: AllowList } | null;
+}
 
 interface SenderOptions {
   config: AllowSettings & { webhookSecretKeys: SealingKeys };
@@ -16,24 +34,35 @@ interface SenderOptions {
   trial: Pick<Trial, 'fail'>;
 }
 
+/** Makes and signs requests, for attempts and for test events. */
+export type Sender = ReturnType<typeof createSender>;
+
+const internalErrors = {
+  internal_error: 'a request could not be prepared; nothing was sent, and the attempt is made again later',
+  activity_failed: 'an attempt could not be admitted, made or recorded; its workflow continues',
+  delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
+};
+
 /** Creates what makes and signs requests; internal errors are logged, counted, and end a trial. */
-export function createSender({ config, metrics, log, trial }: SenderOptions): Sender {
+export function createSender({ config, metrics, log, trial }: SenderOptions) {
   const resolve = createResolve();
   const sessions = new TlsSessions();
   const sign = signWith(() => config.webhookSecretKeys);
   return {
-    post: ({ organizationId: _, webhookId, ...request }) =>
+    /** Makes one HTTP request for a webhook; never throws because of the receiver. */
+    post: ({ webhookId, ...request }: SignedRequest) =>
       postOnce({
         ...request,
         allow: allowOf(config, webhookId),
         resolve,
         tls: { sessions, webhookId },
         onInternalError: (error) => {
-          log.error({ ...describe(error), webhookId }, internalErrorLines.internal_error);
+          log.error({ ...describe(error), webhookId }, internalErrors.internal_error);
           trial.fail('A request could not be prepared.');
         },
       }),
-    sign(delivery, toBeSigned) {
+    /** @throws Error when a secret cannot be unsealed. */
+    sign(delivery: DeliveryKey, toBeSigned: ToBeSigned): Record<string, string> {
       try {
         return sign(delivery, toBeSigned);
       } catch (error) {
@@ -41,10 +70,12 @@ export function createSender({ config, metrics, log, trial }: SenderOptions): Se
         throw error;
       }
     },
-    onInternalError(error, { organizationId, webhookId, eventId }, code) {
+    /** Reports an internal error whose text is stored nowhere else. */
+    onInternalError(error: unknown, delivery: DeliveryKey, code: keyof typeof internalErrors): void {
       // An attempt that could not be prepared ends with this cause and is counted there.
       if (code !== 'internal_error') metrics.internalErrors.inc({ cause: code });
-      log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrorLines[code]);
+      const { organizationId, webhookId, eventId } = delivery;
+      log.error({ ...describe(error), code, organizationId, webhookId, eventId }, internalErrors[code]);
     },
   };
 }
@@ -60,10 +91,17 @@ export function signWith(keys: () => SealingKeys): Sender['sign'] {
     }),
     'webhook-endpoint': webhookId,
     'Content-Type': 'application/json',
-    // Some firewalls refuse a request without it.
-    Accept: '*/*',
+    Accept: '*/*', // some firewalls refuse a request without it
     'User-Agent': 'org-api-webhooks/1.0',
   });
+}
+
+/**
+ * Returns the non-public addresses that a webhook may reach. Only the probe of the operator may
+ * reach its receiver inside the cluster: no organization can register a name that leads there.
+ */
+export function allowOf({ webhookAllow, probeWebhook }: AllowSettings, webhookId: string): AllowList {
+  return probeWebhook?.id === webhookId ? probeWebhook.allow : webhookAllow;
 }
 
 /** Returns what is logged of an error; only a remedy's text, which contains no secret, is added. */
@@ -71,9 +109,3 @@ const describe = (error: unknown) => ({
   error: describeError(error),
   ...(error instanceof SecretNotUnsealed ? { remedy: error.message } : {}),
 });
-
-const internalErrorLines: Record<InternalErrorCode, string> = {
-  internal_error: 'a request could not be prepared; nothing was sent, and the attempt is made again later',
-  activity_failed: 'an attempt could not be admitted, made or recorded; its workflow continues',
-  delivery_missing: 'an outcome could not be recorded: its delivery is missing, as after a failover that lost commits',
-};

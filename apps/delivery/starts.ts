@@ -36,10 +36,12 @@ interface StartsOptions {
   onRoom: () => void;
 }
 
+type RunName = Pick<ClaimedDelivery, 'webhookId' | 'eventId' | 'run'>;
+const nameOf = ({ webhookId, eventId, run }: RunName): string => `${webhookId}/${eventId}/${run}`;
+
 /**
- * Starts the runs of claimed deliveries, a bounded number at once. Webhooks alternate, and narrow
- * ones have a queue of their own, so a delivery waits for the starts in progress and one of each
- * other webhook only.
+ * Starts the runs of claimed deliveries, a bounded number at once; narrow webhooks have a queue of
+ * their own, so others do not wait for their pauses.
  *
  * There is room only for what this process can attempt at once: its first tasks arrive with the
  * replies to its starts, and without a free slot they would wait there while their claims expire.
@@ -69,89 +71,51 @@ export function createStarts({ start, slots, onRoom }: StartsOptions) {
     attemptBegun(run: RunName): void {
       if (occupied.has(nameOf(run))) occupied.set(nameOf(run), Number.POSITIVE_INFINITY);
     },
-    attemptEnded(run: RunName): void {
-      occupied.delete(nameOf(run));
-    },
+    attemptEnded: (run: RunName): void => void occupied.delete(nameOf(run)),
     /** Removes and returns what has not started. */
-    drop(): Claim[] {
-      const dropped = [...wide.drop(), ...narrow.drop()];
-      for (const { delivery } of dropped) occupied.delete(nameOf(delivery));
-      return dropped;
-    },
+    drop: (): Claim[] => [...wide.drop(), ...narrow.drop()],
     /** Resolves when everything is started or dropped. */
-    async drained(): Promise<void> {
-      await Promise.all([wide.drained(), narrow.drained()]);
-    },
+    drained: () => Promise.all([wide.drained(), narrow.drained()]),
   };
 }
 
-type RunName = Pick<ClaimedDelivery, 'webhookId' | 'eventId' | 'run'>;
-const nameOf = ({ webhookId, eventId, run }: RunName): string => `${webhookId}/${eventId}/${run}`;
-
 function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onRoom }: Omit<StartsOptions, 'slots'>) {
-  /** By webhook; the next one to start comes first. No list is empty. */
-  const queued = new Map<string, Claim[]>();
-  let queuedCount = 0;
-  let starting = 0;
+  const queued: Claim[] = [];
+  const starting = new Set<Promise<void>>();
   let wasFull = false;
-  let waiters: (() => void)[] = [];
 
-  function removeNext(): Claim | undefined {
-    const [next] = queued;
-    if (next === undefined) return undefined;
-    const [webhookId, [claim, ...others]] = next;
-    queuedCount -= 1;
-    queued.delete(webhookId);
-    if (others.length > 0) queued.set(webhookId, others);
-    return claim;
-  }
-
-  async function startAndPause(claim: Claim): Promise<void> {
+  async function startAndRest(claim: Claim): Promise<void> {
     await start(claim);
     if (restMs > 0) await sleep(restMs);
   }
 
-  function room(): number {
-    const left = Math.max(0, atMost - queuedCount - starting);
-    wasFull = left === 0;
-    return left;
-  }
-
   function fill(): void {
-    while (starting < atOnce) {
-      const claim = removeNext();
-      if (claim === undefined) break;
+    while (starting.size < atOnce && queued.length > 0) {
+      const claim = queued.shift() as Claim;
       if (Date.now() - claim.askedAtMs > reservedMs) continue;
-      starting += 1;
-      void startAndPause(claim).then(() => {
-        starting -= 1;
+      const started = startAndRest(claim).then(() => {
+        starting.delete(started);
         fill();
-        if (wasFull && 2 * (queuedCount + starting) <= atMost) {
-          wasFull = false;
-          onRoom();
-        }
+        if (!wasFull || 2 * (queued.length + starting.size) > atMost) return;
+        wasFull = false;
+        onRoom();
       });
+      starting.add(started);
     }
-    if (starting > 0) return;
-    for (const resolve of waiters) resolve();
-    waiters = [];
   }
 
   return {
     add(claim: Claim): void {
-      const { webhookId } = claim.delivery;
-      queued.set(webhookId, [...(queued.get(webhookId) ?? []), claim]);
-      queuedCount += 1;
+      queued.push(claim);
       fill();
     },
-    room,
-    isBusy: () => starting > 0,
-    drop(): Claim[] {
-      const dropped = [...queued.values()].flat();
-      queued.clear();
-      queuedCount = 0;
-      return dropped;
+    room(): number {
+      const left = Math.max(0, atMost - queued.length - starting.size);
+      wasFull = left === 0;
+      return left;
     },
-    drained: () => (starting === 0 ? Promise.resolve() : new Promise<void>((resolve) => waiters.push(resolve))),
+    isBusy: () => starting.size > 0,
+    drop: () => queued.splice(0),
+    drained: () => Promise.all(starting),
   };
 }

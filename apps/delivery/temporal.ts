@@ -3,12 +3,8 @@ import { type NativeConnection, Worker, type WorkflowBundleWithSourceMap } from 
 import { once } from '#runtime/flow/once.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { bundleWorkflows } from '#workflows/bundle-sources.ts';
-import {
-  type DeliverEventInput,
-  type DeliveryActivities,
-  deliverQueue,
-  workflowIdOf,
-} from '#workflows/deliver-event/types.ts';
+import { type DeliveryActivities, deliverQueue, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import type { deliverEvent } from '#workflows/deliver-event/workflow.ts';
 import type { TestActivities } from '#workflows/send-test/types.ts';
 import { findUnmetNeeds } from '#workflows/server-needs.ts';
 import { connectToTemporal, followApiKey } from './connect.ts';
@@ -49,47 +45,32 @@ export async function openTemporal(options: TemporalOptions) {
   const apiKey = followApiKey(connection, options, onProblem);
   void apiKey.start();
   const client = new Client({ connection, namespace });
-  await reportUnmetNeeds(connection, namespace, onProblem);
-  const worker = await createWorker(connection, options);
-  const running = worker.run();
-
-  const close = async (): Promise<void> => {
-    if (worker.getState() === 'RUNNING') worker.shutdown();
-    await running;
-    await apiKey.stop();
-    await connection.close();
-  };
-
-  return {
-    /** Rejects when the worker fails permanently; resolves after `stop`. */
-    running,
-    /** Uses the worker's connection. */
-    client,
-    service: connection.workflowService,
-    startRun: (delivery: ClaimedDelivery) =>
-      connection.withDeadline(Date.now() + startDeadlineMs, () => startRun(client, delivery)),
-    stop: once(close),
-  };
-}
-
-/** Reports what the server lacks. A server that does not say so now is no reason to wait. */
-async function reportUnmetNeeds(
-  connection: NativeConnection,
-  namespace: string,
-  onProblem: (sentence: string) => void,
-): Promise<void> {
+  // A server that does not say now what it lacks is no reason to wait.
   const ask = () => findUnmetNeeds(connection, namespace);
   const needs = await connection.withDeadline(Date.now() + startDeadlineMs, ask).catch(() => []);
   for (const { problem, remedy } of needs) onProblem(`${problem}: ${remedy}`);
+  const worker = await createWorker(connection, options);
+  const running = worker.run();
+
+  return {
+    service: connection.workflowService,
+    startRun: (delivery: ClaimedDelivery) =>
+      connection.withDeadline(Date.now() + startDeadlineMs, () => startRun(client, delivery)),
+    stop: once(async (): Promise<void> => {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+      await running;
+      await apiKey.stop();
+      await connection.close();
+    }),
+  };
 }
 
 /** Starts a run. The server ends an older one of the delivery in the same transaction. */
 async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery): Promise<void> {
-  const args: [DeliverEventInput] = [input];
-  await client.workflow.start('deliverEvent', {
+  await client.workflow.start<typeof deliverEvent>('deliverEvent', {
     taskQueue: deliverQueue,
     workflowId: workflowIdOf(input),
-    args,
+    args: [input],
     requestEagerStart: true,
     workflowTaskTimeout,
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
@@ -99,12 +80,13 @@ async function startRun(client: Client, { isFull: _, ...input }: ClaimedDelivery
 
 async function createWorker(connection: NativeConnection, options: TemporalOptions): Promise<Worker> {
   const { namespace, activities, slots, bundle } = options;
+  const workflowBundle = bundle ?? (await bundleWorkflows());
   return await Worker.create({
     connection,
     namespace,
     activities,
+    workflowBundle,
     taskQueue: deliverQueue,
-    workflowBundle: bundle ?? (await bundleWorkflows()),
     shutdownGraceTime: '25s',
     maxConcurrentLocalActivityExecutions: slots,
     maxConcurrentActivityTaskExecutions: slots,

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { AttemptInput, DeliveryRun } from '#workflows/deliver-event/types.ts';
 import type { AttemptLine } from './attempt.ts';
-import type { StartTimes } from './relay.ts';
-import type { ClaimedDelivery } from './sql/claim.ts';
 import type { ExpiredRow } from './sql/expire.ts';
+import type { Claim } from './starts.ts';
 
 /** Returns the trace id of an event: the event id without its dashes. */
 const traceIdOf = (eventId: string): string => eventId.replaceAll('-', '');
@@ -35,7 +34,7 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
     parentSpanId: runSpanIdOf(run),
   });
   return {
-    started(delivery: ClaimedDelivery, { askedAtMs, claimedAtMs, startedAtMs }: StartTimes): void {
+    started({ delivery, askedAtMs, claimedAtMs }: Claim, startedAtMs: number): void {
       tracing.record({
         ...partOf(delivery),
         name: 'delivery.start',

@@ -46,18 +46,12 @@ export interface DeliveryActivities {
   attemptDelivery(input: AttemptInput): Promise<AttemptAnswer>;
 }
 
-/**
- * How long an attempt may take: the receiver's time, and the service's reads and writes before and
- * after it. Temporal counts a longer one as failed.
- */
+/** How long an attempt may take in all. Temporal counts a longer one as failed. */
 export const attemptTimeoutMs = 20_000;
 
 /** The task queue of all workflows. */
 export const deliverQueue = 'deliver';
 
-/**
- * Returns the id of a delivery's workflow, the same for all its runs: Temporal has one execution of
- * it at a time. `WorkflowId STARTS_WITH 'delivery/<organization>/<webhook>/'` lists a webhook's.
- */
+/** Returns the id of a delivery's workflow, the same for all its runs: Temporal executes one at a time. */
 export const workflowIdOf = ({ organizationId, webhookId, eventId }: DeliveryKey): string =>
   `delivery/${organizationId}/${webhookId}/${eventId}`;

@@ -30,9 +30,8 @@ export function openConnection(options: {
 
 /**
  * Opens TLS over a connection: 1.2 or newer, with a certificate for the host of the URL. `ca` (PEM)
- * replaces Node's authorities. `rejectUnauthorized` is set because a variable could turn it off.
- * `session` is resumed if the receiver accepts it; `onSession` gets the ones that it
- * offers, once its certificate is checked.
+ * replaces Node's authorities. `session` is resumed if the receiver accepts it; `onSession` gets the
+ * ones that it offers, once its certificate is checked.
  */
 export function secureConnection(options: {
   socket: Socket;
@@ -50,7 +49,7 @@ export function secureConnection(options: {
     ...(ca === undefined ? {} : { ca }),
     ...(session === null ? {} : { session }),
     minVersion: 'TLSv1.2',
-    rejectUnauthorized: true,
+    rejectUnauthorized: true, // a variable could turn it off
     ALPNProtocols: ['http/1.1'],
   });
   // Node does not check the host of a resumed session again, so none is kept before it was checked.

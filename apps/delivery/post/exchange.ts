@@ -19,7 +19,7 @@ export interface Exchange extends KeptBody {
   rest: Promise<KeptBody> | null;
 }
 
-/** The status line is the outcome. What follows is for the log, and must not hold a slot. */
+/** What follows the status line is for the log, and must not hold a slot. */
 const restMs = 1_000;
 /** The statuses whose `Retry-After` counts: the head has to arrive, too. */
 export const retryAfterStatuses: readonly (number | null)[] = [429, 503];
@@ -28,12 +28,10 @@ export const retryAfterStatuses: readonly (number | null)[] = [429, 503];
  * Posts a body over a new connection. Resolves with the status line, and after a 429 or 503 with
  * the head, so that the outcome is known while the body still arrives. It reads the answer until it
  * ends, `keepBytes` of it are kept, a second has passed since the status line, or `signal` aborts.
- * The connection is then closed.
+ * The connection is then closed. Nothing is decompressed, so a small answer cannot become a large one.
  *
- * - It uses node:http and not undici: undici 8.12 destroys the connection when a receiver sends
- *   `100 Continue` (which RFC 9110 permits), and reports no status before the last header.
- * - Nothing is decompressed and no `Accept-Encoding` is sent, so a small answer cannot become a
- *   large one.
+ * It uses node:http because undici 8.12 destroys the connection after `100 Continue`, which RFC 9110
+ * permits, and reports no status before the last header.
  */
 export function exchange(options: {
   socket: Socket;

@@ -1,5 +1,4 @@
-import type { Cause, FailureCause } from './outcome.ts';
-import type { HasRoute } from './route.ts';
+import type { FailureCause } from './outcome.ts';
 
 /** The phase of an attempt in which its connection ended. */
 type Phase = 'connect' | 'tls' | 'answer';
@@ -21,7 +20,7 @@ const connectionCodes: Readonly<Record<string, FailureCause>> = {
   ECONNREFUSED: 'connection_refused',
   ETIMEDOUT: 'connection_timeout',
   // A router near the receiver sends this when its host is down. A missing local route is
-  // ENETUNREACH, which a router may send too; see `confirmInternalError`.
+  // ENETUNREACH, which a router may send too; see `postOnce`.
   EHOSTUNREACH: 'host_unreachable',
   EHOSTDOWN: 'host_unreachable',
 };
@@ -98,17 +97,6 @@ function causeOfAll(errors: Error[], phase: Phase): FailureCause {
     causes[0] ??
     'connection_failed'
   );
-}
-
-/**
- * Returns the cause, after it is certain whose fault it was. The kernel returns ENETUNREACH without
- * a route, but a router may report it about the receiver's network, whose deliveries would be tried
- * forever as internal errors. It is one only if this machine has no other route either.
- *
- * Only IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
- */
-export async function confirmInternalError(cause: Cause, hasRoute: HasRoute): Promise<Cause> {
-  return cause === 'network_unreachable' && (await hasRoute()) ? 'host_unreachable' : cause;
 }
 
 /**

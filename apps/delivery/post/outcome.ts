@@ -1,10 +1,5 @@
 import { type RefusalCause, refusals } from '#domain/webhooks/address/refusals.ts';
 
-/** Shown to the receiver's owner for an attempt that failed before anything was sent. */
-const internalErrorExplanation =
-  'The service could not prepare the request, and nothing was sent. This is an internal error of the ' +
-  'service: the attempt does not count and is made again.';
-
 /** What is kept of an answer for the log. */
 export interface KeptAnswer {
   /** The length of `answer`. */
@@ -58,7 +53,7 @@ const internal = (what: string): CauseFacts => ({
 });
 
 const failures = {
-  internal_error: { kind: 'failed', isInternalError: true, explanation: internalErrorExplanation },
+  internal_error: internal('The service could not prepare the request, and nothing was sent.'),
   dns_no_such_name: failed('DNS knows no such host: correct the URL, or publish an A or AAAA record for the name.'),
   dns_no_address: failed('DNS has no address for the host: publish an A or AAAA record for the name.'),
   dns_failed: failed('The name servers of the host answered with an error: check the zone and its delegation.'),
@@ -151,6 +146,20 @@ export function factsOf(cause: Cause): CauseFacts {
     return { kind: 'refused', isInternalError: false, explanation: refusals[cause as RefusalCause] };
   return failures[cause as FailureCause];
 }
+
+/** The outcome of an attempt that sent nothing. */
+export const nothingSent: Outcome = {
+  ...factsOf('internal_error'),
+  status: null,
+  cause: 'internal_error',
+  timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
+  peerAddress: null,
+  keptBytes: 0,
+  answer: Buffer.alloc(0),
+  answerEncoding: null,
+  rest: null,
+  retryAfterSeconds: null,
+};
 
 /** All codes, for the documentation's tables and for tests. */
 export const causes = ['accepted', ...Object.keys(refusals), ...Object.keys(failures)] as readonly Cause[];

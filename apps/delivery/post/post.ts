@@ -6,7 +6,7 @@ import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
 import { postDeadlineMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange, type KeptBody, retryAfterStatuses } from './exchange.ts';
-import { causeOfError, confirmInternalError } from './fault.ts';
+import { causeOfError } from './fault.ts';
 import { type Cause, causeOfStatus, factsOf, type KeptAnswer, type Outcome } from './outcome.ts';
 import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
@@ -46,13 +46,14 @@ interface Progress extends Pick<Outcome, 'timingsMs' | 'peerAddress'> {
 
 /**
  * Makes one attempt and returns its outcome, which is known with the status line. Failures of the
- * receiver, its DNS or the network are
- * values, and so are errors of the service before anything was sent; later ones are thrown.
- * Redirects are not followed: only the URL that was checked is contacted.
+ * receiver, its DNS or the network are values, and so are errors of the service before anything was
+ * sent; later ones are thrown. Redirects are not followed.
  */
 export async function postOnce(post: Post): Promise<Outcome> {
   const startedAt = performance.now();
-  const deadline = startDeadline(post.deadlineMs ?? postDeadlineMs);
+  const controller = new AbortController();
+  // The event loop may itself be late, so it first reads once more: what arrived in time counts.
+  const timer = setTimeout(() => setImmediate(() => controller.abort()), post.deadlineMs ?? postDeadlineMs);
   const progress: Progress = {
     timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
     peerAddress: null,
@@ -60,16 +61,19 @@ export async function postOnce(post: Post): Promise<Outcome> {
     isSending: false,
   };
   try {
-    const claimed = await attempt(post, progress, deadline.signal).catch((error: unknown) => {
+    let cause = await attempt(post, progress, controller.signal).catch((error: unknown): Cause => {
       if (progress.isSending) throw error;
       post.onInternalError?.(error);
-      return 'internal_error' as const;
+      return 'internal_error';
     });
-    const cause = await confirmInternalError(claimed, post.hasRoute ?? hasRoute);
+    // The kernel says so without a route, and a router may say it about the receiver's network. It
+    // is an internal error, which is tried for ever, only if this machine has no other route. Only
+    // IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
+    if (cause === 'network_unreachable' && (await (post.hasRoute ?? hasRoute)())) cause = 'host_unreachable';
     progress.timingsMs.total = since(startedAt);
     return conclude(cause, progress, (post.clock ?? Date.now)());
   } finally {
-    deadline.clear();
+    clearTimeout(timer);
   }
 }
 
@@ -87,14 +91,28 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
 
   const opened = await open(target, post, progress, signal);
   if (!opened.ok) return opened.cause;
-  const answer = await send(opened.socket, target, post, progress, signal);
+  const { headers, body, keepBytes = 16_384 } = post;
+  const sentAt = performance.now();
+  const onFirstByte = () => {
+    progress.timingsMs.firstByte = since(sentAt);
+  };
+  progress.isSending = true;
+  const answer = await exchange({
+    socket: opened.socket,
+    url: target.url,
+    headers,
+    body,
+    keepBytes,
+    signal,
+    onFirstByte,
+  });
+  progress.exchange = answer;
   if (answer.status !== null) return causeOfStatus(answer.status);
   return signal.aborted && answer.error === null ? 'answer_timeout' : causeOfError(answer.error, 'answer');
 }
 
 type Opened = { ok: true; socket: Socket } | { ok: false; cause: Cause };
 
-/** Opens a connection to a judged address of the host. */
 async function open(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Opened> {
   const { timingsMs } = progress;
   const found = await findAddresses(target, post, progress, signal);
@@ -122,24 +140,6 @@ async function open(target: Target, post: Post, progress: Progress, signal: Abor
   return secured;
 }
 
-/** Posts over a connection, which carries nothing else. */
-async function send(
-  socket: Socket,
-  { url }: Target,
-  { headers, body, keepBytes = 16_384 }: Post,
-  progress: Progress,
-  signal: AbortSignal,
-): Promise<Exchange> {
-  const sentAt = performance.now();
-  const onFirstByte = () => {
-    progress.timingsMs.firstByte = since(sentAt);
-  };
-  progress.isSending = true;
-  const answer = await exchange({ socket, url, headers, body, keepBytes, signal, onFirstByte });
-  progress.exchange = answer;
-  return answer;
-}
-
 /**
  * Returns whether a stored URL must be damaged, because a registration refuses it under any
  * settings. What settings or DNS decide is a refusal that the receiver's owner can act on.
@@ -150,10 +150,13 @@ function isDamaged(cause: RefusalCause, url: string): boolean {
   );
 }
 
-type Found = { ok: true; addresses: readonly string[] } | { ok: false; cause: Cause };
-
 /** Returns the host's addresses. One that is not allowed refuses all. */
-async function findAddresses(target: Target, post: Post, progress: Progress, signal: AbortSignal): Promise<Found> {
+async function findAddresses(
+  target: Target,
+  post: Post,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<{ ok: true; addresses: readonly string[] } | { ok: false; cause: Cause }> {
   if (target.address !== null) return { ok: true, addresses: [target.address] };
   const lookedUpAt = performance.now();
   const resolution = await Promise.race([post.resolve(target.hostname, signal), aborted(signal)]);
@@ -181,26 +184,9 @@ function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, 
   };
 }
 
-const keptAnswer = ({ body, encoding }: KeptBody): KeptAnswer => ({
-  keptBytes: body.length,
-  answer: body,
-  answerEncoding: encodingOf(encoding),
-});
-
-/** Returns a `Content-Encoding` for the log, cut to 100 characters; null when nothing was encoded. */
-function encodingOf(sent: string | null): string | null {
-  const encoding = (sent ?? '').trim().toLowerCase().slice(0, 100);
-  return encoding === '' || encoding === 'identity' ? null : encoding;
-}
-
-/**
- * Returns a signal that aborts at the deadline. The event loop may itself be late, so it first
- * reads once more: an answer that arrived in time is no timeout.
- */
-function startDeadline(deadlineMs: number): { signal: AbortSignal; clear: () => void } {
-  const controller = new AbortController();
-  const timer = setTimeout(() => setImmediate(() => controller.abort()), deadlineMs);
-  return { signal: controller.signal, clear: () => clearTimeout(timer) };
+function keptAnswer({ body, encoding }: KeptBody): KeptAnswer {
+  const named = (encoding ?? '').trim().toLowerCase().slice(0, 100);
+  return { keptBytes: body.length, answer: body, answerEncoding: ['', 'identity'].includes(named) ? null : named };
 }
 
 function aborted(signal: AbortSignal): Promise<null> {

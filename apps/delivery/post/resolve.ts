@@ -17,13 +17,12 @@ const resolutionDelayMs = 50;
  * - It does not use `dns.lookup`, which blocks one of libuv's four threads while a name server
  *   hangs, cannot be cancelled, and reads `/etc/hosts` and search domains, which could lead a
  *   public name into the cluster.
- * - A type that fails while the other has addresses is ignored, and once A has answered, AAAA has 50 ms:
- *   some old load balancers never answer it. Only addresses that were found and checked are used.
+ * - A type that fails while the other has addresses is ignored, and once A has answered, AAAA has
+ *   50 ms: some old load balancers never answer it.
  * - Each name has a separate channel, which can be cancelled, uses a random port (harder to forge
  *   answers to), and reads a changed resolv.conf.
- * - When no server answers, it queries the root's name servers. If that fails too, it is an
- *   internal error. Otherwise the zone is at fault, and one that hangs on purpose uses up its
- *   webhook's attempts.
+ * - When no server answers, and the root's name servers cannot be queried either, it is an internal
+ *   error. Otherwise the zone is at fault.
  */
 export function createResolve({ servers }: { servers?: string[] } = {}): Resolve {
   return async (hostname, signal) => {

@@ -18,9 +18,7 @@ export interface AdmittedRow {
   /** Whether a failure of it exhausts the schedule. */
   isLast: boolean;
   url: string;
-  /** The event's type; null, as `body`, when the event's row is missing. */
-  type: string | null;
-  /** The stored body. */
+  /** The stored body; null when the event's row is missing. */
   body: string | null;
   /** Its place in the webhook's sequence, digits. */
   sequence: string | null;
@@ -32,11 +30,6 @@ export interface AdmittedRow {
   startedAtMs: number;
 }
 
-/**
- * Admits an attempt of a run, whose row exists before anything is sent. `$1`…`$3` the delivery, `$4`
- * its run, `$5` the attempt's id, created by the caller: the same id may be asked for again when the
- * reply was lost. `$6` the attempts of the schedule, `$7` for how many seconds the slot is held.
- * Returns one `AdmissionRow`; the function explains it.
- */
+/** Admits an attempt of a run: one `AdmissionRow`. The function explains it and its parameters. */
 export const admitAttemptSql = /* sql */ `
   select a.* from admit_attempt($1, $2, $3, $4, $5, $6, $7) a`;

@@ -1,4 +1,5 @@
 import { isAdmittingSql } from '#domain/db/statements/delivery-admission.ts';
+import type { StartedRun } from '#workflows/deliver-event/types.ts';
 
 /** A webhook with queued deliveries. */
 export interface QueuedWebhook {
@@ -9,12 +10,9 @@ export interface QueuedWebhook {
 
 /**
  * Lists webhooks that have queued deliveries, in the order of their ids: at most `$3` after the
- * webhook `$2` of organization `$1`. Lists none while the region's deliveries are paused. Returns a
- * `QueuedWebhook` per row. A relay runs this many times a second to find work, so it reads one index
- * entry per webhook and nothing else; 30 µs when there are none.
- *
- * It steps from webhook to webhook along the index of queued deliveries, because PostgreSQL before
- * 18 does not skip within an index.
+ * webhook `$2` of organization `$1`, and none while the region's deliveries are paused. A relay runs
+ * this many times a second, so it reads one index entry per webhook (30 µs when there are none), and
+ * steps from one to the next itself: PostgreSQL before 18 does not skip within an index.
  */
 export const listQueuedSql = /* sql */ `
   with recursive queued as (
@@ -34,34 +32,19 @@ export const listQueuedSql = /* sql */ `
   order by q.organization_id, q.webhook_id`;
 
 /** A delivery that a relay has claimed, and has to start within the reserved time. */
-export interface ClaimedDelivery {
-  organizationId: string;
-  webhookId: string;
-  eventId: string;
-  run: number;
-  /** Whether its webhook is narrow: its receiver fails or is slow. */
-  narrow: boolean;
+export interface ClaimedDelivery extends StartedRun {
   /** Whether the webhook, its organization or its host has no slot left after this claim. */
   isFull: boolean;
-  /** The event's type. */
-  type: string;
-  /** When the attempt became due, Unix time in ms. */
-  dueAtMs: number;
 }
 
-/**
- * Claims due deliveries, each with a reserved slot: `ClaimedDelivery` rows in no order. `$1`, `$2`:
- * organizations and webhooks, arrays of equal length without duplicates; `$3` and `$4`: the most
- * deliveries of wide and of narrow webhooks; `$5` how long the slots are reserved, in seconds. The
- * function explains the order and the bounds.
- */
+/** Claims due deliveries, each with a reserved slot; the function explains its parameters. */
 export const claimDeliveriesSql = /* sql */ `
   select c.* from claim_deliveries($1::uuid[], $2::uuid[], $3, $4, $5) c`;
 
 /**
  * Returns claims whose runs were not started, so that any relay may claim them at once. `$1`…`$4`:
- * organizations, webhooks, events, runs, arrays of equal length. Their numbers stay. A claim whose
- * attempt was admitted meanwhile, or that another relay has taken over, stays as it is.
+ * organizations, webhooks, events, runs, arrays of equal length. A claim whose attempt was admitted
+ * meanwhile, or that another relay has taken over, stays as it is.
  */
 export const returnClaimsSql = /* sql */ `
   with target as materialized (

@@ -24,18 +24,11 @@ export const releaseNextSql = (settled: string) => /* sql */ `next_of_key as mat
     where d.organization_id = n.organization_id and d.webhook_id = n.webhook_id and d.event_id = n.event_id
   )`;
 
-/** A delivery that `unblockSql` released. */
-export interface UnblockedRow {
-  organizationId: string;
-  webhookId: string;
-  eventId: string;
-}
-
 /**
  * Releases blocked deliveries without an open one before them, at most `$1`; any worker runs it each
- * second. Such a row is one whose writer and the settlement of the one before did not see each
- * other, because neither had committed. The others are looked up again after as long as they have
- * waited, ten minutes at most. Returns an `UnblockedRow` each.
+ * second. The writer of such a row and the settlement of the one before did not see each other,
+ * because neither had committed. The others are looked up again after as long as they have waited,
+ * ten minutes at most. Returns a `DeliveryKey` each.
  */
 export const unblockSql = /* sql */ `
   with due as materialized (

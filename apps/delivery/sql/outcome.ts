@@ -19,11 +19,7 @@ const longestHoldS = 3600;
 /** Whether the attempt still had its slot, in the current run of an open delivery. */
 const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::integer and exists (select from freed))`;
 
-/**
- * The receiver's slots after the attempt: a failure halves them (at least 1), a 2xx slower than 3 s
- * halves them (at least 3), one faster than 1 s doubles them (at most 10). While the receiver is held
- * they are 1 until its next attempt, and a late 2xx of an earlier attempt does not change that.
- */
+/** The receiver's slots afterwards. A late 2xx of an earlier attempt changes nothing while it is held. */
 const slotsAfter = /* sql */ `case
         when $21::integer is not null or r.held_until > statement_timestamp() then 1
         when not ${isDelivered} then greatest(1, r.slots / 2)
@@ -32,8 +28,7 @@ const slotsAfter = /* sql */ `case
         else r.slots end`;
 
 /**
- * Records how an attempt ended and what follows for its delivery and its receiver. It is one
- * statement, so no reader sees a part of it.
+ * Records how an attempt ended and what follows for its delivery and its receiver.
  *
  * `$1`…`$3` the delivery; `$4` `OutcomeKind`; `$5` the wait before the next attempt in ms, used
  * unless the delivery is settled; `$6` the attempt's id, `$7` number, `$8` run, `$9` whether it was
@@ -44,15 +39,13 @@ const slotsAfter = /* sql */ `case
  * wait (`Retry-After` of a 429 or 503) or null, `$22` the encoding of the answer or null.
  *
  * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure
- * changes the delivery only if its own slot was still there: otherwise it was closed as lost, and
- * counted then. A PostgreSQL that lost its last commits in a failover may have lost the attempt's
- * row: then the row is inserted with its outcome. It may have lost the claim too: then a delivery
- * that is settled gets its place in the webhook's sequence here. What is settled releases the next
- * delivery of its key. Repeating the statement changes nothing.
+ * changes it only if its own slot was still there: otherwise it was closed as lost, and counted
+ * then. A PostgreSQL that lost its last commits in a failover may have lost the attempt's row, which
+ * is then inserted, and the claim: then a settled delivery gets its sequence number here. What is
+ * settled releases the next delivery of its key. Repeating the statement changes nothing.
  *
  * `target` reads and locks the delivery before any part changes a row: a part that read it later
- * would not see a row that this statement has changed, and the attempt would stay open. Locks are
- * taken in the order delivery, slot, receiver.
+ * would not see a row that this statement has changed, and the attempt would stay open.
  *
  * Returns an `OutcomeRow`; no row when PostgreSQL does not have the delivery any more.
  */

@@ -104,14 +104,12 @@ export const redeliverPageSql = /* sql */ `
     (select count(*) from redelivered)::integer as queued,
     (select next from stop) as next`;
 
-/** Deliveries that a pass moved, per webhook. */
+/** How many deliveries of one webhook a pass moved. */
 export interface MovedRow {
-  organizationId: string;
-  webhookId: string;
   deliveries: number;
 }
 
-/** How long after its state changed a webhook's deliveries are moved by the passes. */
+/** Whether the state of the webhook `w` changed lately: the passes move its deliveries. */
 const recently = /* sql */ `w.state_at > statement_timestamp() - interval '1 hour'`;
 
 /**

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { allowOf } from '#delivery/post/allow.ts';
+import { allowOf } from '#delivery/sender.ts';
 import { judgeAddress } from '#domain/webhooks/address/addresses.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 

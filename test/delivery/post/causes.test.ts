@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { causeOfError, confirmInternalError } from '#delivery/post/fault.ts';
+import { causeOfError } from '#delivery/post/fault.ts';
 import { causes, factsOf } from '#delivery/post/outcome.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
@@ -66,22 +66,5 @@ describe('the cause of a connection’s error', () => {
     [['ENETUNREACH', '2606:4700::1', 'ENETUNREACH', '2606:4700::2'], 'ipv6_only'],
   ] as const)('of several addresses %j is %s', ([code1, address1, code2, address2], cause) => {
     expect(causeOfError(new AggregateError([coded(code1, address1), coded(code2, address2)]), 'connect')).toBe(cause);
-  });
-});
-
-// Regression: a receiver whose network a distant router reported as unreachable was tried without
-// end, because each attempt counted as an internal error.
-describe('a network that cannot be reached', () => {
-  it('is an internal error only while this machine has no route to any other', async () => {
-    expect(await confirmInternalError('network_unreachable', async () => false)).toBe('network_unreachable');
-    expect(await confirmInternalError('network_unreachable', async () => true)).toBe('host_unreachable');
-    expect(factsOf('host_unreachable').isInternalError).toBe(false);
-  });
-
-  it('changes no other cause, and no route is looked up for them', async () => {
-    const asked = () => Promise.reject(new Error('nothing is to be asked'));
-    for (const cause of causes.filter((one) => one !== 'network_unreachable')) {
-      expect(await confirmInternalError(cause, asked)).toBe(cause);
-    }
   });
 });
