@@ -56,6 +56,13 @@ module.exports = {
       to: { path: '^test/' },
     },
     {
+      name: 'no-process-starts-another',
+      comment: 'Except npm start and the tools of charts. Nothing evaluates text as a program.',
+      severity: 'error',
+      from: { path: production, pathNot: '^(apps/dev|charts)/' },
+      to: { path: '^(node:)?(child_process|cluster|vm)$' },
+    },
+    {
       name: 'no-unlisted-package',
       comment: 'List the package in package.json.',
       severity: 'error',

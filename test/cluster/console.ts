@@ -38,7 +38,7 @@ export async function signInToConsole(
   await visitor.submit('/sign-in', '/sign-in', { email, password });
   // A code is accepted once, and never before its time. A recovery code avoids the wait for the
   // app's next one.
-  const [factorRecovery = ''] = /(?:[A-Z2-9]{4}-){5}[A-Z2-9]{4}/.exec(done.text) ?? [];
+  const [factorRecovery = ''] = /(?:[A-Z2-9]{4}-){6}[A-Z2-9]{4}/.exec(done.text) ?? [];
   await visitor.submit('/sign-in/second-factor', '/sign-in/second-factor', { factorRecovery });
   const overview = await visitor.get(`/o/${organization.id}`);
   if (overview.status !== 200) throw new Error(`the console let an owner in and answered ${overview.status}`);

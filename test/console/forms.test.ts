@@ -198,7 +198,9 @@ describe('a change that requires a fresh second factor', () => {
     const confirmed = await visitor.submit(asked, '/account/password', { factorCode: t.nextCode(ada), ...typed });
     expect(confirmed).toMatchObject({ status: 303, to: '/account/password' });
     const form = await visitor.get('/account/password');
-    expect(form.text).toContain('name="oldPassword"');
+    const inputs = form.text.match(/<input [^>]*name="(old|new)Password"[^>]*>/g) ?? [];
+    expect(inputs).toHaveLength(2);
+    for (const input of inputs) expect(input).toMatch(/type="password"[^>]*autocomplete="(current|new)-password"/);
     expect(form.text).not.toContain(goodPassword);
     // A refused field is rendered without them too.
     const refused = await visitor.submit(form, '/account/password', { ...typed, newPassword: 'short' });

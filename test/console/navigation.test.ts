@@ -9,7 +9,7 @@ const linksOf = (text: string): string[] => {
   return [...nav.matchAll(/<a href="([^"]*)"/g)].map(([, href = '']) => href);
 };
 
-it('is on the account and on pages that do not exist, and leads to the organization', async () => {
+it('is on the account and on pages that do not exist, leads to the organization and signs out', async () => {
   const t = shared();
   const ada = await t.enrol();
   const at = (rest: string) => `/o/${ada.orgId}${rest}`;
@@ -17,7 +17,7 @@ it('is on the account and on pages that do not exist, and leads to the organizat
   expect(everywhere).toContain(at('/webhooks'));
   for (const path of ['/account', at('/nothing'), at('/keys/not-an-id'), '/nothing']) {
     const { text } = await t.http(ada).get(path);
-    expect([path, linksOf(text)]).toEqual([path, everywhere]);
+    expect([path, linksOf(text), text.includes('action="/sign-out"')]).toEqual([path, everywhere, true]);
   }
 });
 

@@ -45,14 +45,16 @@ it('the check of terms reports a word that the glossary replaces, also inside a 
   expect(output).toContain('=> orphaned');
 });
 
-it('the check of imports reports a cycle, and an import from an app into another app', () => {
+it('the check of imports reports a cycle, an import from an app into another app, and what starts a process', () => {
   const output = runOn(
     'cycle.ts',
-    "export { cycle } from './cycle.ts';\nexport { createApp } from '../../console/app.ts';\n",
+    "export { cycle } from './cycle.ts';\nexport { createApp } from '../../console/app.ts';\n" +
+      "export { spawn } from 'node:child_process';\n",
     'depcruise',
     '--config',
     'lint/imports.cjs',
   );
   expect(output).toContain('no-cycle');
   expect(output).toContain('apps-do-not-import-each-other');
+  expect(output).toContain('no-process-starts-another');
 });

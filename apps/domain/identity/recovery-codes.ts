@@ -6,14 +6,14 @@ import { recoveryCodes } from './limits.ts';
 import { hashOf } from './token.ts';
 
 /**
- * Recovery codes: 24 characters, `ABCD-EFGH-IJKL-MNOP-QRST-UVWX`, of an alphabet of 32, so 120
+ * Recovery codes: 28 characters, `XXXX-XXXX-XXXX-XXXX-XXXX-XXXX-XXXX`, of an alphabet of 32, so 140
  * random bits. Codes of 112 bits or more may be stored as a plain hash (ASVS 6.5.2), and so an
  * index finds them; shorter ones would need an argon2 hash for each of the ten.
  */
 
 /** Without I and O, 0 and 1, which are easily confused. */
 const alphabet = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
-const codeLength = 24;
+const codeLength = 28;
 
 /** Replaces all codes of a person and returns the new ones, which are shown once. */
 export async function replaceRecoveryCodes(tx: EntityManager, personId: string, now: Date): Promise<string[]> {
