@@ -17,7 +17,6 @@ import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
 import { logRequests } from './web/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
 import { createShares } from './web/shares.ts';
-import { createSignInLimiter } from './web/sign-in-limiter.ts';
 import { createStepUpPaths } from './web/step-up-paths.ts';
 import type { ConsoleParts } from './web/visit.ts';
 import { createWorkflows, withoutTemporal } from './workflows.ts';
@@ -56,7 +55,6 @@ export async function startConsole(
     factors,
     trustedProxies,
     webhookAllow: config.webhookAllow,
-    signInLimiter: createSignInLimiter(database.orm.em, now),
     workflows,
     apiUrl: config.apiUrl,
     origin: config.origin,

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { hashLoad } from '#domain/identity/password.ts';
-import { findProvenBrowser, sealBrowserToken } from '../../apps/console/web/browser-cookie.ts';
+import { findBrowser, sealBrowser } from '../../apps/console/web/browser-cookie.ts';
 import { cookieName } from '../../apps/console/web/cookies.ts';
 import { blockNetwork, countBy } from '../domain/identity/people.ts';
 import { hiddenFields } from './http-visitor.ts';
@@ -170,16 +170,33 @@ describe('a flood of sign-ins from everywhere', () => {
 });
 
 describe('the cookie of a known browser', () => {
-  const [now, old, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)];
+  const keyOf = (version: number) => ({ version, secret: Buffer.alloc(32, version) });
+  const [now, old, other] = [keyOf(3), keyOf(2), keyOf(1)];
   const token = 't'.repeat(43);
 
-  it('is valid for its own address only, under any tag secret in use', () => {
-    const cookie = sealBrowserToken(token, 'Ada@example.org', [old]);
-    expect(findProvenBrowser(cookie, ' ada@example.org ', [now, old])).toBe(token);
-    expect(findProvenBrowser(cookie, 'ada@example.org', [now, other])).toBeNull();
-    expect(findProvenBrowser(cookie, 'bo@example.org', [now, old])).toBeNull();
-    expect(findProvenBrowser(`u${cookie.slice(1)}`, 'ada@example.org', [now, old])).toBeNull();
-    for (const forged of [null, '', '.', token, `${token}.`, `${token}.${'x'.repeat(22)}`, `${cookie}x`])
-      expect(findProvenBrowser(forged, 'ada@example.org', [now, old]), String(forged)).toBeNull();
+  it('says for which address it was issued, under any sealing key in use, and an invented one says nothing', () => {
+    const cookie = sealBrowser({ token, email: 'Ada@example.org' }, [old]);
+    expect(findBrowser(cookie, [now, old])).toEqual({ token, email: 'ada@example.org' });
+    expect(findBrowser(cookie, [now, other])).toBeNull();
+    expect(findBrowser(`${cookie.slice(0, 30)}_${cookie.slice(31)}`, [now, old])).toBeNull();
+    for (const forged of [null, '', '.', token, `${token}.${'x'.repeat(22)}`, cookie.slice(4), `${cookie}xxxx`])
+      expect(findBrowser(forged, [now, old]), String(forged)).toBeNull();
+  });
+
+  it('of one person is a stranger’s for another: refused without a query', async () => {
+    const t = await setupConsole(proxied);
+    const [ada, bo] = [await t.enrol(), await t.enrol()];
+    const visitor = t.http();
+    await visitor.submit('/sign-in', '/sign-in', { email: ada.email, password: goodPassword });
+    await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
+    await visitor.submit('/account', '/sign-out', {});
+    const page = await visitor.get('/sign-in');
+    const send = (email: string) => visitor.submit(page, '/sign-in', { email, ...wrong }, from('198.51.100.9'));
+    for (let n = 0; n < 10; n += 1) expect((await send(bo.email)).status).toBe(422);
+    expect((await send(bo.email)).status).toBe(429);
+    const statements = await statementsOf(t);
+    for (let n = 0; n < 20; n += 1) expect((await send(bo.email)).status).toBe(429);
+    expect(await statementsOf(t)).toEqual(statements);
+    expect((await send(ada.email)).status).toBe(422);
   });
 });

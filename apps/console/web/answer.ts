@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Permission } from '#domain/contract/scopes.ts';
+import type { KnownBrowser } from './browser-cookie.ts';
 import type { Child, Html } from './html.ts';
 
 /** Cookies that change with a page or a redirect; what is absent or null stays as it is. */
@@ -9,7 +10,7 @@ interface CookieChanges {
   /** The token of an enrolment link to remember; null removes it. */
   enrolment?: string | null | undefined;
   /** The known browser that this one is from now on, and the address its person signs in with. */
-  browser?: { token: string; email: string } | null;
+  browser?: KnownBrowser | null;
 }
 
 /** An HTML page. */

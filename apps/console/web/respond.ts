@@ -2,7 +2,7 @@ import { knownBrowserDays } from '#domain/identity/limits.ts';
 import { truncate } from '../components/display-name.ts';
 import { layout } from '../components/layout.ts';
 import type { Answer } from './answer.ts';
-import { sealBrowserToken } from './browser-cookie.ts';
+import { sealBrowser } from './browser-cookie.ts';
 import { setCookie } from './cookies.ts';
 import { sendFile } from './send-file.ts';
 import type { RouteContext } from './state.ts';
@@ -25,10 +25,7 @@ export async function respond(ctx: RouteContext, answer: Answer): Promise<void> 
   const { session = null, enrolment, browser = null } = answer;
   if (session !== null) setCookie(ctx, 'session', session === 'ended' ? null : session.token);
   if (enrolment !== undefined) setCookie(ctx, 'enrolment', enrolment, enrolmentSeconds);
-  if (browser !== null) {
-    const cookie = sealBrowserToken(browser.token, browser.email, console.keys.tagSecrets);
-    setCookie(ctx, 'browser', cookie, browserSeconds);
-  }
+  if (browser !== null) setCookie(ctx, 'browser', sealBrowser(browser, console.factors.sealingKeys), browserSeconds);
   if (answer.kind === 'redirect') {
     const { flash = null } = answer;
     if (flash !== null) setCookie(ctx, 'flash', encodeURIComponent(truncate(flash, flashMaxLength)), flashSeconds);

@@ -3,7 +3,7 @@ import { findSession } from '#domain/identity/sessions.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { clientAddress } from '#runtime/client.ts';
 import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from './answer.ts';
-import { readBrowserToken } from './browser-cookie.ts';
+import { findBrowser } from './browser-cookie.ts';
 import { readCookie, setCookie } from './cookies.ts';
 import { formToken, isSameOrigin, randomToken } from './csrf.ts';
 import { respond } from './respond.ts';
@@ -20,14 +20,15 @@ const isPartRequest = (ctx: RouteContext): boolean => ctx.get('HX-Request') !== 
 
 /** Returns the sender of a request, as far as the request itself shows. */
 export function callerOf(ctx: RouteContext): Caller {
-  const browserCookie = readCookie(ctx, 'browser');
+  const { trustedProxies, factors } = ctx.state.console;
+  const browser = findBrowser(readCookie(ctx, 'browser'), factors.sealingKeys);
   return {
     visitor: {
-      address: clientAddress(ctx.req, ctx.state.console.trustedProxies),
+      address: clientAddress(ctx.req, trustedProxies),
       userAgent: ctx.get('User-Agent').slice(0, 300),
-      browser: readBrowserToken(browserCookie),
+      browser: browser?.token ?? null,
     },
-    browserCookie,
+    browserOf: browser?.email ?? null,
   };
 }
 

@@ -8,7 +8,6 @@ import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import type { Workflows } from '../workflows.ts';
 import type { Downloads } from './downloads.ts';
 import type { Share, Shares } from './shares.ts';
-import type { SignInLimiter } from './sign-in-limiter.ts';
 
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
 export interface ConsoleParts {
@@ -23,8 +22,6 @@ export interface ConsoleParts {
   webhookAllow: BlockList;
   /** What second factors need; its sealing keys seal signing secrets too. */
   factors: FactorSettings;
-  /** Bounds what sign-ins cost this process. */
-  signInLimiter: SignInLimiter;
   /** Sends test events through a worker. */
   workflows: Workflows;
   /** Base URL of the read API, for the ready `curl` line. */
@@ -38,14 +35,13 @@ export interface ConsoleParts {
   downloads: Downloads;
   /** Whether the forms of a path may ask for a second factor. */
   mayStepUp: (path: string) => boolean;
-  /** Notifies open pages of changes. */
 }
 
 /** The sender of a request, as far as the request itself shows. */
 export interface Caller {
   visitor: Visitor;
-  /** The cookie of a known browser, token and tag. */
-  browserCookie: string | null;
+  /** The address that the known browser's cookie was issued for; null without one. */
+  browserOf: string | null;
 }
 
 /** One request, as pages see it. Koa's context stays in `web/`. */

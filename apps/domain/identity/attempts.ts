@@ -44,12 +44,6 @@ const keyOf = (...parts: string[]) => createHash('sha256').update(parts.join('\0
 export const passwordSubject = (email: string) => keyOf('password', email);
 /** The subject of second factors at sign-in, after a correct password. */
 export const factorSubject = (personId: string) => keyOf('factor', personId);
-const browserSubject = (step: 'password' | 'factor', tokenHash: Buffer) =>
-  keyOf('browser', step, tokenHash.toString('hex'));
-/** The subject of reports of leaked keys, which are misses of one person. */
-export const reportSubject = (personId: string) => keyOf('compromised_key', personId);
-/** The subject of a one-time link's second factor. */
-export const enrolmentSubject = (tokenHash: Buffer) => keyOf('enrolment', tokenHash.toString('hex'));
 
 /** A step of signing in: of a stranger, or from a known browser, by the hash of its token. */
 export const signInAttempt = (
@@ -57,9 +51,15 @@ export const signInAttempt = (
   subject: string,
   { address, browserHash }: { address: string | null; browserHash: Buffer | null },
 ): Attempt =>
-  browserHash === null ? { subject, address } : { subject: browserSubject(step, browserHash), address: null };
-/** An attempt within a session, which no outsider can use up. */
-export const stepUpAttempt = (sessionId: string): Attempt => ({ subject: keyOf('step_up', sessionId), address: null });
+  browserHash === null
+    ? { subject, address }
+    : { subject: keyOf('browser', step, browserHash.toString('hex')), address: null };
+
+/** An attempt that no outsider can use up: in a session, with a link, of a person who is signed in. */
+export const ownAttempt = (kind: 'step_up' | 'enrolment' | 'compromised_key', id: string): Attempt => ({
+  subject: keyOf(kind, id),
+  address: null,
+});
 
 type Limit = 'network' | 'pair' | 'subject';
 
@@ -73,6 +73,9 @@ function countsOf({ subject, address }: Attempt): { limit: Limit; key: string }[
     { limit: 'subject', key: subject },
   ];
 }
+
+/** The library's types lack how long (ms) a key is refused, as far as this process knows. */
+type Waits = RateLimiterPostgres & { getInMemoryBlockMsBeforeExpire(key: string): number };
 
 /** The counts of one process's pool; the table is the migration's. */
 function createLimiters(pool: Pool) {
@@ -91,60 +94,25 @@ function createLimiters(pool: Pool) {
     network: count(failuresPerNetwork, networkWindowMinutes / 60),
     pair: count(failuresPerPersonAndNetwork, personWindowHours),
     subject: count(failuresPerPerson, personWindowHours),
-    waits: new Waits({ ...common, points: 1, duration: attemptWaitMinutes * 60, inMemoryBlockOnConsumed: 2 }),
+    /** One attempt in 15 minutes; refusals are remembered in memory. */
+    waits: new RateLimiterPostgres({ ...common, points: 1, duration: 0, inMemoryBlockOnConsumed: 2 }) as Waits,
+    /** At most as many refusals are in memory. */
+    remembered: 0,
   };
 }
 
-/** One attempt in 15 minutes. Remembers refusals in memory, of which there is a hard bound. */
-class Waits extends RateLimiterPostgres {
-  #remembered = 0;
-  /**
-   * Returns how long (ms) a key is refused, as far as this process knows. The library's types lack
-   * it.
-   */
-  declare readonly getInMemoryBlockMsBeforeExpire: (key: string) => number;
+const limiters = new WeakMap<Pool, ReturnType<typeof createLimiters>>();
+const limitersOf = (em: EntityManager) => limiters.getOrInsertComputed(poolOf(em), createLimiters);
+const waitOf = (key: string) => keyOf('wait', key);
 
-  /**
-   * Counts an attempt above a limit. Returns how long (ms) it is refused; 0 admits it. A wait ends
-   * with the window of its count (`windowMs`), from which on all pods admit again.
-   */
-  async refuse(key: string, windowMs: number): Promise<number> {
-    const seconds = Math.max(1, Math.min(attemptWaitMinutes * 60, Math.floor(windowMs / 1000)));
-    const result = await this.consume(key, 1, { customDuration: seconds }).catch(refusalOnly);
-    if (result.consumedPoints === 1) return 0;
-    // A forgotten refusal costs one statement, and admits nothing.
-    if (result.consumedPoints > 1 && this.#remembered++ >= refusalsInMemory) {
-      this.deleteInMemoryBlockedAll();
-      this.#remembered = 0;
-    }
-    return Math.max(1, result.msBeforeNext);
-  }
-
-  /** At most as many refusals are in memory. */
-  get remembered(): number {
-    return this.#remembered;
-  }
-}
+/** Returns at most how many refusals this process remembers. */
+export const rememberedRefusals = (em: EntityManager): number => limitersOf(em).remembered;
 
 /** The library rejects with a result when a limit is exceeded, and with an error otherwise. */
 function refusalOnly(thrown: unknown): RateLimiterRes {
   if (thrown instanceof RateLimiterRes) return thrown;
   throw thrown;
 }
-
-const limiters = new WeakMap<Pool, ReturnType<typeof createLimiters>>();
-
-function limitersOf(em: EntityManager): ReturnType<typeof createLimiters> {
-  const pool = poolOf(em);
-  const found = limiters.get(pool) ?? createLimiters(pool);
-  limiters.set(pool, found);
-  return found;
-}
-
-const waitOf = (key: string) => keyOf('wait', key);
-
-/** Returns at most how many refusals this process remembers. */
-export const rememberedRefusals = (em: EntityManager): number => limitersOf(em).waits.remembered;
 
 /**
  * Refuses what PostgreSQL has refused until later. Reads memory only.
@@ -164,12 +132,21 @@ export function assertAdmitted(em: EntityManager, attempt: Attempt, now: Date): 
  */
 export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Date): Promise<void> {
   assertAdmitted(em, attempt, now);
-  const { waits, ...counts } = limitersOf(em);
+  const held = limitersOf(em);
   for (const { limit, key } of countsOf(attempt)) {
-    const { consumedPoints, msBeforeNext } = await counts[limit].consume(key).catch(refusalOnly);
-    if (consumedPoints <= counts[limit].points) continue;
-    const refusedMs = await waits.refuse(waitOf(key), msBeforeNext);
-    if (refusedMs > 0) throw new TooManyAttempts(new Date(now.getTime() + refusedMs), now);
+    const counted = await held[limit].consume(key).catch(refusalOnly);
+    if (counted.consumedPoints <= held[limit].points) continue;
+    // A wait ends with the window of its count, from which on all pods admit again.
+    const windowSeconds = Math.max(1, Math.floor(counted.msBeforeNext / 1000));
+    const customDuration = Math.min(attemptWaitMinutes * 60, windowSeconds);
+    const waited = await held.waits.consume(waitOf(key), 1, { customDuration }).catch(refusalOnly);
+    if (waited.consumedPoints === 1) continue;
+    // A forgotten refusal costs one statement, and admits nothing.
+    if (waited.consumedPoints > 1 && held.remembered++ >= refusalsInMemory) {
+      held.waits.deleteInMemoryBlockedAll();
+      held.remembered = 0;
+    }
+    throw new TooManyAttempts(new Date(now.getTime() + Math.max(1, waited.msBeforeNext)), now);
   }
 }
 

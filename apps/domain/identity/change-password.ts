@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConsoleSession, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { recordFailure, recordPersonActivity } from './activity.ts';
-import { admitAttempt, clearAttempts, stepUpAttempt } from './attempts.ts';
+import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword, opaqueString } from './password.ts';
 import { IdentityRefused } from './refused.ts';
@@ -25,7 +25,7 @@ export async function changePassword(
 ): Promise<{ token: string }> {
   assertSteppedUp(session, now());
   await assertNewPassword(newPassword, contextOf(session));
-  const attempt = stepUpAttempt(session.id);
+  const attempt = ownAttempt('step_up', session.id);
   await admitAttempt(em, attempt, now());
   const { personId } = session;
   const oldHash = (await em.fork().findOne(SignIn, { personId }))?.passwordHash;

@@ -7,7 +7,7 @@ import { Membership } from '../db/entities/organization.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
-import { admitAttempt, clearAttempts, enrolmentSubject } from './attempts.ts';
+import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
 import { insertPasskey, insertTotp } from './factor-rows.ts';
@@ -113,7 +113,7 @@ export async function completeEnrolment(
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
   const { personId, organizationId, passwordHash, kind } = enrolment;
-  const attempt = { subject: enrolmentSubject(enrolment.tokenHash), address: null };
+  const attempt = ownAttempt('enrolment', enrolment.tokenHash.toString('hex'));
   await admitAttempt(em, attempt, now());
   const insertFactor = await judge(em, enrolment, factor, settings, now);
   try {

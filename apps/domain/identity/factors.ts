@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { recordPersonActivity } from './activity.ts';
-import { admitAttempt, clearAttempts, stepUpAttempt } from './attempts.ts';
+import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
 import { consumeChallenge, consumeTotpSetup, findTotpSetup, setupExpired, storeChallenge } from './challenges.ts';
 import { insertPasskey, insertTotp, listPasskeyRows } from './factor-rows.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
@@ -60,7 +60,7 @@ export async function addTotp(
   assertSteppedUp(session, now());
   const sealed = await findTotpSetup(em.fork(), session.id, now());
   if (sealed === null) throw setupExpired();
-  const attempt = stepUpAttempt(session.id);
+  const attempt = ownAttempt('step_up', session.id);
   await admitAttempt(em, attempt, now());
   const secret = unsealTotp(sealed, session.id, sealingKeys);
   const step = findTotpStep(secret, code, now());

@@ -62,9 +62,7 @@ export const browsersPerPerson = 10;
 
 /** Sign-ins of strangers at once in one process: each takes a connection, then a core. */
 export const strangersSignInsAtOnce = 2;
-/** The same for known browsers, which strangers cannot use up. */
-export const knownSignInsAtOnce = 4;
-/** How many sign-ins of either kind may wait: about a second and a half of hashing. */
+/** How many of them may wait: about a second and a half of hashing. */
 export const signInsWaiting = 50;
 /** How many password hashes may wait, of sign-ins, changes and enrolments together. */
 export const hashesWaiting = 50;

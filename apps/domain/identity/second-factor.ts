@@ -3,14 +3,7 @@ import { SecondFactor } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { reseal } from '../seal/envelope.ts';
 import { recordPersonActivity } from './activity.ts';
-import {
-  admitAttempt,
-  clearAttempts,
-  factorSubject,
-  passwordSubject,
-  signInAttempt,
-  stepUpAttempt,
-} from './attempts.ts';
+import { admitAttempt, clearAttempts, factorSubject, ownAttempt, passwordSubject, signInAttempt } from './attempts.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
 import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
 import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
@@ -147,7 +140,7 @@ async function pass(
   const known = visitor.browser ?? null;
   const browserHash = isStepUp ? null : await findKnownBrowser(em.fork(), personId, known, now());
   const from = { address: visitor.address, browserHash };
-  const attempt = isStepUp ? stepUpAttempt(session.id) : signInAttempt('factor', factorSubject(personId), from);
+  const attempt = isStepUp ? ownAttempt('step_up', session.id) : signInAttempt('factor', factorSubject(personId), from);
   await admitAttempt(em, attempt, now());
   const passed = await em.fork().transactional(async (tx) => {
     if (!(await take(tx))) {

@@ -5,18 +5,19 @@ import { SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
 import { recordFailure, recordPersonActivity } from './activity.ts';
-import { admitAttempt, passwordSubject, signInAttempt } from './attempts.ts';
+import { admitAttempt, assertAdmitted, passwordSubject, signInAttempt } from './attempts.ts';
+import { createBoundedQueue } from './bounded-queue.ts';
+import { signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';
 import { findTokenHash } from './token.ts';
-import type { FactorKind, Visitor } from './types.ts';
+import type { Visitor } from './types.ts';
 
-/** The first step: the session can only verify a second factor, of one of these `factors`. */
-interface PasswordStep {
-  token: string;
-  personId: string;
-  factors: FactorKind[];
+/** `visitor.browser`: the token of a browser that verifiably belongs to this address. */
+interface SignInRequest {
+  email: string;
+  visitor: Visitor;
 }
 
 interface Known {
@@ -24,23 +25,47 @@ interface Known {
   email: string;
   passwordHash: string;
   mayEnter: boolean;
-  factors: FactorKind[];
+}
+
+/** Sign-ins of strangers, who cannot delay a known browser: hashes of both are bounded, too. */
+const strangers = createBoundedQueue({ concurrency: strangersSignInsAtOnce, maxWaiting: signInsWaiting });
+
+/**
+ * Refuses without I/O what PostgreSQL would refuse too.
+ *
+ * @throws TooManyAttempts
+ */
+export function assertMayTry(em: EntityManager, { email, visitor }: SignInRequest, now: Date): void {
+  const browserHash = findTokenHash(visitor.browser ?? '');
+  const subject = passwordSubject(canonicalEmail(email));
+  assertAdmitted(em, signInAttempt('password', subject, { address: visitor.address, browserHash }), now);
 }
 
 /**
  * Signs in with address and password, the first of two steps. For a known and an unknown address a
  * wrong attempt takes the same work, changes the same counts and gets the same sentence (ASVS
  * 6.3.8). Each attempt of a known person is recorded in the log of their organizations. A correct
- * password counts as an attempt too, until the second factor completes the sign-in.
+ * password counts as an attempt too, until the second factor completes the sign-in. The
+ * session of the `token` can only verify a second factor.
  *
  * @throws IdentityRefused `wrong_credentials`, also for a person whom every organization has
- * suspended; `too_many_attempts`.
+ * suspended; `too_many_attempts`; `busy` when too many strangers sign in at once.
  */
 export async function signIn(
   em: EntityManager,
-  { email, password, visitor }: { email: string; password: string; visitor: Visitor },
+  request: SignInRequest & { password: string },
   now: () => Date = () => new Date(),
-): Promise<PasswordStep> {
+): Promise<{ token: string; personId: string }> {
+  const enter = () => verifyPassword(em, request, now);
+  return request.visitor.browser ? enter() : strangers.run(enter, now());
+}
+
+async function verifyPassword(
+  em: EntityManager,
+  { email, password, visitor }: SignInRequest & { password: string },
+  now: () => Date,
+): Promise<{ token: string; personId: string }> {
+  assertMayTry(em, { email, visitor }, now());
   const canonical = canonicalEmail(email);
   const { browserHash, known } = await findSignIn(em, canonical, visitor.browser ?? null, now());
   const { address } = visitor;
@@ -53,14 +78,14 @@ export async function signIn(
   }
   const rehashed = isOutdated(known.passwordHash) ? await hashPassword(password) : null;
   return em.fork().transactional(async (tx) => {
-    const { personId, factors, passwordHash } = known;
+    const { personId, passwordHash } = known;
     // The password may have changed while this one was verified.
     const found = await tx.findOne(SignIn, { personId, passwordHash }, writeLock);
     if (found === null) throw wrongCredentials();
     if (rehashed !== null) found.rehash(rehashed);
     const { token } = await startSession(tx, { personId, visitor }, now());
     await recordPersonActivity(tx, { personId, action: 'sign_in.password', visitor });
-    return { token, personId, factors };
+    return { token, personId };
   });
 }
 
@@ -79,8 +104,7 @@ async function findSignIn(em: EntityManager, email: string, browser: string | nu
     select b.token_hash as "browserHash", i.person_id as "personId", i.email,
       i.password_hash as "passwordHash",
       exists (
-        select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter",
-      array(select distinct f.kind from second_factor f where f.person_id = i.person_id order by f.kind) as factors
+        select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter"
     from (select ${email}::text as email) f
     left join sign_in i on i.email = f.email
     left join known_browser b on b.person_id = i.person_id and b.token_hash = ${tokenHash}

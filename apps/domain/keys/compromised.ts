@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
 import { ApiKey } from '../db/entities/key.ts';
-import { admitAttempt, clearAttempts, reportSubject } from '../identity/attempts.ts';
+import { admitAttempt, clearAttempts, ownAttempt } from '../identity/attempts.ts';
 import { fingerprints, type KeySecrets } from './fingerprint.ts';
 import { KeyRefused } from './refused.ts';
 import { assertMayManageKeys } from './revoke.ts';
@@ -30,7 +30,7 @@ export async function findCompromisedKey(
   await assertMayManageKeys(em.fork(), organizationId, { personId });
   const key = readKey(text);
   // No address: the misses of one person must not slow down sign-ins from the same office.
-  const attempt = { subject: reportSubject(personId), address: null };
+  const attempt = ownAttempt('compromised_key', personId);
   await admitAttempt(em, attempt, now());
   const reported = await em.fork().transactional(async (tx) => {
     const found = await tx.findOne(ApiKey, {

@@ -1,14 +1,14 @@
 import { z } from 'zod';
+import { canonicalEmail } from '#domain/contract/email.ts';
 import { endSession } from '#domain/identity/sessions.ts';
-import { signIn } from '#domain/identity/sign-in.ts';
+import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
 import { form, hiddenField, textField } from '../../components/form.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { findProvenBrowser } from '../../web/browser-cookie.ts';
 import { type FormState, freshForm, line, textOf, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { returnPath } from '../../web/return-path.ts';
 import { afterPassword, anyone } from '../../web/route.ts';
-import type { Caller, ConsoleParts, Visit } from '../../web/visit.ts';
+import type { Caller, Visit } from '../../web/visit.ts';
 
 /** The path to continue at after the sign-in. */
 export const returnTo = z.string().max(2_000).catch('').default('');
@@ -26,15 +26,11 @@ export const signInRoutes = [
   anyone.action({
     name: 'signIn',
     path: '/sign-in',
-    admit: (console, caller, sent) =>
-      console.signInLimiter.assertAdmitted(requestOf(console, caller, sent.getAll('email').at(-1) ?? '')),
+    admit: ({ em, now }, caller, sent) => assertMayTry(em, requestOf(caller, sent.getAll('email').at(-1) ?? ''), now()),
     form: z.object({ email: line('your email address', 254), password: typedSecret('your password'), to: returnTo }),
     async act(visit, { email, password, to }) {
-      const { em, now, origin, signInLimiter } = visit.console;
-      const request = requestOf(visit.console, visit, email);
-      const { token } = await signInLimiter.run(request, () =>
-        signIn(em, { email, password, visitor: visit.visitor }, now),
-      );
+      const { em, now, origin } = visit.console;
+      const { token } = await signIn(em, { ...requestOf(visit, email), password }, now);
       // A new sign-in ends this browser's previous session.
       if (visit.session !== null) await endSession(em, visit.session, visit.session.id, visit.visitor);
       const next = returnPath(to, origin);
@@ -60,11 +56,10 @@ export const signInRoutes = [
   }),
 ];
 
-/** Returns what the limiter counts a sign-in by. */
-const requestOf = ({ keys }: ConsoleParts, { visitor, browserCookie }: Caller, email: string) => ({
+/** Returns what a sign-in is counted by: its browser is a stranger's for another address. */
+const requestOf = ({ visitor, browserOf }: Caller, email: string) => ({
   email,
-  address: visitor.address,
-  browser: findProvenBrowser(browserCookie, email, keys.tagSecrets),
+  visitor: browserOf === canonicalEmail(email) ? visitor : { ...visitor, browser: null },
 });
 
 function signInPage(visit: Visit, state: FormState): Page {
