@@ -29,7 +29,7 @@ export function secondFactorForms(
   const each = { action, state: { values: {}, problems, problem: null } };
   const passkey = {
     ...each,
-    ...carriedOf(carried),
+    fields: carried,
     ceremony: 'get' as const,
     field: factorFields.passkey,
     button: 'Use a passkey',
@@ -93,17 +93,16 @@ function passkeyForm(
     options: object;
     field: string;
     button: string;
-    carried?: Child;
     fields?: Child;
   },
 ): Html {
-  const { action, state, ceremony, options, field, button, carried, fields } = parts;
+  const { action, state, ceremony, options, field, button, fields } = parts;
   return form(visit, {
     action,
     state,
     button,
     attributes: { 'data-passkey': ceremony, 'data-options': JSON.stringify(options), 'data-field': field },
-    fields: html`${carried}${hiddenField(field, '')}${fields}
+    fields: html`${hiddenField(field, '')}${fields}
       <p class="problem" data-passkey-problem role="alert" hidden></p>
       <noscript><p class="problem">Passkeys need JavaScript. Allow it for this page, or use another
         method.</p></noscript>`,
@@ -117,5 +116,3 @@ export const newPasskeyForm = (
 ): Html =>
   html`<p>Your browser asks for your fingerprint, face, PIN or security key.</p>
     ${passkeyForm(visit, { ...parts, ceremony: 'create', field: 'passkey', button: 'Create passkey' })}`;
-
-const carriedOf = (carried: Child | undefined) => (carried === undefined ? {} : { carried });

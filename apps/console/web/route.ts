@@ -144,6 +144,9 @@ function routesOf<V extends Visit>(access: Access, prefix: string) {
   return { view, action, formPage };
 }
 
+/** Declares the routes of a kind of visitor. */
+export type Routes<V extends Visit> = ReturnType<typeof routesOf<V>>;
+
 /** Routes for everyone: sign-in, enrolment. */
 export const anyone = routesOf<Visit>('anyone', '');
 /** Routes after the password: the second factor. */

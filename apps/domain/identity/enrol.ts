@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../activity/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
@@ -8,18 +7,18 @@ import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
+import { setupExpired } from './challenges.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
-import { type EnrolmentRow, findEnrolmentRow } from './enrolment.ts';
-import { insertPasskey, insertTotp } from './factor-rows.ts';
+import { findEnrolment, type OpenEnrolment } from './enrolment.ts';
+import { insertFactor, type NewFactor, verifyNewPasskey, verifyNewTotp } from './factor-rows.ts';
 import { deleteKnownBrowsers, rememberBrowser } from './known-browsers.ts';
 import { isLinkValid } from './link-validity.ts';
-import { getNewPasskey, passkeySetupOptions } from './passkey.ts';
+import { passkeySetupOptions } from './passkey.ts';
 import { assertNewPassword, hashPassword } from './password.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
-import { wrongCode } from './second-factor.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
-import { enrolmentRow, findTotpStep, generateTotpSecret, sealTotp, totpUri, unsealTotp } from './totp.ts';
+import { enrolmentRow, generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
@@ -115,13 +114,13 @@ export async function completeEnrolment(
   const { personId, organizationId, passwordHash, kind } = enrolment;
   const attempt = ownAttempt('enrolment', enrolment.tokenHash.toString('hex'));
   await admitAttempt(em, attempt, now());
-  const insertFactor = await judge(em, enrolment, factor, settings, now);
+  const verified = await verify(em, enrolment, factor, settings, now());
   try {
     const enrolled = await em.fork().transactional(async (tx) => {
       await consume(tx, enrolment, now());
       if (kind === 'recover') await deleteSignIn(tx, personId);
       await writeSignIn(tx, enrolment, passwordHash, now());
-      await insertFactor(tx);
+      await insertFactor(tx, personId, verified, now());
       const recoveryCodes = await replaceRecoveryCodes(tx, personId, now());
       const { sessionId } = await startSession(tx, { personId, visitor }, now());
       const session = await recordSecondFactor(tx, sessionId, now());
@@ -153,7 +152,7 @@ export async function acceptEnrolment(
   now: () => Date = () => new Date(),
 ): Promise<{ organizationId: string }> {
   assertFull(session);
-  const enrolment = await findEnrolmentRow(em.fork(), token, now());
+  const enrolment = await findEnrolment(em.fork(), token, now());
   if (enrolment === null || enrolment.kind === 'recover') throw linkExpired();
   const { organizationId, personId } = enrolment;
   if (personId !== session.personId)
@@ -171,46 +170,41 @@ export async function acceptEnrolment(
 }
 
 /** @throws IdentityRefused `link_expired` */
-async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<EnrolmentRow> {
-  const found = await findEnrolmentRow(em.fork(), token, at);
+async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<OpenEnrolment> {
+  const found = await findEnrolment(em.fork(), token, at);
   if (found === null) throw linkExpired();
   return found;
 }
 
-function assertHasPassword(enrolment: EnrolmentRow): asserts enrolment is EnrolmentRow & { passwordHash: string } {
+function assertHasPassword(enrolment: OpenEnrolment): asserts enrolment is OpenEnrolment & { passwordHash: string } {
   if (enrolment.passwordHash !== null) return;
   throw new IdentityRefused('password_first', 'Choose a password first.');
 }
 
-/** Verifies the factor. Returns a function that inserts it. */
-async function judge(
+/** Verifies the factor. */
+async function verify(
   em: EntityManager,
-  enrolment: EnrolmentRow,
+  enrolment: OpenEnrolment,
   factor: FirstFactor,
   { sealingKeys, relyingParty }: FactorSettings,
-  now: () => Date,
-): Promise<(tx: EntityManager) => Promise<void>> {
-  const { personId, tokenHash, totpSealed, challenge } = enrolment;
-  const common = { id: randomUUIDv7(), personId, name: factor.name ?? '' };
+  now: Date,
+): Promise<NewFactor> {
+  const { tokenHash, totpSealed: sealed, challenge } = enrolment;
+  const name = factor.name ?? '';
   if (factor.kind === 'totp') {
-    if (totpSealed === null) throw setupExpired();
-    const secret = unsealTotp(totpSealed, enrolmentRow(enrolment), sealingKeys);
-    const step = findTotpStep(secret, factor.code, now());
-    if (step === null) throw wrongCode('totp');
-    const sealed = sealTotp(secret, common.id, sealingKeys);
-    return (tx) => insertTotp(tx, { ...common, sealed, step }, now());
+    if (sealed === null) throw setupExpired();
+    return verifyNewTotp({ ...factor, name }, { sealed, row: enrolmentRow(enrolment) }, sealingKeys, now);
   }
   // Each challenge is answered once, correctly or not.
   const consumed = await em.fork().nativeUpdate(Enrolment, { tokenHash, challenge }, { challenge: null });
   if (challenge === null || consumed === 0) throw setupExpired();
-  const passkey = await getNewPasskey(factor.response, challenge, relyingParty);
-  return (tx) => insertPasskey(tx, { ...common, passkey }, now());
+  return verifyNewPasskey({ ...factor, name }, challenge, relyingParty);
 }
 
 /** Stores what the link's person has entered so far, in the link's own row. */
 async function choose(
   em: EntityManager,
-  { tokenHash }: EnrolmentRow,
+  { tokenHash }: OpenEnrolment,
   chosen: { passwordHash?: string; totpSealed?: Buffer; challenge?: string },
 ): Promise<void> {
   if ((await em.fork().nativeUpdate(Enrolment, { tokenHash }, chosen)) === 0) throw linkExpired();
@@ -223,7 +217,7 @@ async function choose(
  */
 async function consume(
   tx: EntityManager,
-  { organizationId, personId, tokenHash, passwordHash }: EnrolmentRow,
+  { organizationId, personId, tokenHash, passwordHash }: OpenEnrolment,
   now: Date,
 ): Promise<void> {
   await lockOrganization(tx, organizationId);
@@ -244,7 +238,7 @@ async function consume(
  */
 async function join(
   tx: EntityManager,
-  { organizationId, personId }: EnrolmentRow,
+  { organizationId, personId }: OpenEnrolment,
   visitor: Visitor,
   now: Date,
 ): Promise<void> {
@@ -264,7 +258,12 @@ async function deleteSignIn(tx: EntityManager, personId: string): Promise<void> 
   await tx.nativeDelete(SecondFactor, { personId });
 }
 
-async function writeSignIn(tx: EntityManager, enrolment: EnrolmentRow, passwordHash: string, now: Date): Promise<void> {
+async function writeSignIn(
+  tx: EntityManager,
+  enrolment: OpenEnrolment,
+  passwordHash: string,
+  now: Date,
+): Promise<void> {
   const { personId, email, kind } = enrolment;
   const chosen = { email, passwordHash, passwordChangedAt: now };
   if (kind === 'recover') await tx.nativeUpdate(SignIn, { personId }, chosen);
@@ -284,6 +283,3 @@ const emailTaken = () =>
     'Sign-in can’t be set up with this link. If you can already sign in, sign in and open the link again. Otherwise, ' +
       'ask for a link for another address, or contact support: an operator can release the address.',
   );
-
-const setupExpired = () =>
-  new IdentityRefused('setup_expired', 'This setup has expired. Choose an authenticator app or a passkey again.');

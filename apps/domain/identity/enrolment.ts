@@ -28,7 +28,7 @@ import { enrolmentHours, recoveryHours } from './limits.ts';
 import { isLinkValid } from './link-validity.ts';
 import { AlreadyMember, IdentityRefused } from './refused.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
-import type { EnrolmentDetails, EnrolmentKind } from './types.ts';
+import type { EnrolmentKind } from './types.ts';
 
 /**
  * One-time links, by which people enrol and join further organizations. The service sends no mail;
@@ -191,22 +191,15 @@ async function writeLink(
   return { token, expiresAt };
 }
 
-/** Returns the person and organization of a valid link, otherwise null. */
-export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<EnrolmentDetails | null> {
-  const found = await findEnrolmentRow(em, token, now);
-  if (found === null) return null;
-  const { personId, email, organizationId, organizationName, kind, passwordHash, expiresAt } = found;
-  return { personId, email, organizationId, organizationName, kind, hasPassword: passwordHash !== null, expiresAt };
-}
-
-/** A link's row, with what its person has entered so far. */
-export interface EnrolmentRow {
+/** A valid link, with what its person has entered so far. */
+export interface OpenEnrolment {
   tokenHash: Buffer;
   organizationId: string;
   organizationName: string;
   personId: string;
   /** The person's name in the organization. */
   name: string;
+  /** The address with which the person will sign in. */
   email: string;
   kind: EnrolmentKind;
   passwordHash: string | null;
@@ -215,11 +208,11 @@ export interface EnrolmentRow {
   expiresAt: Date;
 }
 
-/** Returns the same for the next steps. */
-export async function findEnrolmentRow(em: EntityManager, token: string, now: Date): Promise<EnrolmentRow | null> {
+/** Returns a valid link, otherwise null. */
+export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<OpenEnrolment | null> {
   const hash = findTokenHash(token);
   if (hash === null) return null;
-  const [row] = await query<EnrolmentRow>(em)`
+  const [row] = await query<OpenEnrolment>(em)`
     select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName",
       e.person_id as "personId", m.name, e.email,
       e.kind, e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"

@@ -1,9 +1,14 @@
+import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { brokenConstraint } from '../db/constraint.ts';
 import { SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
+import type { SealingKeys } from '../seal/envelope.ts';
 import { factorsPerPerson } from './limits.ts';
-import type { StoredPasskey } from './passkey.ts';
+import { getNewPasskey, type StoredPasskey } from './passkey.ts';
 import { IdentityRefused } from './refused.ts';
+import { findTotpStep, sealTotp, unsealTotp, wrongCode } from './totp.ts';
+import type { RelyingParty } from './types.ts';
 
 /** A passkey's row. */
 interface PasskeyRow extends StoredPasskey {
@@ -29,49 +34,57 @@ export async function listPasskeyRows(em: EntityManager, personId: string): Prom
   });
 }
 
+/** A factor that has answered, to be inserted. */
+export type NewFactor = { id: string; name: string } & (
+  | { kind: 'totp'; totpSealed: Buffer; totpLastStep: number }
+  | ({ kind: 'passkey' } & StoredPasskey)
+);
+
 /**
- * Adds an authenticator app whose code of `step` has been accepted. `sealed` must be bound to `id`.
+ * Verifies the first code of an app whose secret is sealed for `row`, and seals it for the factor.
  *
- * @throws IdentityRefused `too_many_factors`
+ * @throws IdentityRefused `wrong_code`
  */
-export async function insertTotp(
-  tx: EntityManager,
-  factor: { id: string; personId: string; name: string; sealed: Buffer; step: number },
+export function verifyNewTotp(
+  { code, name }: { code: string; name: string },
+  setup: { sealed: Buffer; row: string },
+  keys: SealingKeys,
   now: Date,
-): Promise<void> {
-  const { id, personId, name, sealed, step } = factor;
-  await assertRoom(tx, personId);
-  tx.create(SecondFactor, {
-    id,
-    personId,
-    kind: 'totp',
-    name: nameOf(name, 'Authenticator app'),
-    createdAt: now,
-    totpSealed: sealed,
-    totpLastStep: step,
-  });
-  await tx.flush();
+): NewFactor {
+  const secret = unsealTotp(setup.sealed, setup.row, keys);
+  const totpLastStep = findTotpStep(secret, code, now);
+  if (totpLastStep === null) throw wrongCode();
+  const id = randomUUIDv7();
+  const totpSealed = sealTotp(secret, id, keys);
+  return { id, kind: 'totp', name: nameOf(name, 'Authenticator app'), totpSealed, totpLastStep };
 }
 
 /**
- * Adds a passkey.
+ * Verifies the answer of a new passkey to its challenge.
  *
- * @throws IdentityRefused `factor_known` when it is registered already, `too_many_factors`
+ * @throws IdentityRefused `wrong_passkey`, `passkey_attested`
  */
-export async function insertPasskey(
-  tx: EntityManager,
-  { id, personId, name, passkey }: { id: string; personId: string; name: string; passkey: StoredPasskey },
-  now: Date,
-): Promise<void> {
+export async function verifyNewPasskey(
+  { response, name }: { response: unknown; name: string },
+  challenge: string,
+  party: RelyingParty,
+): Promise<NewFactor> {
+  const passkey = await getNewPasskey(response, challenge, party);
+  return { id: randomUUIDv7(), kind: 'passkey', name: nameOf(name, 'Passkey'), ...passkey };
+}
+
+/**
+ * Adds a factor.
+ *
+ * @throws IdentityRefused `too_many_factors`; `factor_known` when a passkey is registered already.
+ */
+export async function insertFactor(tx: EntityManager, personId: string, factor: NewFactor, now: Date): Promise<void> {
   await assertRoom(tx, personId);
-  const factor = { id, personId, kind: 'passkey' as const, name: nameOf(name, 'Passkey'), createdAt: now, ...passkey };
-  // Another person may register the same passkey at the same time; a constraint would end the
-  // transaction.
-  const stored = await tx.upsert(SecondFactor, factor, {
-    onConflictFields: ['credentialId'],
-    onConflictAction: 'ignore',
+  tx.create(SecondFactor, { ...factor, personId, createdAt: now });
+  await tx.flush().catch((error: unknown) => {
+    if (brokenConstraint(error) !== 'second_factor_credential_unique') throw error;
+    throw new IdentityRefused('factor_known', 'This passkey is already registered.');
   });
-  if (stored.id !== id) throw new IdentityRefused('factor_known', 'This passkey is already registered.');
 }
 
 /** Refuses a factor beyond the maximum, under the lock of the person's row. */

@@ -1,18 +1,16 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { recordPersonActivity } from './activity.ts';
 import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
 import { consumeChallenge, consumeTotpSetup, findTotpSetup, setupExpired, storeChallenge } from './challenges.ts';
-import { insertPasskey, insertTotp, listPasskeyRows } from './factor-rows.ts';
+import { insertFactor, listPasskeyRows, type NewFactor, verifyNewPasskey, verifyNewTotp } from './factor-rows.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
-import { findAnsweredChallenge, getNewPasskey, passkeySetupOptions } from './passkey.ts';
+import { findAnsweredChallenge, passkeySetupOptions } from './passkey.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
-import { wrongCode } from './second-factor.ts';
 import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
-import { findTotpStep, generateTotpSecret, sealTotp, totpUri, unsealTotp } from './totp.ts';
+import { generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /** A person's second factors. Each change requires a fresh one (ASVS 7.5.1) and is recorded. */
@@ -53,7 +51,7 @@ export async function startTotp(
 export async function addTotp(
   em: EntityManager,
   session: Session,
-  { code, name, visitor }: { code: string; name: string; visitor: Visitor },
+  { visitor, ...given }: { code: string; name: string; visitor: Visitor },
   { sealingKeys }: Pick<FactorSettings, 'sealingKeys'>,
   now: () => Date = () => new Date(),
 ): Promise<{ id: string }> {
@@ -62,20 +60,26 @@ export async function addTotp(
   if (sealed === null) throw setupExpired();
   const attempt = ownAttempt('step_up', session.id);
   await admitAttempt(em, attempt, now());
-  const secret = unsealTotp(sealed, session.id, sealingKeys);
-  const step = findTotpStep(secret, code, now());
-  if (step === null) throw wrongCode('totp');
+  const factor = verifyNewTotp(given, { sealed, row: session.id }, sealingKeys, now());
   const added = await em.fork().transactional(async (tx) => {
     if (!(await consumeTotpSetup(tx, session.id, sealed))) throw setupExpired();
-    const id = randomUUIDv7();
-    const { personId } = session;
-    await insertTotp(tx, { id, personId, name, sealed: sealTotp(secret, id, sealingKeys), step }, now());
-    const detail = { factorId: id, kind: 'totp' };
-    await recordPersonActivity(tx, { personId, action: 'factor.add', visitor, detail });
-    return { id };
+    return recordFactor(tx, session, { factor, visitor }, now());
   });
   await clearAttempts(em, [attempt]);
   return added;
+}
+
+/** Inserts a factor that has answered, and records it. */
+async function recordFactor(
+  tx: EntityManager,
+  { personId }: Session,
+  { factor, visitor }: { factor: NewFactor; visitor: Visitor },
+  now: Date,
+): Promise<{ id: string }> {
+  const { id, kind } = factor;
+  await insertFactor(tx, personId, factor, now);
+  await recordPersonActivity(tx, { personId, action: 'factor.add', visitor, detail: { factorId: id, kind } });
+  return { id };
 }
 
 /** Starts the setup of a passkey: returns options for `navigator.credentials.create`. */
@@ -106,23 +110,16 @@ export async function startPasskey(
 export async function addPasskey(
   em: EntityManager,
   session: Session,
-  { response, name, visitor }: { response: unknown; name: string; visitor: Visitor },
+  { visitor, ...given }: { response: unknown; name: string; visitor: Visitor },
   party: RelyingParty,
   now: () => Date = () => new Date(),
 ): Promise<{ id: string }> {
   assertSteppedUp(session, now());
   const asked = { sessionId: session.id, purpose: 'passkey_setup' } as const;
-  const challenge = await consumeChallenge(em.fork(), asked, findAnsweredChallenge(response), now());
+  const challenge = await consumeChallenge(em.fork(), asked, findAnsweredChallenge(given.response), now());
   if (challenge === null) throw setupExpired();
-  const passkey = await getNewPasskey(response, challenge, party);
-  return em.fork().transactional(async (tx) => {
-    const id = randomUUIDv7();
-    const { personId } = session;
-    await insertPasskey(tx, { id, personId, name, passkey }, now());
-    const detail = { factorId: id, kind: 'passkey' };
-    await recordPersonActivity(tx, { personId, action: 'factor.add', visitor, detail });
-    return { id };
-  });
+  const factor = await verifyNewPasskey(given, challenge, party);
+  return em.fork().transactional((tx) => recordFactor(tx, session, { factor, visitor }, now()));
 }
 
 /**

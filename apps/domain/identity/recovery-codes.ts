@@ -3,6 +3,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { RecoveryCode } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { recoveryCodes } from './limits.ts';
+import { IdentityRefused } from './refused.ts';
 import { hashOf } from './token.ts';
 
 /**
@@ -53,3 +54,9 @@ function generateRecoveryCode(): string {
 function plain(code: string): string {
   return code.toUpperCase().replace(/[\s-]/g, '').slice(0, 100);
 }
+
+export const wrongRecoveryCode = () =>
+  new IdentityRefused(
+    'wrong_code',
+    'This code is incorrect or was already used. Enter another of your recovery codes.',
+  );

@@ -8,10 +8,10 @@ import { consumeChallenge, storeChallenge } from './challenges.ts';
 import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
 import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
 import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
-import { consumeRecoveryCode, countRecoveryCodes } from './recovery-codes.ts';
+import { consumeRecoveryCode, countRecoveryCodes, wrongRecoveryCode } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { recordSecondFactor } from './sessions.ts';
-import { findTotpStep, totpRow, unsealTotp } from './totp.ts';
+import { findTotpStep, totpRow, unsealTotp, wrongCode } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
 /**
@@ -26,7 +26,8 @@ export interface SecondFactorStep {
   browser: string | null;
 }
 
-type Step = 'totp' | 'passkey' | 'recovery_code';
+const wrong = { totp: wrongCode, passkey: wrongPasskey, recovery_code: wrongRecoveryCode };
+type Step = keyof typeof wrong;
 
 /**
  * Accepts the code of an authenticator app. Each time step is accepted once, and no earlier one
@@ -158,20 +159,10 @@ async function pass(
     await clearAttempts(em, isStepUp ? [attempt] : [attempt, password]);
     return passed;
   }
-  throw step === 'passkey' ? wrongPasskey() : wrongCode(step);
+  throw wrong[step]();
 }
 
 function refusedToNull(error: unknown): null {
   if (error instanceof IdentityRefused) return null;
   throw error;
 }
-
-/** Refuses a code. One of an app depends on a clock, which its owner may not suspect. */
-export const wrongCode = (step: 'totp' | 'recovery_code') =>
-  new IdentityRefused(
-    'wrong_code',
-    step === 'recovery_code'
-      ? 'This code is incorrect or was already used. Enter another of your recovery codes.'
-      : 'This code is incorrect or was already used. Enter the next code. If no code works, let your phone set its ' +
-          'clock automatically: it may be off by more than half a minute.',
-  );

@@ -1,5 +1,6 @@
 import { generateSecret, generateURI, verifySync } from 'otplib';
 import { type SealingKeys, seal, unseal } from '../seal/envelope.ts';
+import { IdentityRefused } from './refused.ts';
 
 /**
  * Authenticator apps by RFC 6238, as all of them implement it: six digits of SHA-1 every 30
@@ -46,3 +47,11 @@ export const sealTotp = (secret: string, row: string, keys: SealingKeys): Buffer
  */
 export const unsealTotp = (sealed: Buffer, row: string, keys: SealingKeys): string =>
   unseal(sealed, totpRow(row), keys);
+
+/** Refuses a code. It depends on a clock, which its owner may not suspect. */
+export const wrongCode = () =>
+  new IdentityRefused(
+    'wrong_code',
+    'This code is incorrect or was already used. Enter the next code. If no code works, let your phone set its clock ' +
+      'automatically: it may be off by more than half a minute.',
+  );

@@ -85,15 +85,3 @@ export interface FactorRow {
  * and factors of a person who lost them.
  */
 export type EnrolmentKind = 'invite' | 'recover';
-
-/** A valid link. `email` is the address with which the person will sign in. */
-export interface EnrolmentDetails {
-  personId: string;
-  email: string;
-  organizationId: string;
-  organizationName: string;
-  kind: EnrolmentKind;
-  /** Whether the password of this enrolment is set; the second factor is next. */
-  hasPassword: boolean;
-  expiresAt: Date;
-}

@@ -47,7 +47,7 @@ describe('an enrolment link', () => {
       email: 'ada@example.org',
       organizationName: 'Harbor',
       kind: 'invite',
-      hasPassword: false,
+      passwordHash: null,
     });
 
     await expect(startEnrolmentTotp(t.em, token, settings, t.now)).rejects.toMatchObject({ reason: 'password_first' });

@@ -1,14 +1,157 @@
+import { z } from 'zod';
+import { changePassword } from '#domain/identity/change-password.ts';
+import {
+  addPasskey,
+  addTotp,
+  removeFactor,
+  renewRecoveryCodes,
+  startPasskey,
+  startTotp,
+} from '#domain/identity/factors.ts';
+import { endOtherSessions, endSession, needsStepUp } from '#domain/identity/sessions.ts';
+import { countOf } from '../../components/count.ts';
+import { form, textField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { passwordHint } from '../../components/password-hint.ts';
+import { recoveryCodes, shownBefore } from '../../components/secret.ts';
+import { type Page, page, redirect } from '../../web/answer.ts';
+import { factorSetupRoutes } from '../../web/factor-setup.ts';
+import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
+import { html } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
-import { factorRoutes } from './factors.ts';
-import { accountPage } from './page.ts';
-import { passwordRoutes } from './password.ts';
-import { recoveryRoutes } from './recovery-codes.ts';
-import { sessionRoutes } from './sessions.ts';
+import { askStepUp } from '../../web/step-up.ts';
+import type { PersonVisit } from '../../web/visit.ts';
+import { accountPage, factorKinds } from './page.ts';
 
 export const routes = [
   person.view({ name: 'showAccount', path: '/account', show: (visit) => accountPage(visit) }),
-  ...sessionRoutes,
-  ...passwordRoutes,
-  ...factorRoutes,
-  ...recoveryRoutes,
+
+  person.action({
+    name: 'endSession',
+    path: '/account/sessions/:sessionId/end',
+    stepUp: true,
+    form: z.object({}),
+    async act({ console, session, params, visitor }) {
+      const sessionId = params.sessionId ?? '';
+      await endSession(console.em, session, sessionId, visitor);
+      return sessionId === session.id
+        ? redirect('/sign-in', { flash: 'You are signed out.', session: 'ended' })
+        : redirect('/account', { flash: 'Session ended.' });
+    },
+    rerender: accountPage,
+  }),
+
+  person.action({
+    name: 'endOtherSessions',
+    path: '/account/sessions/end-others',
+    stepUp: true,
+    form: z.object({}),
+    async act({ console, session, visitor }) {
+      const ended = await endOtherSessions(console.em, session, visitor);
+      return redirect('/account', {
+        flash: countOf(ended, 'other session ended.', 'other sessions ended.'),
+      });
+    },
+    rerender: accountPage,
+  }),
+
+  person.view({
+    name: 'showPassword',
+    path: '/account/password',
+    // The second factor comes first: a question after the form would have to contain the passwords.
+    show: (visit) =>
+      needsStepUp(visit.session, visit.console.now()) ? askStepUp(visit) : passwordPage(visit, freshForm()),
+  }),
+
+  person.action({
+    name: 'changePassword',
+    path: '/account/password',
+    stepUp: true,
+    form: z.object({
+      oldPassword: typedSecret('your current password'),
+      newPassword: typedSecret('a new password'),
+    }),
+    async act({ console, session, visitor }, { oldPassword, newPassword }) {
+      const { token } = await changePassword(console.em, session, { oldPassword, newPassword, visitor }, console.now);
+      return redirect('/account', {
+        session: { token },
+        flash: 'Password changed. Your other sessions have ended.',
+      });
+    },
+    rerender: passwordPage,
+  }),
+
+  ...factorSetupRoutes(person, {
+    path: '/account/factors',
+    stepUp: true,
+    isNamed: true,
+    names: ['startTotp', 'addTotp', 'startPasskey', 'addPasskey'],
+    titles: { totp: 'Add an authenticator app', passkey: 'Add a passkey', verify: 'Add authenticator app' },
+    breadcrumbs: [['Your account', '/account']],
+    startTotp: ({ console, session }) => startTotp(console.em, session, console.factors, console.now),
+    startPasskey: ({ console, session }) =>
+      startPasskey(console.em, session, console.factors.relyingParty, console.now),
+    async add({ console, session, visitor }, factor) {
+      const { em, factors, now } = console;
+      if (factor.kind === 'totp') await addTotp(em, session, { ...factor, visitor }, factors, now);
+      else await addPasskey(em, session, { ...factor, visitor }, factors.relyingParty, now);
+      return redirect('/account', { flash: `${factorKinds[factor.kind]} “${factor.name}” added.` });
+    },
+    rerender: accountPage,
+  }),
+  person.action({
+    name: 'removeFactor',
+    path: '/account/factors/:factorId/remove',
+    stepUp: true,
+    form: z.object({}),
+    async act({ console, session, params, visitor }) {
+      await removeFactor(console.em, session, { factorId: params.factorId ?? '', visitor }, console.now);
+      return redirect('/account', { flash: 'Second factor removed. Your other sessions have ended.' });
+    },
+    rerender: accountPage,
+  }),
+
+  person.action({
+    name: 'renewRecoveryCodes',
+    path: '/account/recovery-codes',
+    stepUp: true,
+    once: true,
+    form: z.object({}),
+    async act({ console, session, visitor }) {
+      const codes = await renewRecoveryCodes(console.em, session, visitor, console.now);
+      return page({
+        title: 'Your new recovery codes',
+        breadcrumbs: [['Your account', '/account']],
+        body: html`${recoveryCodes(codes)}<p class="actions">${linkButton('/account', 'I’ve saved them')}</p>`,
+      });
+    },
+    again: () => shownBefore('The codes', 'If you didn’t store them, create new ones.', '/account', 'Your account'),
+    rerender: accountPage,
+  }),
 ];
+
+function passwordPage(visit: PersonVisit, state: FormState): Page {
+  return page({
+    title: 'Change password',
+    breadcrumbs: [['Your account', '/account']],
+    body: form(visit, {
+      action: '/account/password',
+      state,
+      button: 'Change password',
+      fields: html`
+        ${textField(state, {
+          name: 'oldPassword',
+          label: 'Current password',
+          type: 'password',
+          autocomplete: 'current-password',
+        })}
+        ${textField(state, {
+          name: 'newPassword',
+          label: 'New password',
+          hint: passwordHint,
+          type: 'password',
+          autocomplete: 'new-password',
+        })}`,
+    }),
+  });
+}

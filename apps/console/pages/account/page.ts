@@ -1,15 +1,18 @@
 import { listFactors } from '#domain/identity/factors.ts';
-import { problemNotice } from '../../components/form.ts';
+import { listSessions } from '#domain/identity/sessions.ts';
+import type { FactorRow, SessionRow } from '#domain/identity/types.ts';
+import { confirm } from '../../components/confirm.ts';
+import { countOf } from '../../components/count.ts';
+import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
-import { detailList } from '../../components/table.ts';
+import { badge, notice } from '../../components/notice.ts';
+import { detailList, table } from '../../components/table.ts';
+import { relativeTime, time } from '../../components/time.ts';
 import { unconfirmedNotice } from '../../components/unconfirmed.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { PersonVisit } from '../../web/visit.ts';
-import { factorsSection } from './factors-section.ts';
-import { recoverySection } from './recovery-section.ts';
-import { sessionsSection } from './sessions-section.ts';
 
 /** Renders the person's account. `state` is that of a refused form; its problem is at the top. */
 export async function accountPage(visit: PersonVisit, state: FormState = freshForm()): Promise<Page> {
@@ -39,3 +42,116 @@ const organizationList = ({ session }: PersonVisit): Html =>
       html`<li><bdi>${organizationName}</bdi> ·
         <a href="/o/${organizationId}/leave">Leave<span class="visually-hidden"> ${organizationName}</span>…</a></li>`,
   )}</ul>`;
+
+export const factorKinds = { totp: 'Authenticator app', passkey: 'Passkey' } as const;
+
+/** Renders a person's second factors, with forms to add and to remove them. */
+function factorsSection(visit: PersonVisit, factors: readonly FactorRow[]): Html {
+  return html`<section aria-labelledby="factors"><h2 id="factors">Second factors</h2>
+    <p>Add at least two, so that you can sign in if you lose one. A passkey is faster than a code and resists
+      phishing.</p>
+    ${table<FactorRow>({
+      caption: 'Your second factors',
+      columns: [
+        { heading: 'Name', main: true, cell: ({ name }) => name },
+        { heading: 'Type', cell: ({ kind }) => factorKinds[kind] },
+        { heading: 'Added', cell: ({ createdAt }) => time(createdAt) },
+        { heading: 'Last used', cell: ({ lastUsedAt }) => relativeTime(lastUsedAt, 'Never') },
+      ],
+      rows: factors,
+      actions: ({ id, name }) =>
+        factors.length === 1
+          ? html`<span class="quiet">Required</span>`
+          : confirm(visit, {
+              summary: 'Remove…',
+              about: name,
+              consequences: html`<p>You can no longer sign in with “${name}”. Your other sessions end.</p>`,
+              action: `/account/factors/${id}/remove`,
+              button: `Remove ${name}`,
+            }),
+    })}
+    <div class="actions">
+      ${buttonForm(visit, { action: '/account/factors/passkey/start', button: 'Add a passkey' })}
+      ${buttonForm(visit, { action: '/account/factors/totp/start', button: 'Add an authenticator app' })}
+    </div></section>`;
+}
+
+/** Renders how many recovery codes are left, with a form to create new ones. */
+function recoverySection(visit: PersonVisit, left: number): Html {
+  return html`<section aria-labelledby="recovery"><h2 id="recovery">Recovery codes</h2>
+    ${left <= 3 ? notice('warning', fewLeft(left)) : nothing}
+    <p>${left} unused. Each replaces your second factor once.</p>
+    ${confirm(visit, {
+      summary: 'Create new codes…',
+      consequences: html`<p>Your current recovery codes stop working.</p>`,
+      action: '/account/recovery-codes',
+      button: 'Create recovery codes',
+      kind: 'primary',
+    })}</section>`;
+}
+
+const fewLeft = (left: number): string =>
+  left === 0
+    ? 'You have no recovery codes left.'
+    : `You have ${countOf(left, 'recovery code', 'recovery codes')} left.`;
+
+/** Renders a person's sessions, with forms to end them. */
+async function sessionsSection(visit: PersonVisit): Promise<Html> {
+  const { console, session } = visit;
+  const sessions = await listSessions(console.em, session, console.now());
+  return html`<section aria-labelledby="sessions"><h2 id="sessions">Sessions</h2>
+    <p>A session ends after 30 minutes of inactivity or after 12 hours. If you don’t recognize one, end it and change
+      your password.</p>
+    ${table<SessionRow>({
+      caption: 'Your sessions',
+      columns: [
+        {
+          heading: 'Browser',
+          main: true,
+          cell: ({ userAgent, isThis }) =>
+            html`${describeBrowser(userAgent)} ${isThis ? badge('good', 'This browser') : nothing}`,
+        },
+        { heading: 'IP address', cell: ({ address }) => address ?? '–' },
+        { heading: 'Signed in', cell: ({ createdAt }) => time(createdAt) },
+        { heading: 'Last used', cell: ({ lastSeenAt }) => relativeTime(lastSeenAt) },
+      ],
+      rows: sessions,
+      actions: ({ id, userAgent, isThis }) =>
+        buttonForm(visit, {
+          action: isThis ? '/sign-out' : `/account/sessions/${id}/end`,
+          button: isThis ? 'Sign out' : 'End session',
+          about: `the session of ${describeBrowser(userAgent)}`,
+        }),
+    })}
+    ${
+      sessions.length > 1
+        ? buttonForm(visit, { action: '/account/sessions/end-others', button: 'End other sessions' })
+        : nothing
+    }
+  </section>`;
+}
+
+/** Texts in User-Agent headers. The first match applies, because most headers contain several. */
+const browsers = [
+  [/Edg\//, 'Edge'],
+  [/OPR\//, 'Opera'],
+  [/Firefox\//, 'Firefox'],
+  [/Chrome\//, 'Chrome'],
+  [/Safari\//, 'Safari'],
+] as const;
+const systems = [
+  [/iPhone|iPad/, 'iOS'],
+  [/Android/, 'Android'],
+  [/Windows/, 'Windows'],
+  [/Mac OS X/, 'macOS'],
+  [/CrOS/, 'ChromeOS'],
+  [/Linux/, 'Linux'],
+] as const;
+
+/** Describes a browser by its User-Agent header, which can be false: `Firefox on Windows`. */
+function describeBrowser(userAgent: string): string {
+  const browser = browsers.find(([form]) => form.test(userAgent))?.[1];
+  const system = systems.find(([form]) => form.test(userAgent))?.[1];
+  if (browser === undefined) return userAgent.split(/[ /(]/)[0] || 'Unknown browser';
+  return system === undefined ? browser : `${browser} on ${system}`;
+}

@@ -1,5 +1,4 @@
 import { factorRoutes } from './factor.ts';
 import { linkRoutes } from './link.ts';
-import { passwordRoutes } from './password.ts';
 
-export const routes = [...linkRoutes, ...passwordRoutes, ...factorRoutes];
+export const routes = [...linkRoutes, ...factorRoutes];

@@ -1,16 +1,17 @@
 import { z } from 'zod';
-import { acceptEnrolment } from '#domain/identity/enrol.ts';
-import { findEnrolment } from '#domain/identity/enrolment.ts';
+import { acceptEnrolment, setEnrolmentPassword } from '#domain/identity/enrol.ts';
+import { findEnrolment, type OpenEnrolment } from '#domain/identity/enrolment.ts';
 import { findLinkToken } from '#domain/identity/enrolment-link.ts';
-import type { EnrolmentDetails } from '#domain/identity/types.ts';
+import { enrolmentHours } from '#domain/identity/limits.ts';
 import { form, textField } from '../../components/form.ts';
+import { linkButton } from '../../components/link.ts';
+import { passwordHint } from '../../components/password-hint.ts';
+import { time } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { type FormState, freshForm, line } from '../../web/form.ts';
-import { html, nothing } from '../../web/html.ts';
+import { type FormState, freshForm, line, typedSecret } from '../../web/form.ts';
+import { attributes, type Html, html, nothing } from '../../web/html.ts';
 import { anyone, person } from '../../web/route.ts';
 import type { PersonVisit, Visit } from '../../web/visit.ts';
-import { findOpenEnrolment, linkExpiredPage } from './open.ts';
-import { passwordPage } from './password.ts';
 
 /**
  * Opens a one-time link. Its token is the fragment of the URL, which no server receives. The
@@ -40,10 +41,7 @@ export const linkRoutes = [
   anyone.view({
     name: 'showEnrolment',
     path: '/enrol/step',
-    async show(visit) {
-      const enrolment = await findOpenEnrolment(visit);
-      return enrolment === null ? linkExpiredPage() : firstPage(visit, enrolment, freshForm());
-    },
+    show: (visit) => openPage(visit, (enrolment) => firstPage(visit, enrolment, freshForm())),
   }),
 
   person.action({
@@ -55,10 +53,18 @@ export const linkRoutes = [
       const joined = await acceptEnrolment(console.em, session, { token: enrolmentToken ?? '', visitor }, console.now);
       return redirect(`/o/${joined.organizationId}`, { flash: 'You have joined the organization.', enrolment: null });
     },
-    rerender: async (visit, state) => {
-      const enrolment = await findOpenEnrolment(visit);
-      return enrolment === null ? linkExpiredPage() : firstPage(visit, enrolment, state);
+    rerender: (visit, state) => openPage(visit, (enrolment) => firstPage(visit, enrolment, state)),
+  }),
+
+  anyone.action({
+    name: 'chooseEnrolmentPassword',
+    path: '/enrol/password',
+    form: z.object({ password: typedSecret('a password') }),
+    async act({ console, enrolmentToken }, { password }) {
+      await setEnrolmentPassword(console.em, { token: enrolmentToken ?? '', password }, console.now);
+      return redirect('/enrol/factor');
     },
+    rerender: (visit, state) => openPage(visit, (enrolment) => passwordPage(visit, enrolment, state)),
   }),
 ];
 
@@ -66,7 +72,7 @@ export const linkRoutes = [
  * Renders the first page of a link: for the signed-in person whom it invites, a button; for anyone
  * else the same page, whether its person can sign in or not. Its creator can open it too.
  */
-function firstPage(visit: Visit, enrolment: EnrolmentDetails, state: FormState): Page {
+function firstPage(visit: Visit, enrolment: OpenEnrolment, state: FormState): Page {
   const { session } = visit;
   const isInvited = enrolment.kind === 'invite' && session?.state === 'full' && session.personId === enrolment.personId;
   return isInvited ? joinPage(visit as PersonVisit, enrolment, state) : passwordPage(visit, enrolment, state);
@@ -97,10 +103,78 @@ function linkPage(visit: Visit, state: FormState): Page {
   });
 }
 
-function joinPage(visit: PersonVisit, enrolment: EnrolmentDetails, state: FormState): Page {
+function joinPage(visit: PersonVisit, enrolment: OpenEnrolment, state: FormState): Page {
   return page({
     title: `Join ${enrolment.organizationName}`,
     body: html`<p>You are signed in as ${visit.session.email}.</p>
       ${form(visit, { action: '/enrol/join', state, button: `Join ${enrolment.organizationName}` })}`,
+  });
+}
+
+function passwordPage(visit: Visit, enrolment: OpenEnrolment, state: FormState): Page {
+  const { email, organizationName, kind } = enrolment;
+  return page({
+    title: kind === 'recover' ? 'Recover your account' : `Welcome to ${organizationName}`,
+    body: html`
+      <p>${kind === 'recover' ? recoveryText(enrolment) : invitationText(visit)}</p>
+      ${form(visit, {
+        action: '/enrol/password',
+        state,
+        button: 'Continue',
+        // The address is in a field so that password managers store it with the password.
+        fields: html`<div class="field"><label for="field-email">Email address</label>
+            <input${attributes({
+              id: 'field-email',
+              type: 'email',
+              value: email,
+              autocomplete: 'username',
+              readonly: true,
+            })}></div>
+          ${textField(state, {
+            name: 'password',
+            label: 'Password',
+            hint: passwordHint,
+            type: 'password',
+            autocomplete: 'new-password',
+            autofocus: true,
+          })}`,
+      })}`,
+  });
+}
+
+const recoveryText = ({ expiresAt }: OpenEnrolment): Html =>
+  html`When you finish, your old password and second factors are deleted. This link works for one hour,
+    until ${time(expiresAt)}.`;
+
+/** The same for every person of the link, so it does not say whether they can sign in already. */
+function invitationText({ session }: Visit): Html {
+  const otherwise = 'Otherwise choose a password, then a second factor.';
+  return session?.state === 'full'
+    ? html`You are signed in as ${session.email}, and this invitation is for another person. If you can sign in as that
+        person, sign out, sign in and open the link again. ${otherwise}`
+    : html`If you can already sign in to this console, <a href="/sign-in?to=%2Fenrol%2Fstep">sign in to join</a>.
+        ${otherwise}`;
+}
+
+/** Returns a page of the opened link, or says that it has expired. */
+export async function openPage<A>(visit: Visit, render: (enrolment: OpenEnrolment) => A): Promise<A | Page> {
+  const { console, enrolmentToken } = visit;
+  const enrolment = await findEnrolment(console.em.fork(), enrolmentToken ?? '', console.now());
+  return enrolment === null ? linkExpiredPage() : render(enrolment);
+}
+
+/**
+ * Returns the page for a link that does not work. It is the same for an unknown, used, replaced or
+ * expired link, and when its creator lost the permission.
+ */
+function linkExpiredPage(): Page {
+  return page({
+    title: 'This link has expired',
+    status: 410,
+    body: html`<p>A link works once. An invitation works for ${enrolmentHours} hours, a link to recover an account for
+      one hour. A link also stops working when a newer one is created, or when its creator loses the permission to
+      invite you.</p>
+      <p>Ask your organization for a new link.</p>
+      <p class="actions">${linkButton('/sign-in', 'Sign in instead', 'secondary')}</p>`,
   });
 }
