@@ -165,7 +165,7 @@ describe('one delivery', () => {
     const { text } = await t.get(`/deliveries/${waiting}`);
     expect(text).toMatch(/Next attempt in 3 min (19|20) s/);
     expect(text).toContain('Attempt 2');
-    expect(text).toContain('<code>connection_timeout</code>');
+    expect(text).toContain('No connection was established in time');
     expect(text).toContain('look for the error in its log');
     expect(unescaped(text)).toContain(`{"id":"${waiting}","type":"client.started"}`);
     expect(text).toContain('Timing: DNS lookup 34 ms, Connect 87 ms, TLS 142 ms');

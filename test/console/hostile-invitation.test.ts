@@ -143,7 +143,7 @@ describe('a browser that its person has signed in with', () => {
     const second = await visitor.submit(atSecondFactor, atSecondFactor, { factorCode: t.nextCode(ada) });
     const cookie = second.cookies.find((line) => line.startsWith(name));
     expect(cookie).toMatch(
-      /^__Host-org-api-browser-\d+=[\w-]{43}\.[\w-]{22}; path=\/; expires=[^;]*; samesite=lax; secure; httponly$/,
+      /^__Host-org-api-browser-\d+=[\w-]{90,450}; path=\/; expires=[^;]*; samesite=lax; secure; httponly$/,
     );
     expect(Math.round(secondsLeft(cookie ?? '') / 86_400)).toBe(30);
     const token = visitor.jar.get(name) ?? '';

@@ -11,7 +11,7 @@ export const factorFields = { code: 'factorCode', passkey: 'factorPasskey', reco
 /** The factors that a person can use. `passkey`: the options for the browser; null without one. */
 export interface AvailableFactors {
   hasTotp: boolean;
-  passkey: Awaited<ReturnType<typeof startPasskeyUse>> | null;
+  passkey: Awaited<ReturnType<typeof startPasskeyUse>>;
 }
 
 /**

@@ -27,6 +27,8 @@ interface FactorSetup<V extends Visit> {
   startTotp: (visit: V) => Promise<{ secret: string; uri: string }>;
   /** Returns the options for the browser. */
   startPasskey: (visit: V) => Promise<object>;
+  /** Renders a page, unless what it is for has ended. */
+  within?: (visit: V, render: () => Page | Promise<Page>) => Page | Promise<Page>;
   add: (visit: V, factor: FirstFactor & { name: string }) => Promise<FormAnswer>;
   /** Renders the page from which a set-up starts. */
   rerender: (visit: V, state: FormState) => Page | Promise<Page>;
@@ -35,6 +37,7 @@ interface FactorSetup<V extends Visit> {
 /** Returns the routes that set up a second factor: each kind is started, then verified. */
 export function factorSetupRoutes<V extends Visit>({ action }: Routes<V>, setup: FactorSetup<V>): Route[] {
   const { path, stepUp, isNamed, names, titles, breadcrumbs = [], other, rerender } = setup;
+  const within = setup.within ?? ((_visit, render) => render());
   const name = isNamed ? line('a name', 100) : z.string().default('');
   const nameField = (state: FormState) =>
     isNamed ? textField(state, { name: 'name', label: 'Name', maxLength: 100 }) : nothing;
@@ -69,7 +72,7 @@ export function factorSetupRoutes<V extends Visit>({ action }: Routes<V>, setup:
       stepUp,
       form: z.object({ name, ...totpFields }),
       act: (visit, { name, code }) => setup.add(visit, { kind: 'totp', name, code }),
-      rerender: totpPage,
+      rerender: (visit, state) => within(visit, () => totpPage(visit, state)),
     }),
     action({
       ...start,
@@ -84,7 +87,7 @@ export function factorSetupRoutes<V extends Visit>({ action }: Routes<V>, setup:
       form: z.object({ name, passkey: z.string().default('') }),
       act: (visit, { name, passkey }) =>
         setup.add(visit, { kind: 'passkey', name, response: parsePasskeyResponse(passkey) }),
-      rerender: passkeyPage,
+      rerender: (visit, state) => within(visit, () => passkeyPage(visit, state)),
     }),
   ];
 }

@@ -1,6 +1,5 @@
 import { hasTotp } from '#domain/identity/factor-rows.ts';
 import { passkeyResponseMaxLength } from '#domain/identity/limits.ts';
-import { IdentityRefused } from '#domain/identity/refused.ts';
 import {
   redeemRecoveryCode,
   type SecondFactorStep,
@@ -14,10 +13,7 @@ import type { PersonVisit } from './visit.ts';
 /** Returns the factors that the person can use now, with a new challenge for a passkey. */
 export async function findAvailableFactors({ console, session }: PersonVisit): Promise<AvailableFactors> {
   const { em, factors, now } = console;
-  const passkey = await startPasskeyUse(em, session, factors.relyingParty, now).catch((error: unknown) => {
-    if (error instanceof IdentityRefused && error.reason === 'no_such_factor') return null;
-    throw error;
-  });
+  const passkey = await startPasskeyUse(em, session, factors.relyingParty, now);
   return { hasTotp: await hasTotp(em.fork(), session.personId), passkey };
 }
 

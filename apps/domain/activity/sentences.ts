@@ -121,7 +121,7 @@ const actions: Record<string, [title: string, describe: (entry: ActivityEntry, d
     (e, d) => [
       d.delivered === true
         ? `Test event delivered (${text(d.eventType)}) to webhook `
-        : `Test event failed (${text(d.eventType)}: ${text(d.cause)}) for webhook `,
+        : `Test event failed (${text(d.eventType)}) for webhook `,
       webhook(e),
     ],
   ],

@@ -66,9 +66,7 @@ function consumeTotpCode(
 
 /**
  * Starts the use of the person's passkeys: returns options for `navigator.credentials.get`, whose
- * answer `verifyPasskey` takes.
- *
- * @throws IdentityRefused `no_such_factor`
+ * answer `verifyPasskey` takes; null when they have none.
  */
 export async function startPasskeyUse(
   em: EntityManager,
@@ -77,7 +75,7 @@ export async function startPasskeyUse(
   now: () => Date = () => new Date(),
 ) {
   const known = await listPasskeyRows(em.fork(), session.personId);
-  if (known.length === 0) throw new IdentityRefused('no_such_factor', 'You have no passkey for this console.');
+  if (known.length === 0) return null;
   const options = await passkeyUseOptions(known, party);
   const { challenge } = options;
   await storeChallenge(em.fork(), { sessionId: session.id, purpose: 'passkey_use' }, { challenge }, now());

@@ -22,7 +22,6 @@ interface SignInRequest {
 
 interface Known {
   personId: string;
-  email: string;
   passwordHash: string;
   mayEnter: boolean;
 }
@@ -101,8 +100,7 @@ interface LookedUp {
 async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
   const tokenHash = browser === null ? null : findTokenHash(browser);
   const [row] = await query<Known & { browserHash: Buffer | null; personId: string | null }>(em)`
-    select b.token_hash as "browserHash", i.person_id as "personId", i.email,
-      i.password_hash as "passwordHash",
+    select b.token_hash as "browserHash", i.person_id as "personId", i.password_hash as "passwordHash",
       exists (
         select from membership m where m.person_id = i.person_id and ${consoleAccess()} is not null) as "mayEnter"
     from (select ${email}::text as email) f

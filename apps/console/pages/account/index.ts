@@ -32,11 +32,8 @@ export const routes = [
     stepUp: true,
     form: z.object({}),
     async act({ console, session, params, visitor }) {
-      const sessionId = params.sessionId ?? '';
-      await endSession(console.em, session, sessionId, visitor);
-      return sessionId === session.id
-        ? redirect('/sign-in', { flash: 'You are signed out.', session: 'ended' })
-        : redirect('/account', { flash: 'Session ended.' });
+      await endSession(console.em, session, params.sessionId ?? '', visitor);
+      return redirect('/account', { flash: 'Session ended.' });
     },
     rerender: accountPage,
   }),

@@ -1,5 +1,6 @@
 import { type ActivityEntry, findActivityEntry } from '#domain/activity/search.ts';
 import { describeAction, describeActor, isRename } from '#domain/activity/sentences.ts';
+import { describeCause } from '../../components/cause.ts';
 import { copyableId } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { queryString } from '../../components/list-filter.ts';
@@ -78,18 +79,21 @@ const detailNames: Record<string, string> = {
   added: 'Added',
   removed: 'Removed',
   file: 'File',
+  cause: 'Cause',
 };
 
 function detailRows({ detail, memberName }: ActivityEntry): DetailRow[] {
   return Object.entries(detail ?? {})
     .filter(([, value]) => value !== null)
     .map(([name, value]) => {
-      const [label, text] = [detailNames[name] ?? name, valueText(value)];
+      const [label, text] = [detailNames[name] ?? name, name === 'cause' ? causeText(value) : valueText(value)];
       const shown = name.endsWith('Id') ? copyableId(label, text) : html`<bdi>${text}</bdi>`;
       const isMember = name === 'memberId' && memberName !== null;
       return [label, html`${shown}${isMember ? html` (${displayName(memberName)})` : null}`];
     });
 }
+
+const causeText = (value: unknown) => (typeof value === 'string' ? describeCause(value) : valueText(value));
 
 function valueText(value: unknown): string {
   if (typeof value === 'string') return value;

@@ -42,7 +42,7 @@ export const attemptRoutes = [
 const detailsOf = (attempt: AttemptDetail): Html => html`
   ${detailList([
     ['Result', attemptStatus(attempt)],
-    attempt.explanation !== null && ['Cause', html`${attempt.explanation} <code>${attempt.cause}</code>`],
+    attempt.explanation !== null && ['Cause', attempt.explanation],
     ['Started', exactTime(attempt.startedAt)],
     attempt.finishedAt !== null && ['Finished', exactTime(attempt.finishedAt)],
     ['IP address', attempt.peerAddress ?? 'No connection'],

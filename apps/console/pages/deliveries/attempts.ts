@@ -16,7 +16,7 @@ export function attemptList(visit: MemberVisit, { newestAttempts, eventId }: Del
       <h3>Attempt ${attempt.number} ${attemptStatus(attempt)} <span class="quiet">${exactTime(
         attempt.startedAt,
       )}</span></h3>
-      ${attempt.explanation === null ? nothing : html`<p>${attempt.explanation} <code>${attempt.cause}</code></p>`}
+      ${attempt.explanation === null ? nothing : html`<p>${attempt.explanation}</p>`}
       ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scale)}
       <p><a id="attempt-${attempt.number}" href="${href}">View request and response<span
         class="visually-hidden"> of attempt ${attempt.number}</span></a></p></li>`;

@@ -1,4 +1,5 @@
 import type { FoundDelivery, ListedDelivery } from '#domain/webhooks/search-deliveries.ts';
+import { describeCause } from '../../components/cause.ts';
 import { copyableId } from '../../components/copy.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
@@ -109,7 +110,7 @@ export function describeDelivery(delivery: FoundDelivery): Html {
 }
 
 const lastAttempt = ({ lastStatus, lastCause }: FoundDelivery): Html =>
-  html`Last attempt: ${lastStatus === null ? html`<code>${lastCause ?? 'unknown'}</code>` : lastStatus}`;
+  html`Last attempt: ${lastStatus ?? describeCause(lastCause)}`;
 
 const units = [
   ['d', 86_400],

@@ -29,10 +29,11 @@ export const linkRoutes = [
         'Paste the whole link, with everything after the # sign.',
       ),
     }),
-    async act({ console }, { link }) {
+    async act(visit, { link }) {
+      const { console } = visit;
       const token = findLinkToken(link) ?? '';
       const enrolment = await findEnrolment(console.em.fork(), token, console.now());
-      return enrolment === null ? linkExpiredPage() : redirect('/enrol/step', { enrolment: token });
+      return enrolment === null ? linkExpiredPage(visit) : redirect('/enrol/step', { enrolment: token });
     },
     // The pasted text may be a link, so no page shows it again.
     render: (visit, state) => linkPage(visit, { ...state, values: {} }),
@@ -157,24 +158,38 @@ function invitationText({ session }: Visit): Html {
 }
 
 /** Returns a page of the opened link, or says that it has expired. */
-export async function openPage<A>(visit: Visit, render: (enrolment: OpenEnrolment) => A): Promise<A | Page> {
+export async function openPage<A>(
+  visit: Visit,
+  render: (enrolment: OpenEnrolment) => A | Promise<A>,
+): Promise<A | Page> {
   const { console, enrolmentToken } = visit;
   const enrolment = await findEnrolment(console.em.fork(), enrolmentToken ?? '', console.now());
-  return enrolment === null ? linkExpiredPage() : render(enrolment);
+  return enrolment === null ? linkExpiredPage(visit) : render(enrolment);
 }
 
 /**
  * Returns the page for a link that does not work. It is the same for an unknown, used, replaced or
- * expired link, and when its creator lost the permission.
+ * expired link, and when its creator lost the permission. Its person may have just used it: a reload
+ * of the page with the recovery codes leads here.
  */
-function linkExpiredPage(): Page {
+function linkExpiredPage({ session }: Visit): Page {
+  const isSignedIn = session?.state === 'full';
   return page({
-    title: 'This link has expired',
+    title: isSignedIn ? 'This link was used or has expired' : 'This link has expired',
     status: 410,
-    body: html`<p>A link works once. An invitation works for ${enrolmentHours} hours, a link to recover an account for
+    body: html`${
+      isSignedIn
+        ? html`<p>You are signed in as ${session.email}. If you have just used this link, your sign-in is complete.
+            The recovery codes can’t be shown again. If you didn’t store them, create new ones under
+            <a href="/account">Your account</a>.</p>`
+        : nothing
+    }
+      <p>A link works once. An invitation works for ${enrolmentHours} hours, a link to recover an account for
       one hour. A link also stops working when a newer one is created, or when its creator loses the permission to
       invite you.</p>
-      <p>Ask your organization for a new link.</p>
-      <p class="actions">${linkButton('/sign-in', 'Sign in instead', 'secondary')}</p>`,
+      <p>If you need another link, ask your organization.</p>
+      <p class="actions">${
+        isSignedIn ? linkButton('/', 'Open the console') : linkButton('/sign-in', 'Sign in instead', 'secondary')
+      }</p>`,
   });
 }

@@ -1,4 +1,5 @@
 import { listRecentFailures, type RecentFailure } from '#domain/webhooks/organization-health.ts';
+import { describeCause } from '../../components/cause.ts';
 import { attemptStatus, deliveryStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
@@ -31,7 +32,7 @@ export async function recentFailures(visit: MemberVisit): Promise<Html> {
         },
         { heading: 'Webhook', cell: webhookName },
         { heading: 'Response', cell: (failure) => attemptStatus({ ...failure, finishedAt: failure.at }) },
-        { heading: 'Cause', cell: ({ explanation, cause }) => explanation ?? html`<code>${cause}</code>` },
+        { heading: 'Cause', cell: ({ explanation, cause }) => explanation ?? describeCause(cause) },
         { heading: 'Attempted', cell: ({ at }) => relativeTime(at) },
       ],
     })}</section>`;

@@ -3,6 +3,7 @@ import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webho
 import { type ListedDelivery, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
+import { describeCause } from '../../components/cause.ts';
 import { copyableUrl } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';
@@ -102,7 +103,7 @@ async function latestTests(visit: MemberVisit): Promise<Html> {
         { heading: 'Sent', cell: ({ at }) => time(at) },
         {
           heading: 'Response',
-          cell: ({ status, cause }) => (status === null ? html`<code>${cause}</code>` : String(status)),
+          cell: ({ status, cause }) => (status === null ? describeCause(cause) : String(status)),
         },
         { heading: 'Sent by', cell: ({ askedBy }) => (askedBy === null ? 'Support' : displayName(askedBy)) },
       ],

@@ -2,15 +2,15 @@ import type { TestResult } from '#workflows/send-test/types.ts';
 import { copyableId } from '../../components/copy.ts';
 import { testEventStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
-import { type Html, html } from '../../web/html.ts';
+import type { Html } from '../../web/html.ts';
 
 /** Returns the result of a test event, with its cause and what to do. */
-export function testResultDetails({ eventId, delivered, status, cause, explanation, durationMs }: TestResult): Html {
+export function testResultDetails({ eventId, delivered, status, explanation, durationMs }: TestResult): Html {
   return detailList([
     ['Result', testEventStatus(delivered)],
     ['Response', status === null ? 'No response' : String(status)],
     ['Duration', `${durationMs.toLocaleString('en')} ms`],
-    ['Cause', html`${explanation} <code>${cause}</code>`],
+    ['Cause', explanation],
     ['Event ID', copyableId('event ID', eventId)],
   ]);
 }

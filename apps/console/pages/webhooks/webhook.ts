@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { mostSlots } from '#domain/webhooks/limits.ts';
 import { listRecentFailures } from '#domain/webhooks/organization-health.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
+import { describeCause } from '../../components/cause.ts';
 import { copyableId, copyableUrl } from '../../components/copy.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { linkButton } from '../../components/link.ts';
@@ -74,7 +75,7 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
     return statusNotice(
       'bad',
       html`Suspended, because the receiver accepted no events for days. ${await causeOf(visit)} New events are held
-        until you resume. ${resume}`,
+        until you resume. After the repair, resume: held deliveries are then sent. ${resume}`,
     );
   if (parkedReason === 'gone')
     return statusNotice(
@@ -94,8 +95,8 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
       html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).
         ${await causeOf(visit)} ${
           canChange(webhook) ? html`<a href="${webhookPath(visit, '/edit')}">Edit webhook</a>.` : nothing
-        } Fewer events are sent at once until the receiver accepts one. If it accepts none for
-        days, the webhook is suspended.`,
+        } Waiting deliveries are retried by themselves and go out after the repair. Fewer are sent at once until
+        the receiver accepts one. If it accepts none for days, the webhook is suspended.`,
     );
   if (slots === mostSlots) return nothing;
   const atOnce = slots === 1 ? 'one delivery' : `${slots} deliveries`;
@@ -112,7 +113,7 @@ async function causeOf(visit: MemberVisit): Promise<Html> {
   if (failure === undefined) return nothing;
   const { eventId, explanation, cause } = failure;
   return html`<strong>Last failure:</strong> ${attemptStatus({ ...failure, finishedAt: failure.at })}
-    ${explanation ?? html`<code>${cause}</code>`}
+    ${explanation ?? describeCause(cause)}
     <a href="${webhookPath(visit, `/deliveries/${eventId}`)}">View delivery</a>.`;
 }
 
