@@ -1,6 +1,7 @@
 /** Every page at 320 px, in forced colors, its times, and each form after a submit that was stopped. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
+import { causes } from '#delivery/post/outcome.ts';
 import { closeBrowser, openVisit, ready } from './browser.ts';
 import { pages } from './pages/all.ts';
 import { setupConsole } from './setup.ts';
@@ -85,7 +86,13 @@ const inOtherZones = (page: Page) =>
       ...titles.filter((text) => text.includes('UTC'))];
   }`);
 
-it('every page fits 320 px, marks the current page without color, has local times, replaces lost secrets, and posts each form once, again after Esc', {
+/** Returns the codes of causes that people see. */
+const codesIn = async (page: Page) => {
+  const text = await page.locator('body').innerText();
+  return causes.filter((code) => code.includes('_') && text.includes(code));
+};
+
+it('every page fits 320 px, marks the current page without color, has local times and no code of a cause, replaces lost secrets, and posts each form once, again after Esc', {
   timeout: 300_000,
 }, async () => {
   const t = await setupConsole();
@@ -104,7 +111,7 @@ it('every page fits 320 px, marks the current page without color, has local time
     await ready(page);
     await judged.steps?.(page, t, ada);
     await ready(page);
-    const wrong = [...(await unmarked(page)), ...(await inOtherZones(page))];
+    const wrong = [...(await unmarked(page)), ...(await inOtherZones(page)), ...(await codesIn(page))];
     current += await page.locator('nav a[aria-current]').count();
     const wider = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
     if (wider !== 0) wrong.push(`the page is ${wider} px wider than the screen`);
@@ -119,7 +126,7 @@ it('every page fits 320 px, marks the current page without color, has local time
     if (page !== hers.page) await context.close();
   }
   expect(found).toEqual({});
-  expect(reloaded).toBe(5);
+  expect(reloaded).toBe(6);
   expect(tested.size).toBeGreaterThan(pages.length / 2);
   expect(current).toBeGreaterThan(pages.length / 2);
 });

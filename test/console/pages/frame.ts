@@ -1,3 +1,4 @@
+import { codeAt } from '../../domain/identity/people.ts';
 import { chooseApp } from '../browser.ts';
 import { goodPassword } from '../setup.ts';
 import type { JudgedPage } from './page.ts';
@@ -68,6 +69,19 @@ export const pages: readonly JudgedPage[] = [
     async steps(page, t, ada) {
       await choosePassword(page, t, ada);
       await chooseApp(page);
+    },
+  },
+  {
+    route: 'enrolWithTotp',
+    picture: 'enrol-done',
+    signedOut: true,
+    path: async (t) => t.link(await t.make.member()),
+    async steps(page, t, ada) {
+      await choosePassword(page, t, ada);
+      const secret = await chooseApp(page);
+      await page.getByLabel('Authenticator code').fill(codeAt(secret, t.now()));
+      await page.getByRole('button', { name: 'Verify code' }).click();
+      await page.getByRole('heading', { name: 'You’re all set' }).waitFor();
     },
   },
   {
