@@ -1,7 +1,7 @@
 /** Every page at 320 px, in forced colors, its times, and each form after a submit that was stopped. */
 import type { Page } from 'playwright-core';
 import { afterAll, expect, it } from 'vitest';
-import { causes } from '#delivery/post/outcome.ts';
+import { causes } from '#domain/webhooks/causes.ts';
 import { closeBrowser, openVisit, ready } from './browser.ts';
 import { pages } from './pages/all.ts';
 import { setupConsole } from './setup.ts';

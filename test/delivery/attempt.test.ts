@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type AttemptLine, type AttemptOptions, createAttempts } from '#delivery/attempt.ts';
-import { factsOf, type Outcome } from '#delivery/post/outcome.ts';
+import type { Outcome } from '#delivery/post/outcome.ts';
 import { postOnce } from '#delivery/post/post.ts';
 import { createResolve } from '#delivery/post/resolve.ts';
 import { createTestActivities } from '#delivery/send-test.ts';
@@ -12,6 +12,7 @@ import { recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { postUntilMs } from '#delivery/times.ts';
 import { openDatabase } from '#domain/db/connect.ts';
 import { readLedgerSql } from '#domain/db/statements/ledger.ts';
+import { factsOf } from '#domain/webhooks/causes.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { refusedPost as refused } from '#test/post-outcomes.ts';
 import { startReceiver } from '#test/receiver.ts';

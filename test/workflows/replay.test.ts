@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
 import { signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import '#test/worker.ts';
-import { causes, factsOf } from '#delivery/post/outcome.ts';
+import { causes, factsOf } from '#domain/webhooks/causes.ts';
 import { bundleWorkflows } from '#workflows/bundle-sources.ts';
 import { scenarios } from './scenarios.ts';
 

@@ -1,7 +1,7 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls, TLSSocket } from 'node:tls';
+import type { FailureCause } from '#domain/webhooks/causes.ts';
 import { causeOfError, causeOfHandshake } from './fault.ts';
-import type { FailureCause } from './outcome.ts';
 
 /** A socket, or why it could not be opened. */
 type OpenedSocket = { ok: true; socket: Socket } | { ok: false; cause: FailureCause };

@@ -1,4 +1,4 @@
-import type { FailureCause } from './outcome.ts';
+import type { FailureCause } from '#domain/webhooks/causes.ts';
 
 /** The phase of an attempt in which its connection ended. */
 type Phase = 'connect' | 'tls' | 'answer';

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises';
-import type { FailureCause } from './outcome.ts';
+import type { FailureCause } from '#domain/webhooks/causes.ts';
 
 /** Returns all addresses of a name, IPv4 first, or why there are none. Never throws. */
 export type Resolve = (hostname: string, signal: AbortSignal) => Promise<Resolution>;

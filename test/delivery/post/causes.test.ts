@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { causeOfError } from '#delivery/post/fault.ts';
-import { causes, factsOf } from '#delivery/post/outcome.ts';
+import { causes, factsOf } from '#domain/webhooks/causes.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
   Object.assign(new Error('a message decides nothing'), { code, address });

@@ -1,6 +1,6 @@
 import { type ActivityEntry, findActivityEntry } from '#domain/activity/search.ts';
 import { describeAction, describeActor, isRename } from '#domain/activity/sentences.ts';
-import { describeCause } from '../../components/cause.ts';
+import { describeCause } from '#domain/webhooks/causes.ts';
 import { copyableId } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { queryString } from '../../components/list-filter.ts';

@@ -1,5 +1,5 @@
+import { describeCause } from '#domain/webhooks/causes.ts';
 import type { FoundDelivery, ListedDelivery } from '#domain/webhooks/search-deliveries.ts';
-import { describeCause } from '../../components/cause.ts';
 import { copyableId } from '../../components/copy.ts';
 import { deliveryStatus } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';

@@ -1,5 +1,5 @@
+import { describeCause } from '#domain/webhooks/causes.ts';
 import { listRecentFailures, type RecentFailure } from '#domain/webhooks/organization-health.ts';
-import { describeCause } from '../../components/cause.ts';
 import { attemptStatus, deliveryStatus } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';

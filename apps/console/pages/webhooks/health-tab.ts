@@ -1,9 +1,9 @@
 import { deliveryRetentionSql } from '#domain/db/statements/maintenance.ts';
+import { describeCause } from '#domain/webhooks/causes.ts';
 import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { type ListedDelivery, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
-import { describeCause } from '../../components/cause.ts';
 import { copyableUrl } from '../../components/copy.ts';
 import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { describeCause } from '#domain/webhooks/causes.ts';
 import { mostSlots } from '#domain/webhooks/limits.ts';
 import { listRecentFailures } from '#domain/webhooks/organization-health.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
-import { describeCause } from '../../components/cause.ts';
 import { copyableId, copyableUrl } from '../../components/copy.ts';
 import { foreignText } from '../../components/foreign-text.ts';
 import { linkButton } from '../../components/link.ts';
