@@ -132,16 +132,15 @@ export function isServerOf(pid: number, folder: string): boolean {
   }
 }
 
+/** Signals, and how long each may take. */
+export type StopSignals = readonly (readonly [signal: NodeJS.Signals, deadlineMs: number])[];
+
 /**
  * Stops the server of `folder` under `pid` by each signal in turn, for its milliseconds.
  *
  * @throws ServerUnavailableError when it survives the last signal.
  */
-export async function stopServer(
-  pid: number,
-  folder: string,
-  signals: readonly (readonly [signal: NodeJS.Signals, deadlineMs: number])[],
-): Promise<void> {
+export async function stopServer(pid: number, folder: string, signals: StopSignals): Promise<void> {
   for (const [signal, deadlineMs] of signals) {
     if (!isServerOf(pid, folder)) return;
     try {

@@ -9,25 +9,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { once } from '#runtime/flow/once.ts';
 import { installPackages } from './apt.ts';
-import { choosePort, isPortFree } from './ports.ts';
-import {
-  fileSize,
-  isServerOf,
-  makeFolder,
-  type Report,
-  readLastComplaint,
-  readNote,
-  ServerUnavailableError,
-  secondsSince,
-  spawnDetached,
-  stopServer,
-  writeNote,
-} from './process.ts';
+import { choosePort } from './ports.ts';
+import { makeFolder, type Report, readNote, spawnDetached, stopServer, writeNote } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
+import { startServer } from './server-program.ts';
 
 type Program = { command: string; version: string };
 type Found = { pid: number; port: number };
@@ -48,27 +35,33 @@ const STOP_SIGNALS = [
  */
 export async function startRedis(options: { stateFolder: string; port?: number | null; report: Report }) {
   const { stateFolder, port = null, report } = options;
-  const startedAt = performance.now();
   const program = await getProgram(report);
   if (!program) return null;
   makeFolder(path.join(stateFolder, 'redis'));
   const folder = realpathSync(path.join(stateFolder, 'redis'));
-  const last = readNote<Found>(folder);
-  const adopted = last && (await adopt(last, folder));
-  const redis = adopted ?? (await launch({ program, folder, preferred: port ?? last?.port ?? null, report }));
-  if (!adopted) writeNote(folder, redis);
-  report(
-    `Redis ${program.version} ${adopted ? 'was running already' : 'is ready'} on 127.0.0.1:${redis.port} ` +
-      `(${secondsSince(startedAt)})`,
-  );
-  return {
-    ...redis,
-    url: `redis://127.0.0.1:${redis.port}`,
-    version: program.version,
-    adopted: adopted !== null,
-    /** SIGTERM, then SIGKILL: at most 15 s. Can be called twice. */
-    stop: once(() => stopServer(redis.pid, folder, STOP_SIGNALS)),
-  };
+  const logFile = path.join(path.dirname(folder), 'redis.log');
+  const { server, adopted, stop } = await startServer<Found>({
+    name: `Redis ${program.version}`,
+    mark: folder,
+    logFile,
+    stopSignals: STOP_SIGNALS,
+    readyMs: READY_DEADLINE_MS,
+    adoptMs: READY_DEADLINE_MS,
+    instead: `set REDIS_URL to a Redis ${OLDEST_MAJOR} or newer`,
+    report,
+    findLast: () => readNote(folder),
+    async spawn(last) {
+      const chosen = await choosePort(port ?? last?.port ?? null, 'Redis', report);
+      const args = settings(chosen, folder);
+      const env = programEnvironment();
+      const child = await spawnDetached({ command: program.command, args, cwd: folder, env, logFile });
+      const server = { pid: child.pid, port: chosen };
+      writeNote(folder, server);
+      return { server, child };
+    },
+    findFailure: async ({ pid, port }) => ((await findPidBehind(port)) === pid ? null : { reason: 'no answer' }),
+  });
+  return { ...server, url: `redis://127.0.0.1:${server.port}`, version: program.version, adopted, stop };
 }
 
 /** Stops the Redis of a state folder, even when another process started it. */
@@ -102,44 +95,6 @@ function findProgram(): Program | null {
   return null;
 }
 
-/** Returns the previous Redis if it answers. One that does not (a test paused it) is stopped. */
-async function adopt(last: Found, folder: string): Promise<Found | null> {
-  const isGone = () => !isServerOf(last.pid, folder);
-  if (isGone()) return null;
-  if (await answers(last, isGone)) return last;
-  await stopServer(last.pid, folder, STOP_SIGNALS);
-  return null;
-}
-
-async function launch(options: {
-  program: Program;
-  folder: string;
-  preferred: number | null;
-  report: Report;
-}): Promise<Found> {
-  const { program, folder, preferred, report } = options;
-  const logFile = path.join(path.dirname(folder), 'redis.log');
-  for (let triesLeft = 3; ; triesLeft -= 1) {
-    const port = await choosePort(preferred, 'Redis', report);
-    const logStart = fileSize(logFile);
-    const child = await spawnDetached({
-      command: program.command,
-      args: settings(port, folder),
-      cwd: folder,
-      env: programEnvironment(),
-      logFile,
-    });
-    if (await answers({ pid: child.pid, port }, child.hasExited)) return { pid: child.pid, port };
-    const isPortTaken = child.hasExited() && !(await isPortFree(port));
-    if (isPortTaken && triesLeft > 1) continue;
-    await stopServer(child.pid, folder, STOP_SIGNALS);
-    const reason = readLastComplaint(logFile, logStart) || 'no answer';
-    throw new ServerUnavailableError(
-      `Redis did not start (${reason}): fix that (its log is ${logFile}), or set REDIS_URL to a Redis 7 or newer.`,
-    );
-  }
-}
-
 /** The command line identifies the process by the folder; `set-proc-title` would replace it. */
 function settings(port: number, folder: string): string[] {
   const values = {
@@ -152,16 +107,6 @@ function settings(port: number, folder: string): string[] {
     'set-proc-title': 'no',
   };
   return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
-}
-
-/** Waits until the process `pid` itself answers on `port`. Returns false when it does not. */
-async function answers({ pid, port }: Found, isGone: () => boolean): Promise<boolean> {
-  const endsAt = performance.now() + READY_DEADLINE_MS;
-  while (!isGone() && performance.now() < endsAt) {
-    if ((await findPidBehind(port)) === pid) return true;
-    await wait(25);
-  }
-  return false;
 }
 
 /** Returns the pid that the Redis on `port` reports, or null when none answers. */

@@ -1,23 +1,10 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
-import { once } from '#runtime/flow/once.ts';
 import { getDirectly } from '#runtime/get-directly.ts';
-import { choosePort, getFreePort, isPortFree, portVariable } from './ports.ts';
-import {
-  becomesTrue,
-  fileSize,
-  isServerOf,
-  makeFolder,
-  type Report,
-  readLastComplaint,
-  readNote,
-  ServerUnavailableError,
-  secondsSince,
-  spawnDetached,
-  stopServer,
-  writeNote,
-} from './process.ts';
+import { choosePort, getFreePort, portVariable } from './ports.ts';
+import { makeFolder, type Report, readNote, spawnDetached, stopServer, writeNote } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
+import { launchServer, type ServerProgram, type StackServer, startServer } from './server-program.ts';
 import { getTemporalProgram } from './temporal-program.ts';
 
 export interface TemporalOptions {
@@ -59,11 +46,11 @@ const stopSignals = [
 /**
  * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that
  * runs there. Resolves when it answers.
+ *
+ * @throws ServerUnavailableError
  */
 export async function startTemporal(options: TemporalOptions) {
-  const { ready, ...server } = await launchTemporal(options);
-  await ready;
-  return server;
+  return shownOf(await startServer(await describeServer(options)));
 }
 
 /**
@@ -73,23 +60,16 @@ export async function startTemporal(options: TemporalOptions) {
  * @throws ServerUnavailableError
  */
 export async function launchTemporal(options: TemporalOptions) {
-  const { stateFolder, report } = options;
-  const startedAt = performance.now();
-  const program = await getTemporalProgram(report);
-  const folder = path.join(stateFolder, 'temporal');
-  makeFolder(folder);
-  const store = path.join(folder, 'store.db');
-  const last = readNote<Note>(folder);
-  const adopted = last !== null && isServerOf(last.pid, store) && (await answers(last, store));
-  const { server, ready } = adopted
-    ? { server: last, ready: Promise.resolve() }
-    : await launch(program, folder, store, options);
-  const { address, ui, pid } = server;
-  const how = adopted ? 'was running already' : 'is ready';
-  const answered = ready.then(() => report(`Temporal ${how} on ${address} (${secondsSince(startedAt)})`));
-  answered.catch(() => {}); // also reported to every caller that awaits it
-  return { address, ui, pid, stop: once(() => stopServer(pid, store, stopSignals)), ready: answered };
+  const launched = await launchServer(await describeServer(options));
+  return { ...shownOf(launched), ready: launched.ready };
 }
+
+const shownOf = ({ server, stop }: StackServer<Note>) => ({
+  address: `127.0.0.1:${server.port}`,
+  ui: server.ui,
+  pid: server.pid,
+  stop,
+});
 
 /** Stops the Temporal of a state folder, even when another process started it. */
 export async function stopTemporalOf(stateFolder: string): Promise<void> {
@@ -98,10 +78,10 @@ export async function stopTemporalOf(stateFolder: string): Promise<void> {
   if (last !== null) await stopServer(last.pid, path.join(folder, 'store.db'), stopSignals);
 }
 
-/** What is known of a server: `host:port` of its gRPC frontend, and URLs of HTTP API and web UI. */
+/** What is known of a server: the port of its gRPC frontend, and URLs of HTTP API and web UI. */
 interface Note {
   pid: number;
-  address: string;
+  port: number;
   http: string;
   ui: string | null;
   /** Those of the stack, and the one that only the server of this store has. */
@@ -115,67 +95,63 @@ interface Note {
 const ownNamespaceOf = (store: string) =>
   `org-api-server-${createHash('sha256').update(store).digest('hex').slice(0, 12)}`;
 
-/** The note is written with the process, so that a later start finds it also after a kill. */
-async function launch(
-  program: string,
-  folder: string,
-  store: string,
-  options: TemporalOptions,
-): Promise<{ server: Note; ready: Promise<void> }> {
-  const namespaces = [...options.namespaces, ownNamespaceOf(store)];
-  const { port = null, metricsPort = null, inMemory = false, report } = options;
-  const uiPort = inMemory ? null : (options.uiPort ?? null);
-  const last = readNote<Note>(folder);
-  if (last !== null) await stopServer(last.pid, store, stopSignals);
-  const frontPort = await choosePort(port, 'Temporal', report);
-  const httpPort = await getFreePort();
-  const pagePort = uiPort === null ? null : await choosePort(uiPort, "Temporal's pages", report, portVariable);
+async function describeServer(options: TemporalOptions): Promise<ServerProgram<Note>> {
+  const { stateFolder, port = null, metricsPort = null, inMemory = false, report } = options;
+  const command = await getTemporalProgram(report);
+  const folder = path.join(stateFolder, 'temporal');
+  makeFolder(folder);
+  const store = path.join(folder, 'store.db');
   const logFile = path.join(folder, 'log');
-  const logStart = fileSize(logFile);
-  const settings = {
-    ip: '127.0.0.1',
-    port: frontPort,
-    'http-port': httpPort,
-    // Without the web UI the folder has no effect: it only identifies the process.
-    [inMemory ? 'ui-asset-path' : 'db-filename']: store,
-    'log-level': 'warn',
-    ...(metricsPort === null ? {} : { 'metrics-port': metricsPort }),
-  };
-  const child = await spawnDetached({
-    command: program,
-    args: [
+  const namespaces = [...options.namespaces, ownNamespaceOf(store)];
+  const uiPort = inMemory ? null : (options.uiPort ?? null);
+
+  async function spawn() {
+    const frontPort = await choosePort(port, 'Temporal', report);
+    const httpPort = await getFreePort();
+    const pagePort = uiPort === null ? null : await choosePort(uiPort, "Temporal's pages", report, portVariable);
+    const settings = {
+      ip: '127.0.0.1',
+      port: frontPort,
+      'http-port': httpPort,
+      // Without the web UI the folder has no effect: it only identifies the process.
+      [inMemory ? 'ui-asset-path' : 'db-filename']: store,
+      'log-level': 'warn',
+      ...(metricsPort === null ? {} : { 'metrics-port': metricsPort }),
+    };
+    const args = [
       'server',
       'start-dev',
       ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]),
       ...(pagePort === null ? ['--headless'] : ['--ui-port', String(pagePort)]),
       ...namespaces.flatMap((namespace) => ['--namespace', namespace]),
       ...dynamicConfig.flatMap((setting) => ['--dynamic-config-value', setting]),
-    ],
-    cwd: folder,
-    env: { ...programEnvironment(), HOME: folder },
+    ];
+    const env = { ...programEnvironment(), HOME: folder };
+    const child = await spawnDetached({ command, args, cwd: folder, env, logFile });
+    const server: Note = {
+      pid: child.pid,
+      port: frontPort,
+      http: `http://127.0.0.1:${httpPort}`,
+      ui: pagePort === null ? null : `http://127.0.0.1:${pagePort}`,
+      namespaces,
+    };
+    writeNote(folder, server);
+    return { server, child };
+  }
+
+  return {
+    name: 'Temporal',
+    mark: store,
     logFile,
-  });
-  const server: Note = {
-    pid: child.pid,
-    address: `127.0.0.1:${frontPort}`,
-    http: `http://127.0.0.1:${httpPort}`,
-    ui: pagePort === null ? null : `http://127.0.0.1:${pagePort}`,
-    namespaces,
+    stopSignals,
+    readyMs: readyDeadlineMs,
+    adoptMs: 0,
+    instead: 'set TEMPORAL_ADDRESS',
+    report,
+    findLast: () => readNote(folder),
+    spawn,
+    findFailure: async (server) => ((await answers(server, store)) ? null : { reason: 'no answer' }),
   };
-  writeNote(folder, server);
-  const waitUntilReady = async () => {
-    const ready = await becomesTrue(async () => child.hasExited() || (await answers(server, store)), readyDeadlineMs);
-    if (ready && !child.hasExited()) return;
-    await stopServer(child.pid, store, stopSignals);
-    const isPageTaken = pagePort !== null && !(await isPortFree(pagePort));
-    const reason = isPageTaken
-      ? `port ${pagePort} of its pages is taken by another program; ${portVariable} sets another`
-      : readLastComplaint(logFile, logStart) || 'no answer';
-    throw new ServerUnavailableError(
-      `Temporal did not start (${reason}): fix that (its log is ${logFile}), or set TEMPORAL_ADDRESS.`,
-    );
-  };
-  return { server, ready: waitUntilReady() };
 }
 
 /**
