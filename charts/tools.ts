@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { acquireLock, waitForLock } from '../apps/dev/lock.mjs';
 import { cacheFolder, userCache } from '../apps/dev/servers/cache-folder.ts';
+import { acquireLock, waitForLock } from '../apps/dev/state-lock.mjs';
 
 /** A program that tests or benchmarks need, and the Go package that it is built from. */
 interface Tool {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type KeyUse, recordKeyUsesSql } from '#domain/db/statements/activity.ts';
+import { type KeyUse, recordKeyUsesSql } from '#domain/audit-log/record-requests.ts';
 
 /** The most rows of one insert; 500 rows bind about 100 KB. */
 const maxLinesPerInsert = 500;

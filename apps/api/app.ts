@@ -1,7 +1,7 @@
 import Koa from 'koa';
+import { recordRefusalsSql } from '#domain/audit-log/record-requests.ts';
 import { failedAuthenticationsPerMinute, requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
-import { openDatabase } from '#domain/db/connect.ts';
-import { recordRefusalsSql } from '#domain/db/statements/activity.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { createRefusalCounter } from '#runtime/refusal-counter.ts';

@@ -1,9 +1,9 @@
-import { type KeyRow, maxSmallBytes } from '#domain/db/statements/authorized.ts';
 import { Budget, ClientGone } from '#runtime/flow/budget.ts';
 import { etagOf } from './etag.ts';
 import type { SharedBody } from './large-body.ts';
 import { LargeReads } from './large-reads.ts';
 import { leftMs, type ReadRequest, ReadStatements, type StatementOptions } from './read-statements.ts';
+import { type KeyRow, maxSmallBytes } from './reads/authorized.ts';
 
 const mebibyte = 1_048_576;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
-import { currentKeySecrets } from '#runtime/settings/keys.ts';
+import { currentKeySecrets } from '#runtime/settings/key-secrets.ts';
 import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
 import { tryPostgres, tryRedis } from '#runtime/settings/try-connection.ts';
 import {

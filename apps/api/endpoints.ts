@@ -10,14 +10,14 @@ import {
   SeatCounts,
   SeatFamilies,
 } from '#domain/contract/resources.ts';
-import { type BodySql, smallStatement } from '#domain/db/statements/authorized.ts';
-import { membersSql } from '#domain/db/statements/members.ts';
-import { organizationSql } from '#domain/db/statements/organization.ts';
-import { outcomesSql } from '#domain/db/statements/outcomes.ts';
-import { referralCodesSql, referralEarningsSql } from '#domain/db/statements/referrals.ts';
-import { rolesSql } from '#domain/db/statements/roles.ts';
-import { rosterSql } from '#domain/db/statements/roster.ts';
-import { seatCountsSql, seatFamiliesSql } from '#domain/db/statements/seats.ts';
+import { type BodySql, smallStatement } from './reads/authorized.ts';
+import { membersSql } from './reads/members.ts';
+import { organizationSql } from './reads/organization.ts';
+import { outcomesSql } from './reads/outcomes.ts';
+import { referralCodesSql, referralEarningsSql } from './reads/referrals.ts';
+import { rolesSql } from './reads/roles.ts';
+import { rosterSql } from './reads/roster.ts';
+import { seatCountsSql, seatFamiliesSql } from './reads/seats.ts';
 
 /**
  * The declaration of one read: the route, the OpenAPI operation and the statements come from it.

@@ -1,14 +1,8 @@
 import pg, { type Pool } from 'pg';
-import {
-  authorized,
-  type BodySql,
-  type KeyRow,
-  type ReadValues,
-  readValues,
-} from '#domain/db/statements/authorized.ts';
 import type { Ends } from '#runtime/flow/budget.ts';
 import { runForClient } from '#runtime/run-for-client.ts';
 import type { Endpoint } from './endpoints.ts';
+import { authorized, type BodySql, type KeyRow, type ReadValues, readValues } from './reads/authorized.ts';
 
 /** Bytes of a chunk: what is written to a socket at a time, and by which its progress is judged. */
 export const chunkBytes = 65_536;

@@ -1,11 +1,11 @@
 import pg, { type Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
 import { isServerAway } from '#domain/db/server-away.ts';
-import { type AuthorizedRow, type ReadValues, readValues } from '#domain/db/statements/authorized.ts';
 import { ClientGone } from '#runtime/flow/budget.ts';
 import type { Tracing } from '#runtime/tracing.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { Endpoint } from './endpoints.ts';
+import { type AuthorizedRow, type ReadValues, readValues } from './reads/authorized.ts';
 
 /** One read, as its statements need it. */
 export interface ReadRequest extends ReadValues {

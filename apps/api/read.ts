@@ -2,7 +2,6 @@ import Router, { type RouterContext } from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import { apiError } from '#domain/contract/errors.ts';
-import { identifiedKeySql, type KeyRow } from '#domain/db/statements/authorized.ts';
 import { clientAddress } from '#runtime/client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import type { ActivityWriter } from './activity-writer.ts';
@@ -11,6 +10,7 @@ import type { Endpoint } from './endpoints.ts';
 import { matchesEtag } from './etag.ts';
 import { Gate, type GateDependencies } from './gate.ts';
 import type { LargeBodies } from './large-body.ts';
+import { identifiedKeySql, type KeyRow } from './reads/authorized.ts';
 import type { RequestContext, RequestState } from './request-log.ts';
 
 /** What the reads need; `app.ts` opens it. */

@@ -1,25 +1,25 @@
 import Koa from 'koa';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { health } from '#runtime/health.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { createRefusalCounter } from '#runtime/refusal-counter.ts';
 import { notServing, type RunningApp, serveApp } from '#runtime/serve-app.ts';
 import { watchSettings } from '#runtime/settings/watch.ts';
 import type { ConsoleConfig } from './config.ts';
-import { createMetrics } from './metrics.ts';
+import { isSocketAbort } from './middleware/client-abort.ts';
+import { createRouters } from './middleware/pipeline.ts';
+import { refuseFaults, renderProblems } from './middleware/problems.ts';
+import { recordKeysAtConsole, refuseKeys } from './middleware/refuse-keys.ts';
+import { logRequests } from './middleware/request-log.ts';
+import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './middleware/security-headers.ts';
+import { createStepUpPaths } from './middleware/step-up.ts';
 import { places, routes } from './routes.ts';
 import { serveAssets } from './web/assets.ts';
-import { isSocketAbort } from './web/client-abort.ts';
 import { createDownloads } from './web/downloads.ts';
-import { createRouters } from './web/pipeline.ts';
-import { refuseFaults, renderProblems } from './web/problems.ts';
-import { recordKeysAtConsole, refuseKeys } from './web/refuse-keys.ts';
-import { logRequests } from './web/request-log.ts';
-import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './web/security-headers.ts';
+import { createMetrics } from './web/metrics.ts';
 import { createShares } from './web/shares.ts';
-import { createStepUpPaths } from './web/step-up-paths.ts';
+import { createWorkflows, withoutTemporal } from './web/temporal.ts';
 import type { ConsoleParts } from './web/visit.ts';
-import { createWorkflows, withoutTemporal } from './workflows.ts';
 
 /**
  * Opens everything that the console needs, from top to bottom, and serves. `stop` closes in reverse

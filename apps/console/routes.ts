@@ -1,15 +1,15 @@
 import { routes as account } from './pages/account/index.ts';
-import { routes as activity } from './pages/activity/index.ts';
+import { routes as activity } from './pages/audit-log/index.ts';
 import { routes as clients } from './pages/clients/index.ts';
-import { routes as deliveries } from './pages/deliveries/index.ts';
 import { routes as enrol } from './pages/enrol/index.ts';
 import { routes as home } from './pages/home/index.ts';
 import { routes as keys } from './pages/keys/index.ts';
 import { routes as members } from './pages/members/index.ts';
+import { routes as roles } from './pages/members/roles/index.ts';
 import { routes as overview } from './pages/overview/index.ts';
-import { routes as roles } from './pages/roles/index.ts';
 import { routes as signIn } from './pages/sign-in/index.ts';
 import { routes as usage } from './pages/usage/index.ts';
+import { routes as deliveries } from './pages/webhooks/deliveries/index.ts';
 import { routes as webhooks } from './pages/webhooks/index.ts';
 import type { Route } from './web/route.ts';
 

@@ -1,5 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { WebhookSecret } from '#domain/db/entities/webhook.ts';
 import { numbered, query, runStatement } from '#domain/db/statement.ts';
 import {
   assertMayUse,
@@ -12,6 +11,7 @@ import { type DeliveryState, deliveryState, noSuchDelivery } from '#domain/webho
 import { deliveriesPerMove } from '#domain/webhooks/limits.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { WebhookSecret } from '#domain/webhooks/webhook.entity.ts';
 import { cancelOneSql, cancelWebhookDeliveriesSql, countOpenDeliveriesSql, redeliverOneSql } from './sql/requests.ts';
 
 /**

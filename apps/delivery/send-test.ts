@@ -1,6 +1,4 @@
 import type { Pool } from 'pg';
-import { type TestTarget, testTargetSql } from '#domain/db/statements/test-target.ts';
-import { recordSignatureResult } from '#domain/webhooks/record-signature-result.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
@@ -8,7 +6,9 @@ import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from '#workflows/send-test/types.ts';
 import { withoutText } from './attempt.ts';
 import { nothingSent, type Outcome } from './post/outcome.ts';
+import { recordSignatureResult } from './record-signature-result.ts';
 import type { Sender } from './sender.ts';
+import { type TestTarget, testTargetSql } from './sql/test-target.ts';
 
 type Signing = Pick<Sender, 'sign' | 'onInternalError'>;
 

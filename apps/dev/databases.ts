@@ -1,9 +1,9 @@
 import { escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
-import type { LoginRole } from '#domain/db/logins.ts';
+import type { LoginRole } from '#domain/db/login-rights.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
+import { type Database, openDatabase } from '#domain/open-database.ts';
 import type { RegionSecrets } from './state.ts';
 
 /** The setting of a development stack's database. `dev:key` refuses all others. */

@@ -1,17 +1,16 @@
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
-import { migrate } from '#domain/db/migrate.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { postgresUrlOf } from '#runtime/settings/postgresql.ts';
 import { type RedisServer, redisUrlOf } from '#runtime/settings/redis.ts';
 import { Settings as ApiSettings } from '../api/config.ts';
 import { Settings as ConsoleSettings } from '../console/config.ts';
+import { migrate } from '../migrate/migrate.ts';
 import { Settings as ReceiverSettings } from '../receiver/config.ts';
 import { Settings as WorkerSettings } from '../worker/config.ts';
 import { type AppProcess, startApp } from './app-process.ts';
 import { getRegionDatabase, loginsOf } from './databases.ts';
 import { passedSettings } from './passed-settings.ts';
-import { workflowBundle } from './prebuilt.ts';
 import { type RegionApp, type RegionPorts, temporalNamespaceOf } from './region-plan.ts';
 import { ensureSampleKeys } from './sample-keys.ts';
 import { createOwnerLink, type SampleOwner } from './sample-owner.ts';
@@ -20,6 +19,7 @@ import { type ImportSource, importSources } from './samples.ts';
 import { allOrFirstFailure, secondsSince } from './servers/process.ts';
 import { keySecretsOf, type StackRegion, type State } from './state.ts';
 import type { Timed } from './timeline.ts';
+import { workflowBundle } from './workflow-bundle.ts';
 
 export interface RegionOptions {
   region: Region;

@@ -1,5 +1,5 @@
 import type { PostgresServer } from '#domain/db/server.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
 import { withDatabase } from './databases.ts';

@@ -1,6 +1,6 @@
 import { eventTypes } from '#domain/contract/events.ts';
-import type { Database } from '#domain/db/connect.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
+import type { Database } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
 import { withDatabase } from './databases.ts';

@@ -10,7 +10,6 @@ import { parseRedisUrl, type RedisServer } from '#runtime/settings/redis.ts';
 import { StartRefused } from '#runtime/start-refused.ts';
 import { type AppProcess, stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
-import { prepareWorkflowBundle } from './prebuilt.ts';
 import type { PreparedRegion, StackTemporal } from './region.ts';
 import { choosePorts, type RegionPorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
 import { refuseProcesses, stopProcesses } from './servers/children.ts';
@@ -21,6 +20,7 @@ import { launchTemporal } from './servers/temporal.ts';
 import { lockState, openState } from './state.ts';
 import { findSampleOrganization, summaryOf } from './summary.ts';
 import { createTimeline, type Timed } from './timeline.ts';
+import { prepareWorkflowBundle } from './workflow-bundle.ts';
 
 /**
  * `npm start`: brings up everything that the service needs, imports data, serves, and stops in

@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
-import { acquireLock } from './lock.mjs';
 import { replaceFile, ServerUnavailableError } from './servers/process.ts';
+import { acquireLock } from './state-lock.mjs';
 
 /** An organization of `stack.json`. `sampleKey` has all scopes; null without an active owner. */
 export interface StackOrganization {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { Login, LoginRole } from '#domain/db/logins.ts';
+import type { LoginRole } from '#domain/db/login-rights.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { databaseUrl, days } from '#runtime/settings/types.ts';
+import type { Login } from './logins.ts';
 
 export const Settings = z.object({
   DATABASE_URL: databaseUrl.describe('PostgreSQL URL (15 or newer) of the owner of the database.'),

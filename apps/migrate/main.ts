@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
-import { migrate } from '#domain/db/migrate.ts';
 import { startCommand } from '#runtime/command-line.ts';
 import { describeError } from '#runtime/log.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { readConfig } from './config.ts';
+import { migrate } from './migrate.ts';
 
 /**
  * `npm run tool -- migrate`: brings the database to the current schema and its logins up to date. It may

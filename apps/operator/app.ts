@@ -5,17 +5,17 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { serveMetrics } from '#runtime/metrics-page.ts';
 import { reportSettings } from '#runtime/settings/watch.ts';
 import type { OperatorConfig } from './config.ts';
-import type { ResourceKind } from './controller/contract.ts';
 import { type CommonRunnerOptions, createRunner, type Runner } from './controller/runner.ts';
 import { createApis } from './kube/client.ts';
+import type { ResourceKind } from './kube/custom-resource.ts';
 import { createEvents } from './kube/events.ts';
 import { createElection } from './kube/lease.ts';
+import { kinds, type Region } from './kube/resources.ts';
 import { createMetrics } from './metrics.ts';
+import { createRegionAccess } from './region/access.ts';
 import { createConnections, settingNames } from './region/connections.ts';
 import { createRegionController } from './region/controller.ts';
-import { createRegionAccess } from './region-access.ts';
-import { kinds, type Region } from './resources.ts';
-import { createSubscriptionRunner } from './webhooks.ts';
+import { createSubscriptionRunner } from './webhook-subscription/runner.ts';
 
 /** Each request to the API server; a watch lasts longer and has its own bound. */
 const requestDeadlineMs = 10_000;

@@ -1,4 +1,4 @@
-import { type ActivityFault, verifyActivity } from '#domain/activity/verify.ts';
+import { type ActivityFault, verifyActivity } from '#domain/audit-log/verify.ts';
 import { readAnchors } from './anchors.ts';
 import type { Noun } from './command.ts';
 import { WrongUse } from './refused.ts';

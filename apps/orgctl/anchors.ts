@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
+import type { ActivityAnchor } from '#domain/audit-log/chain.ts';
 import { CommandRefused } from './refused.ts';
 
 const Anchor = z.object({

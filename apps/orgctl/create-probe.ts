@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { deleteWebhook } from '#delivery/requests.ts';
-import { recordActivity } from '#domain/activity/record.ts';
+import { Membership, MembershipRole, Organization, Person, Role } from '#domain/access/membership.entity.ts';
+import { recordActivity } from '#domain/audit-log/record.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
 import { brokenConstraint } from '#domain/db/constraint.ts';
-import { Membership, MembershipRole, Organization, Person, Role } from '#domain/db/entities/organization.ts';
 import { findDatabaseTime, runStatement, sql } from '#domain/db/statement.ts';
 import { createKey } from '#domain/keys/create.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';

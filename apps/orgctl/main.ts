@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { Refused } from '#domain/contract/refused.ts';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { printable, startCommand } from '#runtime/command-line.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { WorkflowClient } from '#workflows/client.ts';

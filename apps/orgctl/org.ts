@@ -1,10 +1,10 @@
+import { type Context, type Noun, type Options, orgOption } from './command.ts';
 import {
   findOrganizationSql,
   listOrganizationsSql,
   type OrganizationDetails,
   type OrganizationRow,
-} from '#domain/db/statements/organizations.ts';
-import { type Context, type Noun, type Options, orgOption } from './command.ts';
+} from './organizations.ts';
 import { CommandRefused } from './refused.ts';
 import { fields, table } from './table.ts';
 

@@ -1,4 +1,4 @@
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import {
   changeAddress,

@@ -1,7 +1,7 @@
-import type { SealingKeys } from '#domain/seal/envelope.ts';
-import { countSealed, type Sealing } from '#domain/sealed/count.ts';
-import type { SealedTable } from '#domain/sealed/kinds.ts';
-import { type Resealed, resealAll, type UnopenedRow } from '#domain/sealed/reseal.ts';
+import type { SealingKeys } from '#domain/encryption/envelope.ts';
+import { countSealed, type Sealing } from '#domain/resealing/count.ts';
+import type { SealedTable } from '#domain/resealing/kinds.ts';
+import { type Resealed, resealAll, type UnopenedRow } from '#domain/resealing/reseal.ts';
 import type { Command, Context, Noun } from './command.ts';
 import { failureSentence } from './failure.ts';
 import { CommandRefused } from './refused.ts';

@@ -1,4 +1,4 @@
-import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
+import type { ActivityAnchor } from '#domain/audit-log/chain.ts';
 import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { type ActivityExporter, openActivityExporter } from './activity-exporter.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
-import { type ActivityState, activityStateSql } from '#domain/db/statements/maintenance.ts';
+import { type ActivityState, activityStateSql } from '#domain/audit-log/retention.ts';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 

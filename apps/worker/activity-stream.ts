@@ -1,10 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { Pool } from 'pg';
-import {
-  claimActivityStreamSql,
-  recordActivityStreamedSql,
-  type StreamedLine,
-} from '#domain/db/statements/activity-stream.ts';
+import { claimActivityStreamSql, recordActivityStreamedSql, type StreamedLine } from '#domain/audit-log/stream.ts';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import type { OtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { type ActivityExporter, openActivityExporter } from './activity-exporter.ts';

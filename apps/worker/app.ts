@@ -1,5 +1,5 @@
 import { startDeliveries } from '#delivery/index.ts';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { once } from '#runtime/flow/once.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, errorLogger, type Logger } from '#runtime/log.ts';

@@ -1,16 +1,10 @@
 import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
-import { countFailingWebhooksSql, type FailingWebhooks } from '#domain/db/statements/count-webhooks.ts';
-import {
-  addStepsSql,
-  finishStepSql,
-  readStepSql,
-  type TakenStep,
-  takeStepSql,
-} from '#domain/db/statements/maintenance.ts';
 import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
+import { countFailingWebhooksSql, type FailingWebhooks } from './count-webhooks.ts';
+import { addStepsSql, finishStepSql, readStepSql, type TakenStep, takeStepSql } from './step-statements.ts';
 
 const help: Record<keyof Ledger, string> = {
   obligations: 'Deliveries that events require, as counted when they were created.',

@@ -1,22 +1,18 @@
 import type pg from 'pg';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
+import { sumCallsSql } from '#domain/audit-log/calls.ts';
 import {
   type ActivityAnchor,
   type AppendedRow,
   appendActivityChainSql,
   listActivityAnchorsSql,
   recordActivityAnchorsSql,
-} from '#domain/db/statements/activity-chain.ts';
-import {
-  dropOldActivitySql,
-  endDueGrantsSql,
-  keepPartitionsSql,
-  purgeDeliveriesSql,
-  purgeExpiredSecretsSql,
-  purgeExpiredSignInsSql,
-  sumCallsSql,
-} from '#domain/db/statements/maintenance.ts';
+} from '#domain/audit-log/chain.ts';
+import { dropOldActivitySql, keepPartitionsSql } from '#domain/audit-log/retention.ts';
+import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
+import { purgeExpiredSignInsSql } from '#domain/identity/purge-expired.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
+import { purgeDeliveriesSql, purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
 
 const hourMs = 3_600_000;
 /** Rows that one statement links, or sums: 0.3 s of work. The next run follows a second later. */

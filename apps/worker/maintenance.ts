@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { type CurrentServer, connectionOptions, type PostgresServer, serverNow } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
-import { addStepsSql, finishStepSql, type TakenStep, takeStepSql } from '#domain/db/statements/maintenance.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import {
   type MaintenanceStep,
@@ -10,6 +9,7 @@ import {
   type StepOptions,
   stepsOfMaintenance,
 } from './maintenance-steps.ts';
+import { addStepsSql, finishStepSql, type TakenStep, takeStepSql } from './step-statements.ts';
 
 /** How many intervals a failed step pauses, so that one that times out leaves time to the others. */
 const pausedRuns = 10;

@@ -27,7 +27,7 @@ try {
   const definitions = readdirSync(inRoot(folder))
     .sort()
     .map((name) => readDefinition(readFileSync(inRoot(`${folder}/${name}`), 'utf8')));
-  written['apps/operator/resources.ts'] = typesOf(definitions);
+  written['apps/operator/kube/resources.ts'] = typesOf(definitions);
   written['docs/custom-resources.md'] = referencePage(definitions);
   for (const [name, text] of Object.entries(written)) writeFileSync(inRoot(name), text);
   process.stdout.write(`Written: ${Object.keys(written).join(', ')}.\n`);

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
-import { uuidOf } from '../../apps/import/generate/dice.ts';
+import { uuidOf } from '../../apps/import/generate/random.ts';
 
 /** Part of every family's name in a run and of nothing else, so that one search finds any name. */
 export const nameMark = 'Quillfeather-Ostermann';

@@ -1,4 +1,4 @@
-import { type Dice, dice } from '../../apps/import/generate/dice.ts';
+import { type Random, seededRandom } from '../../apps/import/generate/random.ts';
 
 /** How a receiver answers one post. */
 export type Behavior =
@@ -39,7 +39,7 @@ const patience = 5;
 /** These keep their behavior to the end. */
 const unchanging: ReadonlySet<Nature> = new Set(['dead', 'late']);
 
-const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
+const behaviors: Record<Nature, (chance: Random, nth: number) => Behavior> = {
   steady: () => accept,
   failing: (chance) => (chance.chance(0.5) ? answer(chance.pick([500, 502, 404, 302])) : accept),
   limiting: (chance) =>
@@ -62,5 +62,5 @@ const behaviors: Record<Nature, (chance: Dice, nth: number) => Behavior> = {
 export function planOf(seed: number, index: number, sequence: string, nth: number): Behavior {
   const nature = natureOf(index);
   if (!unchanging.has(nature) && nth >= patience) return accept;
-  return behaviors[nature](dice('chaos', seed, index, sequence, nth), nth);
+  return behaviors[nature](seededRandom('chaos', seed, index, sequence, nth), nth);
 }

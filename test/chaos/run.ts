@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { createKey } from '#domain/keys/create.ts';
+import { type Database, openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { becomesTrue, readLastComplaint, secondsSince } from '../../apps/dev/servers/process.ts';
-import { uuidOf } from '../../apps/import/generate/dice.ts';
+import { uuidOf } from '../../apps/import/generate/random.ts';
 import { type AppProcess, startAppProcess } from './app-processes.ts';
 import { insertOrganization, insertWebhook, makeChange, nameMark, subjectIds } from './changes.ts';
 import { causeFaults, type Victim } from './faults.ts';

@@ -1,5 +1,5 @@
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
-import { workflowBundle } from '../../apps/dev/prebuilt.ts';
+import { workflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import type { Addresses } from './servers.ts';
 
 const sealingKey = `1:${Buffer.from('a sealing key of the chaos, 32 b').toString('base64')}`;

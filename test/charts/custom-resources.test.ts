@@ -12,7 +12,7 @@ const definitions = files.map((name) => readDefinition(read(`${folder}/${name}`)
 
 describe('the custom resources', () => {
   it.each([
-    ['apps/operator/resources.ts', typesOf],
+    ['apps/operator/kube/resources.ts', typesOf],
     ['docs/custom-resources.md', referencePage],
   ])('are what %s says: run npm run docs -- charts', (name, write: (all: Definition[]) => string) => {
     expect(read(name)).toBe(write(definitions));

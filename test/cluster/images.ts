@@ -141,7 +141,7 @@ class Added extends Migration {
 }
 migrations.push({ name: '${added}', class: Added });
 `;
-  return [version, changeFile('apps/domain/db/migrations/index.ts', (source) => `${source}${code}`)];
+  return [version, changeFile('apps/migrate/migrations/index.ts', (source) => `${source}${code}`)];
 }
 
 function changeFile(name: string, change: (source: string) => string): ChangedFile {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client, escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
-import type { LoginRole } from '#domain/db/logins.ts';
+import type { LoginRole } from '#domain/db/login-rights.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';

@@ -4,7 +4,7 @@ import axe from 'axe-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { openBrowser } from '#test/chromium.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 
 /** The folder for screenshots: `PICTURES`, or a folder that git ignores. */
 const pictures = path.resolve(process.env.PICTURES || 'test-artifacts/console');

@@ -4,7 +4,7 @@
  */
 import { expect, it, vi } from 'vitest';
 import { constants } from '#test/constants.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { untilFigures } from '../api/bounds/figures.ts';
 import { openReader } from '../api/bounds/readers.ts';
 import { setupConsole } from './setup.ts';

@@ -1,6 +1,6 @@
 /** Enrolling and signing in as a person does it, in a real browser. */
 import { afterAll, describe, expect, inject, it } from 'vitest';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';

@@ -1,7 +1,7 @@
 /** Rules that every form of the console obeys. */
 import { describe, expect, it } from 'vitest';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
 import { hiddenFields } from './http-visitor.ts';
 import { pathOf } from './paths.ts';
 import { goodPassword, shareConsole } from './setup.ts';

@@ -1,7 +1,7 @@
 /** Owners and administrators who misuse invitations and their links. */
 import { describe, expect, it } from 'vitest';
 import { factorSubject, passwordSubject } from '#domain/identity/attempts.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { blockSubject } from '../domain/identity/people.ts';
 import { hiddenFields, secondsLeft, type Visited } from './http-visitor.ts';
 import { codeAt, type Enrolled, goodPassword, shareConsole } from './setup.ts';

@@ -1,7 +1,7 @@
 /** Forms submitted again, from another origin, or with a foreign cookie. */
 import { describe, expect, it } from 'vitest';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
 import { filledForms } from './hostile/forms.ts';
 import { copyScenes } from './hostile/scene.ts';
 import { fingerprintTables } from './hostile/tables.ts';

@@ -1,4 +1,4 @@
-import { cookieName } from '../../apps/console/web/cookies.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 
 /** A page or file as received, and its text. */
 export interface Visited {

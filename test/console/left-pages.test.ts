@@ -1,8 +1,8 @@
 /** Pages and downloads whose browser leaves: what was read for them ends. */
 import { expect, it } from 'vitest';
 import { statementsOf } from '#test/statements-of.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
 import { arrange } from './hostile/scene.ts';
 import { paramsOf, pathWith } from './hostile/walk.ts';
 import { setupConsole } from './setup.ts';

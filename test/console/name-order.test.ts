@@ -1,11 +1,11 @@
 /** Lists by name are in the order of people, not of code points, in any locale of the database. */
 // cspell:ignore Øystein Łódź
 import { expect, it } from 'vitest';
-import { listKeyChoices, listPeopleChoices } from '#domain/db/statements/activity-choices.ts';
-import { listOrganizationsSql } from '#domain/db/statements/organizations.ts';
+import { listKeyChoices, listPeopleChoices } from '#domain/audit-log/choices.ts';
 import { listMakerRoles } from '#domain/keys/usage.ts';
-import { listMembers } from '#domain/organization/list-members.ts';
-import { listRoles } from '#domain/organization/list-roles.ts';
+import { listMembers } from '#domain/members/list-members.ts';
+import { listRoles } from '#domain/members/list-roles.ts';
+import { listOrganizationsSql } from '../../apps/orgctl/organizations.ts';
 import { setupConsole } from './setup.ts';
 
 const names = [

@@ -1,6 +1,6 @@
 /** The console as a process: health, metrics, start and stop. */
 import { describe, expect, it, vi } from 'vitest';
-import { sealedVersion } from '#domain/seal/envelope.ts';
+import { sealedVersion } from '#domain/encryption/envelope.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';

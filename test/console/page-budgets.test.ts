@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { statementsOf } from '#test/statements-of.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { createShares } from '../../apps/console/web/shares.ts';
 import { setupConsole } from './setup.ts';
 

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { hashLoad } from '#domain/identity/password.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { findBrowser, sealBrowser } from '../../apps/console/web/browser-cookie.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
 import { blockNetwork, countBy } from '../domain/identity/people.ts';
 import { hiddenFields } from './http-visitor.ts';
 import { type ConsoleInstallation, goodPassword, setupConsole } from './setup.ts';

@@ -1,6 +1,6 @@
 /** Signing in over HTTP. See OWASP ASVS 5.0, V6 and V7. */
 import { describe, expect, it } from 'vitest';
-import { cookieName } from '../../apps/console/web/cookies.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { createAuthenticator } from '../domain/identity/authenticator.ts';
 import { countBy } from '../domain/identity/people.ts';
 import { unescaped } from './http-visitor.ts';

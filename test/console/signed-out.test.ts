@@ -1,6 +1,6 @@
 /** Forms, pages and live parts after the end of a session. */
 import { expect, it } from 'vitest';
-import { cookieName } from '../../apps/console/web/cookies.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { goodPassword, shareConsole } from './setup.ts';
 
 const shared = shareConsole();

@@ -1,6 +1,6 @@
 /** One word for one thing: on pages, in filters, in addresses and in downloads. */
 import { expect, it } from 'vitest';
-import { results } from '#domain/activity/results.ts';
+import { results } from '#domain/audit-log/results.ts';
 import { deliveryStatuses } from '#domain/webhooks/status.ts';
 import { queryNameOf } from '../../apps/console/components/list-filter.ts';
 import { writeLines } from '../domain/activity/lines.ts';

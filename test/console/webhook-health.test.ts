@@ -1,6 +1,6 @@
 /** The chart of a webhook's health in its five ranges. */
 import { expect, it } from 'vitest';
-import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
+import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 

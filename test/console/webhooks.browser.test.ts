@@ -4,7 +4,7 @@
  */
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, inject, it } from 'vitest';
-import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { closeBrowser, expectQuiet, openVisit, picture, ready, type screens, violations } from './browser.ts';

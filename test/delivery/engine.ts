@@ -7,7 +7,7 @@ import { unblockSql } from '#delivery/sql/order.ts';
 import { type OutcomeKind, type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { cancelDeletedSql, cancelOneSql, redeliverOneSql, wakeParkedSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
-import type { Database } from '#domain/db/connect.ts';
+import type { Database } from '#domain/open-database.ts';
 import type { TestDatabase } from '#test/database.ts';
 import { type OnFinished, setupDatabase } from '#test/setup.ts';
 

@@ -4,7 +4,7 @@ import { createRelay } from '#delivery/relay.ts';
 import type { ClaimedDelivery } from '#delivery/sql/claim.ts';
 import { expireSql } from '#delivery/sql/expire.ts';
 import { reservedMs } from '#delivery/times.ts';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
-import { acquireLock } from '../../apps/dev/lock.mjs';
+import { acquireLock } from '../../apps/dev/state-lock.mjs';
 
-const lockModule = JSON.stringify(path.join(import.meta.dirname, '../../apps/dev/lock.mjs'));
+const lockModule = JSON.stringify(path.join(import.meta.dirname, '../../apps/dev/state-lock.mjs'));
 
 function setup() {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-lock-'));

@@ -55,7 +55,7 @@ describe('npm start', () => {
         const { stdout } = await place.command('apps/orgctl/main.ts', 'ledger', '--region', 'us', '--json');
         expect(JSON.parse(stdout)).toMatchObject({ waiting: 0, difference: 0, overdue: 0 });
       }, 20_000);
-      expect(await place.command('apps/dev/key.ts', ...keyOf(us.organizations[0]))).toMatchObject({
+      expect(await place.command('apps/dev/create-key.ts', ...keyOf(us.organizations[0]))).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/^aln_us_\w+\n$/),
       });
@@ -133,7 +133,7 @@ describe('npm start', () => {
       code: 1,
       stderr: expect.stringContaining('--quick'),
     });
-    const key = await place.command('apps/dev/key.ts', '--region', 'us', '--revoke', 'x');
+    const key = await place.command('apps/dev/create-key.ts', '--region', 'us', '--revoke', 'x');
     expect(key).toMatchObject({ code: 1, stderr: expect.stringContaining('run npm start') });
   });
 });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { stackPlace } from '#test/stack.ts';
-import { acquireLock } from '../../apps/dev/lock.mjs';
 import { getTemporalProgram, temporalVersion } from '../../apps/dev/servers/temporal-program.ts';
+import { acquireLock } from '../../apps/dev/state-lock.mjs';
 
 const patient = { timeout: 60_000, interval: 50 };
 

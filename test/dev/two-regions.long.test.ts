@@ -22,13 +22,13 @@ it('npm start brings up two regions beside another stack; a key of one region is
   });
 
   const make = ['--region', 'us', '--org', org.id, '--maker', org.ownerUserId, '--scopes'];
-  const made = await place.command('apps/dev/key.ts', ...make, 'org.read');
+  const made = await place.command('apps/dev/create-key.ts', ...make, 'org.read');
   expect(made.code).toBe(0);
   const key = made.stdout.trim();
   expect((await readStatuses(us.api, org.id, key)).filter((status) => status === 200)).toHaveLength(1);
-  expect(await place.command('apps/dev/key.ts', '--region', 'us', '--revoke', key)).toMatchObject({ code: 0 });
+  expect(await place.command('apps/dev/create-key.ts', '--region', 'us', '--revoke', key)).toMatchObject({ code: 0 });
   expect(await readStatuses(us.api, org.id, key)).toEqual(readPaths.map(() => 401));
-  expect(await place.command('apps/dev/key.ts', ...make, 'org.nothing')).toMatchObject({
+  expect(await place.command('apps/dev/create-key.ts', ...make, 'org.nothing')).toMatchObject({
     code: 1,
     stderr: expect.stringContaining(scopes[0]),
   });

@@ -1,8 +1,8 @@
 /** A real failover: the primary becomes read-only, its standby is promoted, then the old primary stops. */
 import type { CoreV1Api } from '@kubernetes/client-node';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
 import { isServerAway } from '#domain/db/server-away.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApp } from '#test/child-app.ts';
 import { createFactories } from '#test/make.ts';
@@ -11,9 +11,9 @@ import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { apiEnvironment, consoleEnvironment } from '#test/setup.ts';
 import { startPair } from '#test/standby.ts';
 import { testNamespace, workerEnvironment } from '#test/worker.ts';
-import { cookieName } from '../../apps/console/web/cookies.ts';
+import { cookieName } from '../../apps/console/middleware/cookies.ts';
+import type { Region } from '../../apps/operator/kube/resources.ts';
 import { createConnections } from '../../apps/operator/region/connections.ts';
-import type { Region } from '../../apps/operator/resources.ts';
 import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
 import { startChildWorker } from '../worker/child-worker.ts';
 

@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startAppProcess } from '../chaos/app-processes.ts';
 import { insertOrganization, insertWebhook, makeChange } from '../chaos/changes.ts';

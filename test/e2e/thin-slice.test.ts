@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { eventEnvelope } from '#domain/contract/events.ts';
-import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';

@@ -1,6 +1,6 @@
 /** The four events as a receiver gets them: headers, signatures and body. */
 import { expect, it, vi } from 'vitest';
-import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';

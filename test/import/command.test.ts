@@ -137,7 +137,7 @@ describe('npm run import', () => {
 
 describe('npm run generate', () => {
   it('writes a document that npm run import accepts', async () => {
-    const sample = await run('generate-main', [
+    const sample = await run('generate/main', [
       '--region',
       'us',
       '--organizations',
@@ -155,7 +155,7 @@ describe('npm run generate', () => {
   it.each([['--region', 'mx'], ['--families', 'many'], ['--as-of', '2026-02-30'], ['--nothing']])(
     'refuses %s %s',
     async (...args) => {
-      expect(await run('generate-main', args.filter(Boolean))).toMatchObject({ code: 2, stdout: '' });
+      expect(await run('generate/main', args.filter(Boolean))).toMatchObject({ code: 2, stdout: '' });
     },
   );
 });

@@ -1,7 +1,7 @@
 /** docs/operations/restore-a-backup.md, with its own commands, on real servers and processes. */
 import { Connection } from '@temporalio/client';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { spawnApp } from '#test/child-app.ts';
 import type { TestDatabase } from '#test/database.ts';

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
 import { allowSockets } from '#test/socket-guard.ts';
-import { group, kinds } from '../../apps/operator/resources.ts';
+import { group, kinds } from '../../apps/operator/kube/resources.ts';
 
 const execute = promisify(execFile);
 /** Programs of Kubernetes that the cluster test built. */

@@ -4,7 +4,7 @@ import { inject } from 'vitest';
 import { type SpawnedApp, spawnApp } from '#test/child-app.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
-import { kinds, type Region } from '../../apps/operator/resources.ts';
+import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { type ApiServer, createNamespace, regionIn } from './api-server.ts';
 import { installOperator } from './installed.ts';
 

@@ -1,10 +1,10 @@
 import { EventsV1Api, type KubeConfig } from '@kubernetes/client-node';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createApis, type SentRequest } from '../../apps/operator/kube/client.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';
-import { createSubscriptionRunner } from '../../apps/operator/webhooks.ts';
+import { createSubscriptionRunner } from '../../apps/operator/webhook-subscription/runner.ts';
 import { testAllowList, testSealingKeys } from '../support/secrets.ts';
 
 export interface ControllersOptions {

@@ -6,7 +6,7 @@ import { CoreV1Api, CustomObjectsApi } from '@kubernetes/client-node';
 import { expect, onTestFinished, vi } from 'vitest';
 
 import { statusOf } from '../../apps/operator/kube/client.ts';
-import { group, kinds, type WebhookSubscription } from '../../apps/operator/resources.ts';
+import { group, kinds, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
 import { setupDatabase } from '../support/setup.ts';
 import { type ApiServer, createNamespace } from './api-server.ts';
 import { type ControllersOptions, startControllers } from './controllers.ts';

@@ -1,6 +1,6 @@
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kinds } from '../../apps/operator/resources.ts';
+import { kinds } from '../../apps/operator/kube/resources.ts';
 import { pick, render } from '../charts/render.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { reasons } from '../../apps/operator/controller/reasons.ts';
+import { reasons } from '../../apps/operator/kube/reasons.ts';
 
 const guide = path.join(import.meta.dirname, '../../docs/operations');
 const pages = ['run-the-operator.md', 'webhook-subscriptions.md'];

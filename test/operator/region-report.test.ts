@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
-import type { Sealing } from '#domain/sealed/count.ts';
+import type { Sealing } from '#domain/resealing/count.ts';
 import { ledgerFaults } from '#domain/webhooks/ledger.ts';
+import type { Region } from '../../apps/operator/kube/resources.ts';
 import { planAdmission } from '../../apps/operator/region/admission.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { planSealing } from '../../apps/operator/region/sealing.ts';
 import type { ObservedNamespace } from '../../apps/operator/region/temporal-namespace.ts';
-import type { Region } from '../../apps/operator/resources.ts';
 import { regionWith } from './region.ts';
 
 const region = regionWith();

@@ -1,6 +1,6 @@
 import { currentMigration } from '#domain/db/schema-version.ts';
+import { kinds, type Region, type RegionSpec } from '../../apps/operator/kube/resources.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
-import { kinds, type Region, type RegionSpec } from '../../apps/operator/resources.ts';
 
 const { group, version } = kinds.Region;
 

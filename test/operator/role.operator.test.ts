@@ -5,8 +5,8 @@ import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
-import type { Condition, ResourceKind } from '../../apps/operator/controller/contract.ts';
-import { kinds } from '../../apps/operator/resources.ts';
+import type { Condition, ResourceKind } from '../../apps/operator/kube/custom-resource.ts';
+import { kinds } from '../../apps/operator/kube/resources.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
 import { installOperator } from './installed.ts';
 

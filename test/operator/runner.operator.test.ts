@@ -1,11 +1,11 @@
 import { CoreV1Api, CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { condition } from '../../apps/operator/controller/conditions.ts';
-import { type Controller, ReconcileFailed } from '../../apps/operator/controller/contract.ts';
 import { createRunner } from '../../apps/operator/controller/runner.ts';
 import { createApis, type SentRequest, statusOf } from '../../apps/operator/kube/client.ts';
+import { type Controller, ReconcileFailed } from '../../apps/operator/kube/custom-resource.ts';
 import { createEvents } from '../../apps/operator/kube/events.ts';
-import { kinds, type Region } from '../../apps/operator/resources.ts';
+import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from './api-server.ts';
 

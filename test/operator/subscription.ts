@@ -1,11 +1,11 @@
-import type { Metadata } from '../../apps/operator/controller/contract.ts';
+import type { Metadata } from '../../apps/operator/kube/custom-resource.ts';
 import {
   group,
   kinds,
   type WebhookSubscription,
   type WebhookSubscriptionSpec,
   type WebhookSubscriptionStatus,
-} from '../../apps/operator/resources.ts';
+} from '../../apps/operator/kube/resources.ts';
 import { subscriptionFinalizer } from '../../apps/operator/webhook-subscription/plan.ts';
 
 export interface SubscriptionParts {

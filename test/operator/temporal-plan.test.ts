@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Region } from '../../apps/operator/kube/resources.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { judgeTemporal, planTemporal } from '../../apps/operator/region/temporal.ts';
 import type { ObservedNamespace } from '../../apps/operator/region/temporal-namespace.ts';
-import type { Region } from '../../apps/operator/resources.ts';
 import { regionIn } from './api-server.ts';
 
 type Declared = Partial<Region['spec']['temporal']>;

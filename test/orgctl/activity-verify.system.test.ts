@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { ActivityAnchor } from '#domain/db/statements/activity-chain.ts';
+import type { ActivityAnchor } from '#domain/audit-log/chain.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
 import { writeLines } from '../domain/activity/lines.ts';

@@ -1,6 +1,6 @@
 /** `orgctl person invite`: the first way into the console. */
 import { expect, it } from 'vitest';
-import { findEnrolment } from '#domain/identity/enrolment.ts';
+import { findEnrolment } from '#domain/identity/create-link.ts';
 import { callOrgctl, setupOrgctl } from './orgctl.ts';
 
 const timeout = 60_000;

@@ -1,7 +1,7 @@
 /** `orgctl person …`: operators' commands for a person's sign-in. Source: OWASP ASVS 5.0, 7.4.5. */
 import { expect, it } from 'vitest';
-import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { codeAt, goodPassword, settings, visitor } from '../domain/identity/people.ts';

@@ -1,10 +1,10 @@
 /** Resealing everything with a newer key. The steps are in docs/operations/rotate-secrets.md. */
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
-import { reseal, type SealingKeys } from '#domain/seal/envelope.ts';
-import { countSealed } from '#domain/sealed/count.ts';
-import { sealedKinds } from '#domain/sealed/kinds.ts';
-import { resealAll } from '#domain/sealed/reseal.ts';
+import { reseal, type SealingKeys } from '#domain/encryption/envelope.ts';
+import { countSealed } from '#domain/resealing/count.ts';
+import { sealedKinds } from '#domain/resealing/kinds.ts';
+import { resealAll } from '#domain/resealing/reseal.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { secretRow, unsealSecret } from '#domain/webhooks/seal.ts';
 import type { MadeWebhook } from '#test/make.ts';

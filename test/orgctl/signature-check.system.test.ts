@@ -7,7 +7,7 @@ import { createTestActivities } from '#delivery/send-test.ts';
 import { eventEnvelope } from '#domain/contract/events.ts';
 import { factsOf } from '#domain/webhooks/causes.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
-import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { createLog } from '#runtime/log.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { refusedPost } from '#test/post-outcomes.ts';

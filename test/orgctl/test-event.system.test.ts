@@ -1,7 +1,7 @@
 /** `orgctl webhook test`, and the probe that precedes `resume`. */
 import { describe, expect, it } from 'vitest';
 import { eventEnvelope } from '#domain/contract/events.ts';
-import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { setupOrgctl } from './orgctl.ts';

@@ -80,7 +80,7 @@ describe.concurrent('a command without a terminal', () => {
 
   it.each([
     ...commands.map(([name, program]) => [`the help of ${name}`, [program, '--help']] as const),
-    ['generate', ['apps/import/generate-main.ts', '--organizations', '3']] as const,
+    ['generate', ['apps/import/generate/main.ts', '--organizations', '3']] as const,
     ['openapi', ['apps/api/openapi/write.ts']] as const,
   ])('%s ends quietly when its standard output has no reader', async (_name, args) => {
     expect(await run([...args], { isClosed: true })).toEqual({ code: closedPipeCode, stdout: '', stderr: '' });
@@ -125,11 +125,11 @@ it.each(['bench', 'docs', 'tool'])(
 it('every command prints the same under a shell with variables for others', async () => {
   const { env } = await setupOrgctl();
   const calls = [
-    ['apps/import/generate-main.ts', '--organizations', '3', '--as-of', '2026-11-20'],
+    ['apps/import/generate/main.ts', '--organizations', '3', '--as-of', '2026-11-20'],
     ['apps/migrate/main.ts'],
     ['apps/import/main.ts', 'test/fixtures/us.json'],
     ['apps/receiver/listen/main.ts', '--help'],
-    ['apps/dev/key.ts', '--help'],
+    ['apps/dev/create-key.ts', '--help'],
     ['apps/dev/main.ts', '--help'],
   ];
   await run(['apps/import/main.ts', 'test/fixtures/us.json'], { env }); // later ones change nothing

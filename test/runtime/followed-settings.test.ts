@@ -8,7 +8,7 @@ import pg from 'pg';
 import type { DestinationStream } from 'pino';
 import { Registry } from 'prom-client';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { ensureLogin, type LoginRole } from '#domain/db/logins.ts';
+import type { LoginRole } from '#domain/db/login-rights.ts';
 import { createLog } from '#runtime/log.ts';
 import type { FollowedSettings } from '#runtime/settings/follow.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -19,6 +19,7 @@ import { setupDatabase, shareInstallation } from '#test/setup.ts';
 import { testNamespace, workerEnvironment } from '#test/worker.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
 import { readConfig as readConsole } from '../../apps/console/config.ts';
+import { ensureLogin } from '../../apps/migrate/logins.ts';
 import { readConfig as readWorker } from '../../apps/worker/config.ts';
 import { frontName, startTemporalFront } from '../e2e/temporal-front.ts';
 

@@ -6,8 +6,8 @@ import { accessSync, constants } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
-import { acquireLock, waitForLock } from '../../apps/dev/lock.mjs';
 import { installPackages } from '../../apps/dev/servers/apt.ts';
+import { acquireLock, waitForLock } from '../../apps/dev/state-lock.mjs';
 
 /**
  * Debian's Chromium without a window, built from the same sources: pages take half the time,

@@ -14,13 +14,13 @@ import { accessSync, constants, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { Client, escapeIdentifier } from 'pg';
 import type { TestProject } from 'vitest/node';
-import { migrate } from '#domain/db/migrate.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { prepareWorkflowBundle } from '../../apps/dev/prebuilt.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { ServerUnavailableError, secondsSince } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
+import { prepareWorkflowBundle } from '../../apps/dev/workflow-bundle.ts';
+import { migrate } from '../../apps/migrate/migrate.ts';
 import { poolSize } from './pools.ts';
 import {
   makeRunFolder,

@@ -1,4 +1,4 @@
-import type { Database } from '#domain/db/connect.ts';
+import type { Database } from '#domain/open-database.ts';
 
 /**
  * Makes a test's database read-only for new connections, as a standby is, or writable again, and

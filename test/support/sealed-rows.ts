@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import type { SealingKeys } from '#domain/encryption/envelope.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, unsealTotp } from '#domain/identity/totp.ts';
-import type { SealingKeys } from '#domain/seal/envelope.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import type { Factories, MadeWebhook } from './make.ts';

@@ -2,7 +2,7 @@ import type { DestinationStream } from 'pino';
 import { inject, onTestFinished } from 'vitest';
 import { createLog } from '#runtime/log.ts';
 import { installTemporalLog } from '#workflows/temporal-log.ts';
-import { workflowBundle } from '../../apps/dev/prebuilt.ts';
+import { workflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { startWorker } from '../../apps/worker/app.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import type { TestDatabase } from './database.ts';

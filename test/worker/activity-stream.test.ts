@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
+import { appendActivityChainSql } from '#domain/audit-log/chain.ts';
 import { parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';

@@ -8,7 +8,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { Registry } from 'prom-client';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createTemporalGauges, createTemporalMetrics } from '#delivery/temporal-metrics.ts';
-import { appendActivityChainSql } from '#domain/db/statements/activity-chain.ts';
+import { appendActivityChainSql } from '#domain/audit-log/chain.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';

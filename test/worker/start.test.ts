@@ -1,8 +1,7 @@
 /** How a worker starts: its settings, the schema it waits for, and secrets that change under it. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { migrate } from '#domain/db/migrate.ts';
 import { sealSecret } from '#domain/webhooks/seal.ts';
-import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
@@ -11,6 +10,7 @@ import { testSealingKeys, testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { migrate } from '../../apps/migrate/migrate.ts';
 import { spawnWorker } from './child-worker.ts';
 
 const patient = { timeout: 30_000, interval: 100 };

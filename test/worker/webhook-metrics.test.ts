@@ -1,9 +1,9 @@
 /** What a worker's `/metrics` reports of failing webhooks and of repaired deliveries. */
 import { describe, expect, it } from 'vitest';
-import { countFailingWebhooksSql } from '#domain/db/statements/count-webhooks.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
+import { countFailingWebhooksSql } from '../../apps/worker/count-webhooks.ts';
 
 const timeout = 60_000;
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { type Database, openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { workflowIdOf } from '#workflows/deliver-event/types.ts';
 import { becomesTrue, secondsSince } from '../../apps/dev/servers/process.ts';

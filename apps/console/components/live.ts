@@ -1,5 +1,5 @@
+import { hash } from 'node:crypto';
 import { attributes, type Child, type Html, html } from '../web/html.ts';
-import { versionOf } from '../web/version.ts';
 
 /**
  * Renders a part of a page that stays up to date. While the page is visible, htmx requests it again
@@ -22,3 +22,6 @@ export function live(parts: { id: string; href: string; everySeconds: number; sh
   });
   return html`<div id="${id}" class="live"${trigger}>${body}</div>`;
 }
+
+/** Returns a short hash of what a part of a page shows. */
+const versionOf = (shown: unknown): string => hash('sha256', JSON.stringify(shown), 'base64url').slice(0, 16);

@@ -1,6 +1,6 @@
-import { reads } from '#domain/activity/sentences.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
+import { reads } from './action-sentences.ts';
 
 /** Returns what operations read, in words: `the members, the roles`. */
 export const describeReads = (operations: readonly string[]): string =>

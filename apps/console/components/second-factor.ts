@@ -1,18 +1,9 @@
-import type { startPasskeyUse } from '#domain/identity/second-factor.ts';
 import { type FormState, textOf } from '../web/form.ts';
 import { attributes, type Child, type Html, html, nothing } from '../web/html.ts';
+import { type AvailableFactors, factorFields } from '../web/second-factor.ts';
 import type { Visit } from '../web/visit.ts';
 import { form, hiddenField, textField } from './form.ts';
 import { notice } from './notice.ts';
-
-/** The form fields of a second factor. One of them has a value. */
-export const factorFields = { code: 'factorCode', passkey: 'factorPasskey', recoveryCode: 'factorRecovery' } as const;
-
-/** The factors that a person can use. `passkey`: the options for the browser; null without one. */
-export interface AvailableFactors {
-  hasTotp: boolean;
-  passkey: Awaited<ReturnType<typeof startPasskeyUse>>;
-}
 
 /**
  * Renders a form per available factor, all to one path. `carried` are fields in each of them. The

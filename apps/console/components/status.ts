@@ -1,7 +1,7 @@
-import type { Result } from '#domain/activity/results.ts';
+import type { Result } from '#domain/audit-log/results.ts';
+import type { ClientRow } from '#domain/clients/list-clients.ts';
 import type { KeyUsage } from '#domain/keys/usage.ts';
-import type { ClientRow } from '#domain/organization/list-clients.ts';
-import type { MemberStatus } from '#domain/organization/list-members.ts';
+import type { MemberStatus } from '#domain/members/list-members.ts';
 import type { AttemptSummary } from '#domain/webhooks/deliveries.ts';
 import type { HealthKey } from '#domain/webhooks/health.ts';
 import { mostSlots } from '#domain/webhooks/limits.ts';

@@ -1,5 +1,5 @@
 import { canonicalEmail } from '#domain/contract/email.ts';
-import { type SealingKeys, seal, unseal } from '#domain/seal/envelope.ts';
+import { type SealingKeys, seal, unseal } from '#domain/encryption/envelope.ts';
 
 /**
  * The cookie of a browser that a person has signed in with: its token, and the address that it was

@@ -7,8 +7,16 @@ import {
   verifyPasskey,
   verifyTotp,
 } from '#domain/identity/second-factor.ts';
-import { type AvailableFactors, factorFields } from '../components/second-factor.ts';
 import type { PersonVisit } from './visit.ts';
+
+/** The form fields of a second factor. One of them has a value. */
+export const factorFields = { code: 'factorCode', passkey: 'factorPasskey', recoveryCode: 'factorRecovery' } as const;
+
+/** The factors that a person can use. `passkey`: the options for the browser; null without one. */
+export interface AvailableFactors {
+  hasTotp: boolean;
+  passkey: Awaited<ReturnType<typeof startPasskeyUse>>;
+}
 
 /** Returns the factors that the person can use now, with a new challenge for a passkey. */
 export async function findAvailableFactors({ console, session }: PersonVisit): Promise<AvailableFactors> {

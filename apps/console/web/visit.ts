@@ -5,9 +5,9 @@ import type { Region } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
-import type { Workflows } from '../workflows.ts';
 import type { Downloads } from './downloads.ts';
 import type { Share, Shares } from './shares.ts';
+import type { Workflows } from './temporal.ts';
 
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
 export interface ConsoleParts {

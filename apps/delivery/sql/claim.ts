@@ -1,4 +1,4 @@
-import { isAdmittingSql } from '#domain/db/statements/delivery-admission.ts';
+import { isAdmittingSql } from '#domain/webhooks/delivery-admission.ts';
 import type { StartedRun } from '#workflows/deliver-event/types.ts';
 
 /** A webhook with queued deliveries. */

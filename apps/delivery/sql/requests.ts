@@ -1,4 +1,4 @@
-import { isOpenSql } from '#domain/db/statements/open-deliveries.ts';
+import { isOpenSql } from '#domain/webhooks/open-deliveries.ts';
 import { releaseNextSql } from './order.ts';
 
 /** Whether the delivery `d` is claimed or attempted now: then a request leaves it as it is. */

@@ -5,7 +5,7 @@ import { arch, platform } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { acquireLock } from '../lock.mjs';
+import { acquireLock } from '../state-lock.mjs';
 import { cacheFolder } from './cache-folder.ts';
 import { startTracked } from './children.ts';
 import { type Report, ServerUnavailableError } from './process.ts';

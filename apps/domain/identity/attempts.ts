@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Pool } from 'pg';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
-import { poolOf } from '../db/connect.ts';
+import { poolOf } from '../db/pool.ts';
 import {
   attemptWaitMinutes,
   failuresPerNetwork,

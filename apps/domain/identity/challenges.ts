@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { Challenge } from '../db/entities/identity.ts';
+import { Challenge } from './identity.entity.ts';
 import { challengeMinutes } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 

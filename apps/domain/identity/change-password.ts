@@ -1,10 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { ConsoleSession, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import { recordFailure, recordPersonActivity } from './activity.ts';
 import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
+import { ConsoleSession, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword, opaqueString } from './password.ts';
+import { recordFailure, recordPersonActivity } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
 import { generateToken, hashOf } from './token.ts';

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Authority } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
+import { recordActivity } from '../audit-log/record.ts';
 import { query } from '../db/statement.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { brokenConstraint } from '../db/constraint.ts';
-import { SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import type { SealingKeys } from '../seal/envelope.ts';
+import type { SealingKeys } from '../encryption/envelope.ts';
+import { SecondFactor, SignIn } from './identity.entity.ts';
 import { factorsPerPerson } from './limits.ts';
 import { getNewPasskey, type StoredPasskey } from './passkey.ts';
 import { IdentityRefused } from './refused.ts';

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { KnownBrowser } from '../db/entities/identity.ts';
+import { KnownBrowser } from './identity.entity.ts';
 import { browsersPerPerson, knownBrowserDays } from './limits.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
 

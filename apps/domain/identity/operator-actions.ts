@@ -3,13 +3,13 @@ import { findMember } from '../access/actor.ts';
 import { isConfirmed } from '../access/console-access.ts';
 import { canonicalEmail } from '../contract/email.ts';
 import { brokenConstraint } from '../db/constraint.ts';
-import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from '../db/entities/identity.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query, withDates } from '../db/statement.ts';
-import { recordPersonActivity } from './activity.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { assertEmail } from './email.ts';
+import { Enrolment, KnownBrowser, RecoveryCode, SecondFactor, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
+import { recordPersonActivity } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { endSessions } from './sessions.ts';
 

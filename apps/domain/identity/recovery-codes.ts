@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { RecoveryCode } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
+import { RecoveryCode } from './identity.entity.ts';
 import { recoveryCodes } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 import { hashOf } from './token.ts';

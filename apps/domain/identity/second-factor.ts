@@ -1,13 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { SecondFactor } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
-import { reseal } from '../seal/envelope.ts';
-import { recordPersonActivity } from './activity.ts';
+import { reseal } from '../encryption/envelope.ts';
 import { admitAttempt, clearAttempts, factorSubject, ownAttempt, passwordSubject, signInAttempt } from './attempts.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
 import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
+import { SecondFactor } from './identity.entity.ts';
 import { findKnownBrowser, rememberBrowser } from './known-browsers.ts';
 import { findAnsweredChallenge, findCredentialId, getNewCounter, passkeyUseOptions, wrongPasskey } from './passkey.ts';
+import { recordPersonActivity } from './record-sign-in.ts';
 import { consumeRecoveryCode, countRecoveryCodes, wrongRecoveryCode } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { recordSecondFactor } from './sessions.ts';

@@ -2,10 +2,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { permissionsHeld } from '../access/authority.ts';
 import { consoleAccess } from '../access/console-access.ts';
-import { ConsoleSession } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { query, sql, withDates } from '../db/statement.ts';
-import { recordPersonActivity } from './activity.ts';
+import { ConsoleSession } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import {
   passwordStepMinutes,
@@ -15,6 +14,7 @@ import {
   sessionsPerPerson,
   stepUpMinutes,
 } from './limits.ts';
+import { recordPersonActivity } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { findTokenHash, generateToken, hashOf } from './token.ts';
 import type { Session, SessionRow, Visitor } from './types.ts';

@@ -1,14 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { consoleAccess } from '../access/console-access.ts';
 import { canonicalEmail } from '../contract/email.ts';
-import { SignIn } from '../db/entities/identity.ts';
 import { writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
-import { recordFailure, recordPersonActivity } from './activity.ts';
 import { admitAttempt, assertAdmitted, passwordSubject, signInAttempt } from './attempts.ts';
 import { createBoundedQueue } from './bounded-queue.ts';
+import { SignIn } from './identity.entity.ts';
 import { signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
 import { hashPassword, isOutdated, isPassword } from './password.ts';
+import { recordFailure, recordPersonActivity } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';
 import { findTokenHash } from './token.ts';

@@ -1,5 +1,5 @@
 import { generateSecret, generateURI, verifySync } from 'otplib';
-import { type SealingKeys, seal, unseal } from '../seal/envelope.ts';
+import { type SealingKeys, seal, unseal } from '../encryption/envelope.ts';
 import { IdentityRefused } from './refused.ts';
 
 /**

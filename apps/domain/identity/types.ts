@@ -1,5 +1,5 @@
 import type { Permission } from '../contract/scopes.ts';
-import type { SealingKeys } from '../seal/envelope.ts';
+import type { SealingKeys } from '../encryption/envelope.ts';
 
 /**
  * Where a person's request came from; shown in the list of their sessions and in the activity log.

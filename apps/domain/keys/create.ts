@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { findPermissions } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
+import { recordActivity } from '../audit-log/record.ts';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
-import { ApiKey } from '../db/entities/key.ts';
 import { lockOrganization } from '../db/locks.ts';
+import { ApiKey } from './api-key.entity.ts';
 import { fingerprint, type KeySecrets } from './fingerprint.ts';
 import { generateKey, keyHint } from './format.ts';
 import { KeyRefused } from './refused.ts';

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { ApiKey, type KeyState } from '../db/entities/key.ts';
+import { ApiKey, type KeyState } from './api-key.entity.ts';
 
 /** A key in a list. `state` is as of `now`. */
 export type KeyRow = Pick<ApiKey, 'id' | 'label' | 'hint' | 'makerId' | 'scopes' | 'createdAt' | 'expiresAt'> & {

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, findPermissions } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
-import { ApiKey } from '../db/entities/key.ts';
+import { recordActivity } from '../audit-log/record.ts';
 import { lockOrganization } from '../db/locks.ts';
+import { ApiKey } from './api-key.entity.ts';
 import { KeyRefused } from './refused.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { keyRotationOverlapMaxDays } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
-import { ApiKey } from '../db/entities/key.ts';
 import { lockOrganization } from '../db/locks.ts';
+import { ApiKey } from './api-key.entity.ts';
 import { assertMayCreate, type CreatedKey, insertKey } from './create.ts';
 import type { KeySecrets } from './fingerprint.ts';
 import { KeyRefused } from './refused.ts';

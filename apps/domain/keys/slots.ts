@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { Membership } from '../access/membership.entity.ts';
 import { liveKeysPerOrganization } from '../contract/limits.ts';
-import { ApiKey } from '../db/entities/key.ts';
-import { Membership } from '../db/entities/organization.ts';
 import { shareLock } from '../db/locks.ts';
+import { ApiKey } from './api-key.entity.ts';
 
 /**
  * Makes a change of the maker's membership wait until the transaction ends, and waits for one that

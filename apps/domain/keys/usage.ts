@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Scope } from '../contract/scopes.ts';
-import type { KeyState } from '../db/entities/key.ts';
 import { withDates } from '../db/statement.ts';
+import type { KeyState } from './api-key.entity.ts';
 
 /** A key with its use and rotation. `working`: the scopes that its creator still holds. */
 export interface KeyUsage {

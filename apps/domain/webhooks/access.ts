@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Authority, type ClusterObject, findPermissions } from '../access/authority.ts';
-import { recordActivity } from '../activity/record.ts';
-import { Webhook } from '../db/entities/webhook.ts';
+import { recordActivity } from '../audit-log/record.ts';
 import { writeLock } from '../db/locks.ts';
 import { WebhookRefused } from './refused.ts';
+import { Webhook } from './webhook.entity.ts';
 
 /** The caller of a change of webhooks. */
 export type WebhookAuthority = Authority | ClusterObject;

@@ -1,7 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { Organization } from '../db/entities/organization.ts';
-import { Webhook, WebhookSecret } from '../db/entities/webhook.ts';
+import { Organization } from '../access/membership.entity.ts';
 import { lockOrganization } from '../db/locks.ts';
 import {
   assertMayManageWebhooks,
@@ -15,6 +14,7 @@ import { webhooksPerOrganization } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
+import { Webhook, WebhookSecret } from './webhook.entity.ts';
 
 /** A webhook to create. A cluster object (`by`) manages it from then on. */
 export interface CreateWebhook extends WebhooksRequest {

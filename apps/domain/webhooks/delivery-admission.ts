@@ -1,5 +1,8 @@
 import type { Pool } from 'pg';
 
+/** True while deliveries are admitted. As a scalar subquery it is read once per statement. */
+export const isAdmittingSql = /* sql */ `(select a.state = 'running' from delivery_admission a)`;
+
 /** Whether deliveries of the region are admitted: `running`, `paused` or `draining`. */
 export type AdmissionState = 'running' | 'paused' | 'draining';
 

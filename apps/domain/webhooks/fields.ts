@@ -1,12 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type EventType, eventTypes as knownEventTypes } from '../contract/events.ts';
-import { Webhook } from '../db/entities/webhook.ts';
 import type { AllowList } from './address/addresses.ts';
 import { refusals } from './address/refusals.ts';
 import { judgeUrl } from './address/url.ts';
 import { descriptionMaxCharacters } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { isSecret } from './secret.ts';
+import { Webhook } from './webhook.entity.ts';
 
 /**
  * Checks a webhook's URL by its text; host names are resolved at each attempt, not here.

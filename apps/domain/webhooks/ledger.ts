@@ -5,7 +5,7 @@ import {
   listUnexplainedSql,
   readLedgerSql,
   rollUpLedgerSql,
-} from '../db/statements/ledger.ts';
+} from './ledger-statements.ts';
 
 /** The ledger of one installation, in deliveries. */
 export interface Ledger {

@@ -1,5 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { WebhookSecret } from '../db/entities/webhook.ts';
 import { query } from '../db/statement.ts';
 import {
   assertMayUse,
@@ -12,6 +11,7 @@ import {
 import { healthLooksAt } from './health.ts';
 import { type SealingKeys, unsealSecret } from './seal.ts';
 import type { WebhookHead } from './summary.ts';
+import { WebhookSecret } from './webhook.entity.ts';
 
 /** A webhook that an object of the cluster manages. Times are UTC. */
 export interface ManagedWebhook

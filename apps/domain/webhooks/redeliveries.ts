@@ -2,7 +2,6 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { findPersonOf } from '../access/authority.ts';
 import { brokenConstraint } from '../db/constraint.ts';
-import { Redelivery, type RedeliveryState } from '../db/entities/redelivery.ts';
 import { writeLock } from '../db/locks.ts';
 import { query, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import {
@@ -15,6 +14,7 @@ import {
 import { assertShown, isOpen } from './deliveries.ts';
 import { firstEventIdAt } from './event-id.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliverable.ts';
+import { Redelivery, type RedeliveryState } from './redelivery.entity.ts';
 import { WebhookRefused } from './refused.ts';
 
 /**

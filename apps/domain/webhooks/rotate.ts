@@ -1,6 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { WebhookSecret } from '../db/entities/webhook.ts';
 import { findDatabaseTime } from '../db/statement.ts';
 import { lockLivingWebhook, recordWebhookActivity, type WebhookRequest } from './access.ts';
 import { assertSecret } from './fields.ts';
@@ -8,6 +7,7 @@ import { secretOverlapDefaultSeconds, secretOverlapMaxDays, signingSecretsAtMost
 import { WebhookRefused } from './refused.ts';
 import { type SealingKeys, sealSecret } from './seal.ts';
 import { generateSecret } from './secret.ts';
+import { WebhookSecret } from './webhook.entity.ts';
 
 interface RotateSecret extends WebhookRequest {
   /** How long the current secrets sign beside the new one: 0 to 7 days, 24 hours by default. */

@@ -1,4 +1,4 @@
-import { type SealingKey, type SealingKeys, seal, UnsealError, unseal } from '../seal/envelope.ts';
+import { type SealingKey, type SealingKeys, seal, UnsealError, unseal } from '../encryption/envelope.ts';
 
 /** Signing secrets at rest, bound to organization and webhook. Form: `seal/envelope.ts`. */
 

@@ -1,4 +1,4 @@
-import type { SignatureResult } from '../db/entities/webhook.ts';
+import type { SignatureResult } from './webhook.entity.ts';
 
 export type { SignatureResult };
 

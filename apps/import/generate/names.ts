@@ -1,4 +1,4 @@
-import type { Dice } from './dice.ts';
+import type { Random } from './random.ts';
 
 /** Invented names in many alphabets, which exercise ordering and encoding. */
 
@@ -15,7 +15,7 @@ const surnames = listed(
 );
 const practices = listed('Family Law, Mediation, Legal Aid, Médiation familiale, Law Group, Court Services');
 
-export const personName = (dice: Dice) => `${dice.pick(givenNames)} ${dice.pick(surnames)}`;
-export const familyName = (dice: Dice) => `${dice.pick(surnames)}–${dice.pick(surnames)} family`;
-export const organizationName = (dice: Dice) =>
-  `${dice.pick(surnames)} & ${dice.pick(surnames)} ${dice.pick(practices)}`;
+export const personName = (random: Random) => `${random.pick(givenNames)} ${random.pick(surnames)}`;
+export const familyName = (random: Random) => `${random.pick(surnames)}–${random.pick(surnames)} family`;
+export const organizationName = (random: Random) =>
+  `${random.pick(surnames)} & ${random.pick(surnames)} ${random.pick(practices)}`;

@@ -1,5 +1,5 @@
-import type { Condition, CustomResource, JudgedCondition, Report } from './contract.ts';
-import type { Reason } from './reasons.ts';
+import type { Condition, CustomResource, JudgedCondition, Report } from '../kube/custom-resource.ts';
+import type { Reason } from '../kube/reasons.ts';
 
 /** Returns a condition: whether it holds (null: unknown), its reason in a word and a sentence. */
 export function condition(type: string, holds: boolean | null, reason: Reason, message: string): JudgedCondition {

@@ -2,9 +2,6 @@ import type { CustomObjectsApi } from '@kubernetes/client-node';
 import { Refused } from '#domain/contract/refused.ts';
 import { SecretNotUnsealed } from '#domain/webhooks/seal.ts';
 import { conflictsOf, describeConflicts, statusOf } from '../kube/client.ts';
-import type { RecordEvent } from '../kube/events.ts';
-import { customObjects, keepForeignFields } from '../kube/objects.ts';
-import { capitalize, completeStatus, condition } from './conditions.ts';
 import {
   type AnyController,
   type CustomResource,
@@ -12,8 +9,11 @@ import {
   type JudgedCondition,
   ReconcileFailed,
   type Report,
-} from './contract.ts';
-import { type Reason, reasons } from './reasons.ts';
+} from '../kube/custom-resource.ts';
+import type { RecordEvent } from '../kube/events.ts';
+import { customObjects, keepForeignFields } from '../kube/objects.ts';
+import { type Reason, reasons } from '../kube/reasons.ts';
+import { capitalize, completeStatus, condition } from './conditions.ts';
 
 export interface ReconcileOptions {
   controller: AnyController;

@@ -1,5 +1,5 @@
 import { type EventsV1Api, V1MicroTime } from '@kubernetes/client-node';
-import type { CustomResource, Note } from '../controller/contract.ts';
+import type { CustomResource, Note } from './custom-resource.ts';
 
 /** Records Events about objects. A lost Event harms nothing, so it never fails its caller. */
 export function createEvents(options: {

@@ -6,8 +6,8 @@ import {
   PatchStrategy,
   setHeaderOptions,
 } from '@kubernetes/client-node';
-import type { CustomResource, ResourceKind } from '../controller/contract.ts';
 import type { FieldConflict } from './client.ts';
+import type { CustomResource, ResourceKind } from './custom-resource.ts';
 
 /** Owner of the fields that the operator applies. */
 const fieldManager = 'org-api-operator';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type KubeConfig, Watch } from '@kubernetes/client-node';
 import { backoffMs } from '#runtime/flow/backoff.ts';
-import type { CustomResource, Metadata, ResourceKind } from '../controller/contract.ts';
+import type { CustomResource, Metadata, ResourceKind } from './custom-resource.ts';
 
 interface WatchOptions {
   kubeConfig: KubeConfig;

@@ -1,7 +1,7 @@
 import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
 import { capitalize, conditionsOf } from '../controller/conditions.ts';
-import type { JudgedCondition } from '../controller/contract.ts';
-import type { Region } from '../resources.ts';
+import type { JudgedCondition } from '../kube/custom-resource.ts';
+import type { Region } from '../kube/resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 
 export interface AdmissionAction {

@@ -1,8 +1,8 @@
 import { setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { capitalize } from '../controller/conditions.ts';
-import type { Controller, JudgedCondition, Note } from '../controller/contract.ts';
-import { assertRegion } from '../region-access.ts';
-import { kinds, type Region } from '../resources.ts';
+import type { Controller, JudgedCondition, Note } from '../kube/custom-resource.ts';
+import { kinds, type Region } from '../kube/resources.ts';
+import { assertRegion } from './access.ts';
 import { type AdmissionAction, planAdmission } from './admission.ts';
 import type { Connections } from './connections.ts';
 import { type ObservedRegion, observeRegion, withinPass } from './observe.ts';

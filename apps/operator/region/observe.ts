@@ -1,15 +1,15 @@
 import type { Connection } from '@temporalio/client';
 import { endingSignal } from '#domain/db/end-statements.ts';
-import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
-import type { Sealing } from '#domain/sealed/count.ts';
+import type { Sealing } from '#domain/resealing/count.ts';
 import type { DeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { readDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
 import { type Ledger, type ledgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
-import { type Failure, ReconcileFailed } from '../controller/contract.ts';
-import type { Reason } from '../controller/reasons.ts';
-import type { Region } from '../resources.ts';
+import { type Failure, ReconcileFailed } from '../kube/custom-resource.ts';
+import type { Reason } from '../kube/reasons.ts';
+import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
 import { readSealing } from './sealing-keys.ts';
+import { type RegionState, readRegionStateSql } from './state.ts';
 import { type ObservedNamespace, readNamespace } from './temporal-namespace.ts';
 
 type LedgerFaults = Pick<Ledger, (typeof ledgerFaults)[number]>;

@@ -1,8 +1,8 @@
 import { currentMigration, migrationNames } from '#domain/db/schema-version.ts';
 import { isBalanced, ledgerFaults } from '#domain/webhooks/ledger.ts';
 import { capitalize, condition, conditionsOf, findProblem } from '../controller/conditions.ts';
-import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
-import type { Region } from '../resources.ts';
+import type { Failure, JudgedCondition, Report } from '../kube/custom-resource.ts';
+import type { Region } from '../kube/resources.ts';
 import { judgeAdmission } from './admission.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import { judgeKeys, showSealed } from './sealing.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { SealingKeys } from '#domain/seal/envelope.ts';
-import { countSealed, type Sealing } from '#domain/sealed/count.ts';
+import type { SealingKeys } from '#domain/encryption/envelope.ts';
+import { countSealed, type Sealing } from '#domain/resealing/count.ts';
 import { readSettings } from '#runtime/settings/read.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
-import { ReconcileFailed } from '../controller/contract.ts';
-import type { Region } from '../resources.ts';
+import { ReconcileFailed } from '../kube/custom-resource.ts';
+import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
 
 const Settings = z.object({ WEBHOOK_SECRET_KEYS: webhookSecretKeys });

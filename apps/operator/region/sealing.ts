@@ -1,8 +1,8 @@
-import type { Sealing } from '#domain/sealed/count.ts';
-import { resealAll } from '#domain/sealed/reseal.ts';
+import type { Sealing } from '#domain/resealing/count.ts';
+import { resealAll } from '#domain/resealing/reseal.ts';
 import { conditionsOf, findProblem } from '../controller/conditions.ts';
-import { type Failure, type JudgedCondition, ReconcileFailed } from '../controller/contract.ts';
-import type { Region } from '../resources.ts';
+import { type Failure, type JudgedCondition, ReconcileFailed } from '../kube/custom-resource.ts';
+import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import { readSealingKeys } from './sealing-keys.ts';

@@ -1,8 +1,8 @@
 import type { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { ReconcileFailed } from '../controller/contract.ts';
-import { nullOn } from '../null-on.ts';
-import type { Region } from '../resources.ts';
+import { ReconcileFailed } from '../kube/custom-resource.ts';
+import { nullOn } from '../kube/null-on.ts';
+import type { Region } from '../kube/resources.ts';
 
 /** What Temporal has for a namespace. */
 export interface ObservedNamespace {

@@ -1,7 +1,7 @@
 import { conditionsOf } from '../controller/conditions.ts';
-import type { Failure, JudgedCondition } from '../controller/contract.ts';
-import { readSeconds } from '../duration.ts';
-import type { Region } from '../resources.ts';
+import type { Failure, JudgedCondition } from '../kube/custom-resource.ts';
+import { readSeconds } from '../kube/duration.ts';
+import type { Region } from '../kube/resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import type { ObservedNamespace, TemporalAction } from './temporal-namespace.ts';
 

@@ -5,11 +5,11 @@ import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { findManagedWebhook, getNewestSecret, releaseWebhook } from '#domain/webhooks/managed.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
-import { type Controller, type Note, ReconcileFailed } from '../controller/contract.ts';
-import { readSeconds } from '../duration.ts';
+import { type Controller, type Note, ReconcileFailed } from '../kube/custom-resource.ts';
+import { readSeconds } from '../kube/duration.ts';
 import { customObjects } from '../kube/objects.ts';
-import type { GetRegion } from '../region-access.ts';
-import { kinds, type WebhookSubscription } from '../resources.ts';
+import { kinds, type WebhookSubscription } from '../kube/resources.ts';
+import type { GetRegion } from '../region/access.ts';
 import {
   type ObservedSubscription,
   planSubscription,

@@ -1,6 +1,6 @@
 import type { ManagedWebhook } from '#domain/webhooks/managed.ts';
-import { readSeconds } from '../duration.ts';
-import type { WebhookSubscription } from '../resources.ts';
+import { readSeconds } from '../kube/duration.ts';
+import type { WebhookSubscription } from '../kube/resources.ts';
 
 /** Keeps an object until its webhook is deleted or released. */
 export const subscriptionFinalizer = 'orgapi.dev/webhook';

@@ -1,7 +1,7 @@
 import type { ManagedWebhook } from '#domain/webhooks/managed.ts';
 import { conditionsOf } from '../controller/conditions.ts';
-import type { Failure, JudgedCondition, Report } from '../controller/contract.ts';
-import type { WebhookSubscription } from '../resources.ts';
+import type { Failure, JudgedCondition, Report } from '../kube/custom-resource.ts';
+import type { WebhookSubscription } from '../kube/resources.ts';
 import type { ObservedSubscription } from './plan.ts';
 import { secretLabel } from './secrets.ts';
 

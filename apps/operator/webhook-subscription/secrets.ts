@@ -1,10 +1,10 @@
 import type { CoreV1Api, KubeConfig, KubernetesObjectApi, V1Secret } from '@kubernetes/client-node';
-import { ReconcileFailed } from '../controller/contract.ts';
 import { conflictsOf, describeConflicts } from '../kube/client.ts';
+import { ReconcileFailed } from '../kube/custom-resource.ts';
+import { nullOn } from '../kube/null-on.ts';
 import { applyObject, ownerOf } from '../kube/objects.ts';
+import type { WebhookSubscription } from '../kube/resources.ts';
 import { watchObjects } from '../kube/watch.ts';
-import { nullOn } from '../null-on.ts';
-import type { WebhookSubscription } from '../resources.ts';
 
 /**
  * Label of every Secret that the operator publishes or reads for a webhook. Its value is the name of

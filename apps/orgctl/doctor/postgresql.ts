@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { type LoginRole, readLoginRights } from '#domain/db/logins.ts';
+import { type LoginRole, readLoginRights } from '#domain/db/login-rights.ts';
 import { listPublicFunctions } from '#domain/db/public-functions.ts';
 import { isSchemaCurrent } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';

@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { regionCodes, regions } from '#domain/contract/regions.ts';
 import { generateKey } from '#domain/keys/format.ts';
-import { verifyDelivery } from '#domain/webhooks/verify.ts';
+import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';

@@ -1,4 +1,4 @@
-import type { CapturedHeaders } from '#domain/webhooks/captured-headers.ts';
+import type { CapturedHeaders } from '#domain/webhooks/verification/captured-headers.ts';
 
 /** A captured request: the parts that are signed, byte for byte. */
 interface Capture {

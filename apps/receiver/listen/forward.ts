@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { type Verification, verifyDelivery } from '#domain/webhooks/verify.ts';
+import { type Verification, verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { readBody, send } from '../body.ts';
 

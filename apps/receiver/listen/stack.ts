@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { type Region, regionCodes } from '#domain/contract/regions.ts';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
+import { type Database, openDatabase } from '#domain/open-database.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import { databaseUrl, webhookSecretKeys } from '#runtime/settings/types.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Verification, verifyDelivery } from '#domain/webhooks/verify.ts';
+import { type Verification, verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { printable } from '#runtime/command-line.ts';
 import { readCapture } from './capture.ts';
 import { WrongCall } from './options.ts';

@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-import { ensureLogin } from '#domain/db/logins.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { setupDatabase, startTestApi, type TestApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
+import { ensureLogin } from '../../../apps/migrate/logins.ts';
 
 const patient = { timeout: 20_000, interval: 50 };
 const newPepper = { version: 2, secret: Buffer.from('another pepper of the tests, 32b') };

@@ -2,8 +2,8 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { openTracing } from '#runtime/tracing.ts';
 import { TrackedResponse } from '#runtime/tracked-response.ts';

@@ -4,12 +4,12 @@
  */
 import { expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
-import { acceptEnrolment } from '#domain/identity/enrol.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { acceptEnrolment } from '#domain/identity/accept-link.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
-import { removeMember } from '#domain/organization/members.ts';
+import { removeMember } from '#domain/members/change.ts';
 import type { MadeMember } from '#test/make.ts';
 import { expectRefusal } from '#test/refusal.ts';
 import { testKeySecrets } from '#test/secrets.ts';

@@ -1,12 +1,12 @@
 /** Lists have a total order by code point, whatever the order in which rows were written. */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
-import { migrate } from '#domain/db/migrate.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { createFactories, type Factories } from '#test/make.ts';
 import { startTestApi } from '#test/setup.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
 
 /** Names whose order differs between code points, UTF-16 units and dictionaries. */
 const names = [

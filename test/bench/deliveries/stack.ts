@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { Client } from 'pg';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
-import { migrate } from '#domain/db/migrate.ts';
+import { type Database, openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { makeRunFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
 import { startPostgres } from '../../../apps/dev/servers/postgres.ts';
 import { startTemporal } from '../../../apps/dev/servers/temporal.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
 import type { Store } from './options.ts';
 import { type Bare, type Receiver, startBare, startReceiver, startWorkerProcess } from './processes.ts';
 

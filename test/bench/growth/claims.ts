@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { claimDeliveriesSql, listQueuedSql } from '#delivery/sql/claim.ts';
-import { migrate } from '#domain/db/migrate.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
 import { asOwner, type BenchServers } from '../servers.ts';
 import { addDue, addWebhooks, type FilledWebhook } from './fill-deliveries.ts';
 import { quantile } from './measure.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { generateSync } from 'otplib';
 import type pg from 'pg';
-import type { Database } from '#domain/db/connect.ts';
-import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { confirmSignInOf } from '#domain/identity/operator-actions.ts';
 import { createKey } from '#domain/keys/create.ts';
+import type { Database } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
 import type { ConsoleConfig } from '../../../apps/console/config.ts';

@@ -1,14 +1,14 @@
 import pg from 'pg';
-import { openDatabase } from '#domain/db/connect.ts';
-import { migrate } from '#domain/db/migrate.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApi } from '../../../apps/api/app.ts';
 import { readConfig as readApiConfig } from '../../../apps/api/config.ts';
 import { startConsole } from '../../../apps/console/app.ts';
 import { readConfig as readConsoleConfig } from '../../../apps/console/config.ts';
-import { cookieName } from '../../../apps/console/web/cookies.ts';
+import { cookieName } from '../../../apps/console/middleware/cookies.ts';
 import { getFreePort } from '../../../apps/dev/servers/ports.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
 import { type BenchKey, fillGrants, fillOrganizations, makeSecrets } from '../reads/region.ts';
 import { asOwner, type BenchServers } from '../servers.ts';
 import { addDueDeliveries, fillRows, fillWebhooks } from './fill.ts';

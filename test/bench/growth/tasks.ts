@@ -1,5 +1,5 @@
-import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { deliver, type Statement } from './deliver.ts';
 import { visit } from './measure.ts';

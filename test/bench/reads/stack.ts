@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { migrate } from '#domain/db/migrate.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startRedis } from '../../../apps/dev/servers/redis.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
 import { asOwner, startServers } from '../servers.ts';
 import { BenchRefused } from './options.ts';
 import { type BenchKey, fillGrants, fillOrganizations, makeSecrets, shareGrants } from './region.ts';

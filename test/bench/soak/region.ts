@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cookieName } from '../../../apps/console/web/cookies.ts';
+import { cookieName } from '../../../apps/console/middleware/cookies.ts';
 import { insertOrganization, insertWebhook } from '../../chaos/changes.ts';
 import type { BenchOrganization } from '../deliveries/changes.ts';
 import { addSettled, addWebhooks } from '../growth/fill-deliveries.ts';

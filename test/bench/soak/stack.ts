@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
-import { migrate } from '#domain/db/migrate.ts';
+import { type Database, openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { readConfig as readConsoleConfig } from '../../../apps/console/config.ts';
-import { prepareWorkflowBundle, workflowBundle } from '../../../apps/dev/prebuilt.ts';
 import { getFreePort } from '../../../apps/dev/servers/ports.ts';
 import { becomesTrue } from '../../../apps/dev/servers/process.ts';
 import { startRedis } from '../../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../../apps/dev/servers/temporal.ts';
+import { prepareWorkflowBundle, workflowBundle } from '../../../apps/dev/workflow-bundle.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
 import { type AppProcess, startAppProcess } from '../../chaos/app-processes.ts';
 import { type Receiver, startReceiver } from '../deliveries/processes.ts';
 import { makeSecrets } from '../reads/region.ts';

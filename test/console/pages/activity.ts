@@ -1,4 +1,4 @@
-import { everything, listActivity } from '#domain/activity/search.ts';
+import { everything, listActivity } from '#domain/audit-log/search.ts';
 import type { JudgedPage } from './page.ts';
 
 export const pages: readonly JudgedPage[] = [

@@ -5,14 +5,14 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { verifyActivity } from '#domain/activity/verify.ts';
-import type { Database } from '#domain/db/connect.ts';
 import {
   type ActivityAnchor,
   type AppendedRow,
   appendActivityChainSql,
   listActivityAnchorsSql,
-} from '#domain/db/statements/activity-chain.ts';
+} from '#domain/audit-log/chain.ts';
+import { verifyActivity } from '#domain/audit-log/verify.ts';
+import type { Database } from '#domain/open-database.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { writeLines } from './lines.ts';
 

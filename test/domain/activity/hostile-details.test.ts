@@ -1,6 +1,6 @@
 /** Lines of the activity log with details that no part of the service writes. */
 import { expect, it } from 'vitest';
-import { everything, findActivityEntry, listActivity } from '#domain/activity/search.ts';
+import { everything, findActivityEntry, listActivity } from '#domain/audit-log/search.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
 import { setupDatabase } from '#test/setup.ts';
 

@@ -1,7 +1,6 @@
 /** Every filter finds its rows, in order, page by page in both directions. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { matchText } from '#domain/activity/match-text.ts';
 import {
   type ActivityEntry,
   type ActivityFilter,
@@ -11,9 +10,10 @@ import {
   linesSearched,
   listActivity,
   seesNoClients,
-} from '#domain/activity/search.ts';
+} from '#domain/audit-log/search.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { eachActivityEntry } from '../../../apps/console/pages/activity/download.ts';
+import { eachActivityEntry } from '../../../apps/console/pages/audit-log/download.ts';
+import { matchText } from '../../../apps/console/pages/audit-log/match-text.ts';
 import { writeLines } from './lines.ts';
 
 const idsOf = ({ entries }: { entries: ActivityEntry[] }) => entries.map(({ id }) => id);

@@ -2,10 +2,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import type { ActivityEntry } from '#domain/activity/search.ts';
-import { describeAction, describeActor, knownActions, reads, textOf } from '#domain/activity/sentences.ts';
+import type { ActivityEntry } from '#domain/audit-log/search.ts';
 import { eventTypes } from '#domain/contract/events.ts';
 import { operationsOfScope } from '#domain/contract/operations.ts';
+import {
+  describeAction,
+  describeActor,
+  knownActions,
+  reads,
+  textOf,
+} from '../../../apps/console/components/action-sentences.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 const line: ActivityEntry = {

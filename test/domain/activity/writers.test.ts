@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { knownActions } from '#domain/activity/sentences.ts';
 import type { TestLogin } from '#test/global-setup.ts';
 import type { MadeMember } from '#test/make.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { knownActions } from '../../../apps/console/components/action-sentences.ts';
 
 /** An organization with a signed-in owner, a webhook of the cluster and another one. */
 async function setupWriters() {

@@ -4,10 +4,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Database } from '#domain/db/connect.ts';
-import { migrate } from '#domain/db/migrate.ts';
+import type { Database } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
 
 /** Returns the months of the partitions, oldest first, as `YYYY_MM`. */
 async function listMonths({ pool }: Database): Promise<string[]> {

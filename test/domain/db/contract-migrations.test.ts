@@ -6,15 +6,15 @@ import { text } from 'node:stream/consumers';
 import { Migration } from '@mikro-orm/migrations';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { migrate } from '#domain/db/migrate.ts';
-import { migrations } from '#domain/db/migrations/index.ts';
-import type { NamedMigration } from '#domain/db/migrations/named-migration.ts';
 import { currentMigration } from '#domain/db/schema-version.ts';
-import { readRegionStateSql } from '#domain/db/statements/region-state.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { startTestApi } from '#test/setup.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
+import { migrations } from '../../../apps/migrate/migrations/index.ts';
+import type { NamedMigration } from '../../../apps/migrate/migrations/named-migration.ts';
+import { readRegionStateSql } from '../../../apps/operator/region/state.ts';
 
 class AddColumn extends Migration {
   override up(): void {

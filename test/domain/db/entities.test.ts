@@ -1,7 +1,7 @@
 /** Entities and tables agree. */
 import { MikroORM } from '@mikro-orm/postgresql';
 import { expect, it } from 'vitest';
-import { ormOptions } from '#domain/db/connect.ts';
+import { ormOptions } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 

@@ -1,10 +1,10 @@
 /** Limits on an attacker who has the login of an app, beyond the rights in rights.txt. */
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
 import { admitAttempt, passwordSubject } from '#domain/identity/attempts.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { createKey } from '#domain/keys/create.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { TestDatabase } from '#test/database.ts';

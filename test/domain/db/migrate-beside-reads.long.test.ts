@@ -5,15 +5,15 @@
 import { Migration } from '@mikro-orm/migrations';
 import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { migrate } from '#domain/db/migrate.ts';
-import { buildOnPartitions } from '#domain/db/migrations/concurrently.ts';
-import { migrations } from '#domain/db/migrations/index.ts';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
+import { buildOnPartitions } from '../../../apps/migrate/migrations/concurrently.ts';
+import { migrations } from '../../../apps/migrate/migrations/index.ts';
 
 const timeout = 90_000;
-/** Time after which a read's statement is cancelled. Source: apps/domain/db/connect.ts. */
+/** Time after which a read's statement is cancelled. Source: apps/domain/open-database.ts. */
 const readTimeoutMs = 5_000;
 
 /** Needs the strongest lock for a moment. */
@@ -174,6 +174,6 @@ it('no later migration builds an index of the activity log while its writers wai
   });
   expect(
     loose.map(({ name }) => name),
-    'see apps/domain/db/migrations/index.ts on filled tables',
+    'see apps/migrate/migrations/index.ts on filled tables',
   ).toEqual([]);
 });

@@ -1,13 +1,13 @@
 /** Migrates an empty database to the current schema, concurrently and repeatedly. */
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { migrate } from '#domain/db/migrate.ts';
-import { migrations } from '#domain/db/migrations/index.ts';
 import { currentMigration, migrationNames } from '#domain/db/schema-version.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import type { TestLogin } from '#test/global-setup.ts';
 import { startTestApi } from '#test/setup.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
+import { migrations } from '../../../apps/migrate/migrations/index.ts';
 
 async function emptyDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase({ empty: true });

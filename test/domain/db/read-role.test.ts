@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { listCallHours } from '#domain/activity/calls.ts';
+import { listCallHours } from '#domain/audit-log/calls.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { setup, setupDatabase } from '#test/setup.ts';
 import { sumCalls } from '#test/sum-calls.ts';

@@ -4,10 +4,11 @@
 import { expect, it } from 'vitest';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import type { Authority } from '#domain/access/authority.ts';
+import { endGrant, moveGrant } from '#domain/clients/end-access.ts';
+import { assignSeat, endSeat } from '#domain/clients/seats.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
-import { endGrant, moveGrant } from '#domain/organization/grants.ts';
 import {
   assignRole,
   changeMember,
@@ -15,9 +16,8 @@ import {
   removeMember,
   suspendMember,
   unassignRole,
-} from '#domain/organization/members.ts';
-import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
-import { assignSeat, endSeat } from '#domain/organization/seats.ts';
+} from '#domain/members/change.ts';
+import { changeRole, createRole, deleteRole } from '#domain/members/roles.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
 import { cancelRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';

@@ -1,12 +1,12 @@
 /** Every kind of connection sets what it needs, whatever a server, a database or a shell prefers. */
 import { expect, it, vi } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
-import { migrate } from '#domain/db/migrate.ts';
 import { connectionOptions, sessionParameters } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { hostileDefaults, hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { migrate } from '../../../apps/migrate/migrate.ts';
 
 it('a session has the parameters of the product in a database and a shell with other defaults', async () => {
   const { database, owner } = await setupDatabase();

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { LockMode } from '@mikro-orm/core';
 import { expect, it } from 'vitest';
-import { ApiKey } from '#domain/db/entities/key.ts';
-import { Webhook, WebhookSecret } from '#domain/db/entities/webhook.ts';
 import { allOf, arrayOf, literal, numbered, runStatement, sql } from '#domain/db/statement.ts';
+import { ApiKey } from '#domain/keys/api-key.entity.ts';
+import { Webhook, WebhookSecret } from '#domain/webhooks/webhook.entity.ts';
 import { describeError } from '#runtime/log.ts';
 import { setupDatabase } from '#test/setup.ts';
 

@@ -3,13 +3,13 @@
  * operator confirmed them.
  */
 import { describe, expect, it } from 'vitest';
-import { acceptEnrolment } from '#domain/identity/enrol.ts';
-import { createEnrolment, createLink } from '#domain/identity/enrolment.ts';
+import { acceptEnrolment } from '#domain/identity/accept-link.ts';
+import { createEnrolment, createLink } from '#domain/identity/create-link.ts';
 import { confirmSignInOf, getSignIn, releaseAddress } from '#domain/identity/operator-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { getMemberDetails } from '#domain/organization/list-members.ts';
-import { reinstateMember, removeMember, suspendMember } from '#domain/organization/members.ts';
+import { reinstateMember, removeMember, suspendMember } from '#domain/members/change.ts';
+import { getMemberDetails } from '#domain/members/list-members.ts';
 import { ids, importDocument, smallDocument } from '../../import/document.ts';
 import { goodPassword, setupPeople, visitor } from './people.ts';
 

@@ -5,20 +5,14 @@ import {
   completeEnrolment,
   setEnrolmentPassword,
   startEnrolmentTotp,
-} from '#domain/identity/enrol.ts';
-import { createEnrolment, createLink, findEnrolment } from '#domain/identity/enrolment.ts';
+} from '#domain/identity/accept-link.ts';
+import { createEnrolment, createLink, findEnrolment } from '#domain/identity/create-link.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { getMemberDetails, listMembers } from '#domain/organization/list-members.ts';
-import {
-  assignRole,
-  reinstateMember,
-  removeMember,
-  suspendMember,
-  unassignRole,
-} from '#domain/organization/members.ts';
-import { changeRole } from '#domain/organization/roles.ts';
+import { assignRole, reinstateMember, removeMember, suspendMember, unassignRole } from '#domain/members/change.ts';
+import { getMemberDetails, listMembers } from '#domain/members/list-members.ts';
+import { changeRole } from '#domain/members/roles.ts';
 import { systemRole } from '../organization/staff.ts';
 import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
 

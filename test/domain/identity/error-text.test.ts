@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import {
   Challenge,
   ConsoleSession,
@@ -10,8 +11,7 @@ import {
   RecoveryCode,
   SecondFactor,
   SignIn,
-} from '#domain/db/entities/identity.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+} from '#domain/identity/identity.entity.ts';
 import { createLog, describeError } from '#runtime/log.ts';
 import { setupPeople } from './people.ts';
 

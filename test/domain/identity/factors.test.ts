@@ -1,8 +1,8 @@
 /** Second factors of a person: passkeys, authenticator apps, recovery codes. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/enrol.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/accept-link.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import {
   addPasskey,
   addTotp,

@@ -1,11 +1,11 @@
 /** Maintenance deletes expired sign-in data with the worker's rights. */
 import { expect, it } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
-import { purgeExpiredSignInsSql } from '#domain/db/statements/maintenance.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { startPasskey, startTotp } from '#domain/identity/factors.ts';
 import { sessionIdleMinutes } from '#domain/identity/limits.ts';
+import { purgeExpiredSignInsSql } from '#domain/identity/purge-expired.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { settings, setupPeople, visitor } from './people.ts';
 

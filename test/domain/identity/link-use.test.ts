@@ -6,8 +6,8 @@ import {
   completeEnrolment,
   setEnrolmentPassword,
   startEnrolmentTotp,
-} from '#domain/identity/enrol.ts';
-import { createEnrolment, findEnrolment } from '#domain/identity/enrolment.ts';
+} from '#domain/identity/accept-link.ts';
+import { createEnrolment, findEnrolment } from '#domain/identity/create-link.ts';
 import { confirmSignInOf, releaseAddress } from '#domain/identity/operator-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';

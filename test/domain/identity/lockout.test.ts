@@ -3,9 +3,9 @@
  * device cookies.
  */
 import { describe, expect, it } from 'vitest';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { changePassword } from '#domain/identity/change-password.ts';
-import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { blockNetwork, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';

@@ -1,12 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { generateSync } from 'otplib';
 import { onTestFinished, vi } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
+import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { admitAttempt, passwordSubject } from '#domain/identity/attempts.ts';
-import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/enrol.ts';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';

@@ -5,7 +5,7 @@ import { changePassword } from '#domain/identity/change-password.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, endSession, findSession, listSessions, needsStepUp } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { removeMember, suspendMember } from '#domain/organization/members.ts';
+import { removeMember, suspendMember } from '#domain/members/change.ts';
 import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;

@@ -4,7 +4,6 @@
  */
 import { argon2Sync } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
 import { admitAttempt, factorSubject, passwordSubject, rememberedRefusals } from '#domain/identity/attempts.ts';
 import { listFactors } from '#domain/identity/factors.ts';
 import { refusalsInMemory } from '#domain/identity/limits.ts';
@@ -12,6 +11,7 @@ import { redeemRecoveryCode, verifyTotp } from '#domain/identity/second-factor.t
 import { endOtherSessions, findSession, listSessions } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import type { Visitor } from '#domain/identity/types.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { blockSubject, codeAt, countBy, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
 

@@ -1,12 +1,12 @@
 /** An organization can have at most 25 live keys. */
 import { expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
-import { type Database, openDatabase } from '#domain/db/connect.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
+import { type Database, openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { MadeMember } from '#test/make.ts';
 import { testKeySecrets } from '#test/secrets.ts';

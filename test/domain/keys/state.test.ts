@@ -1,6 +1,6 @@
 /** State rules of an API key, as its entity implements them. */
 import { expect, it } from 'vitest';
-import { ApiKey } from '#domain/db/entities/key.ts';
+import { ApiKey } from '#domain/keys/api-key.entity.ts';
 
 const now = new Date('2026-05-05T12:00:00.000Z');
 const earlier = new Date(now.getTime() - 1);

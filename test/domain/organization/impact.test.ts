@@ -1,9 +1,9 @@
 /** The preview of a change lists exactly the keys and reads that the change stops. */
 import { expect, it } from 'vitest';
 import { operationsOfScope } from '#domain/contract/operations.ts';
-import { listKeysOfMaker, previewImpact, previewRoleImpact } from '#domain/organization/impact.ts';
-import { assignRole, removeMember, unassignRole } from '#domain/organization/members.ts';
-import { changeRole } from '#domain/organization/roles.ts';
+import { assignRole, removeMember, unassignRole } from '#domain/members/change.ts';
+import { listKeysOfMaker, previewImpact, previewRoleImpact } from '#domain/members/impact.ts';
+import { changeRole } from '#domain/members/roles.ts';
 import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
 import { setupStaff, systemRole } from './staff.ts';

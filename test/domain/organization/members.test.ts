@@ -1,9 +1,7 @@
 /** Members and roles: who may change whom, and that an owner remains. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { everything, listActivity } from '#domain/activity/search.ts';
-import { describeAction, describeActor, textOf } from '#domain/activity/sentences.ts';
-import { getRoleDetails, listRoles } from '#domain/organization/list-roles.ts';
+import { everything, listActivity } from '#domain/audit-log/search.ts';
 import {
   assignRole,
   changeMember,
@@ -11,8 +9,10 @@ import {
   removeMember,
   suspendMember,
   unassignRole,
-} from '#domain/organization/members.ts';
-import { changeRole, createRole, deleteRole } from '#domain/organization/roles.ts';
+} from '#domain/members/change.ts';
+import { getRoleDetails, listRoles } from '#domain/members/list-roles.ts';
+import { changeRole, createRole, deleteRole } from '#domain/members/roles.ts';
+import { describeAction, describeActor, textOf } from '../../../apps/console/components/action-sentences.ts';
 import { setupPeople } from '../identity/people.ts';
 import { outcomes, setupStaff, systemRole } from './staff.ts';
 

@@ -1,9 +1,9 @@
 /** Seats and clients' access: assigned, ended, moved, with their events. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { endGrant, moveGrant } from '#domain/organization/grants.ts';
-import { suspendMember } from '#domain/organization/members.ts';
-import { assignSeat, endSeat } from '#domain/organization/seats.ts';
+import { endGrant, moveGrant } from '#domain/clients/end-access.ts';
+import { assignSeat, endSeat } from '#domain/clients/seats.ts';
+import { suspendMember } from '#domain/members/change.ts';
 import { outcomes, setupStaff } from './staff.ts';
 
 describe('a seat', () => {

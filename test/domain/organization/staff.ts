@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
 

@@ -1,7 +1,7 @@
 /** State rules of members, roles, client access and seats, as their entities implement them. */
 import { expect, it } from 'vitest';
-import { ClientGrant, Seat } from '#domain/db/entities/client.ts';
-import { Membership, Role } from '#domain/db/entities/organization.ts';
+import { Membership, Role } from '#domain/access/membership.entity.ts';
+import { ClientGrant, Seat } from '#domain/clients/client.entity.ts';
 
 const now = new Date('2026-05-05T12:00:00.000Z');
 const later = new Date(now.getTime() + 1);

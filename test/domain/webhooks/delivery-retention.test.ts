@@ -1,8 +1,8 @@
 /** Deliveries settled long ago are deleted in bounded batches, and the ledger stays balanced. */
 import { describe, expect, it } from 'vitest';
-import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
+import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { insertSettled, openPool } from './webhook-rows.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
 import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
-import { endDueGrantsSql } from '#domain/db/statements/maintenance.ts';
 import { setupWebhooks } from './webhook-rows.ts';
 
 /**

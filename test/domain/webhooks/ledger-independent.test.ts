@@ -5,8 +5,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
-import { purgeDeliveriesSql } from '#domain/db/statements/maintenance.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
 import { redeliverOneSql } from '#delivery/sql/requests.ts';
-import { readLedgerSql } from '#domain/db/statements/ledger.ts';
-import { type RegionState, readRegionStateSql } from '#domain/db/statements/region-state.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
+import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
+import { type RegionState, readRegionStateSql } from '../../../apps/operator/region/state.ts';
 import { type Attempt, Engine, lostRepeats, type Run, scheduleAttempts } from '../../delivery/engine.ts';
 import { openPool, setupWebhooks } from './webhook-rows.ts';
 

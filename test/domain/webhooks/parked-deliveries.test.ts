@@ -7,7 +7,7 @@ import { claimDeliveriesSql, listQueuedSql } from '#delivery/sql/claim.ts';
 import { expireSql } from '#delivery/sql/expire.ts';
 import { wakeParkedSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { countTouched } from './plans.ts';
 import { setupWebhooks } from './subscriptions.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redeliverPage } from '#delivery/redelivery.ts';
 import type { Authority } from '#domain/access/authority.ts';
-import { openDatabase } from '#domain/db/connect.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import {
   cancelRedelivery,

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { reseal } from '#domain/seal/envelope.ts';
+import { reseal } from '#domain/encryption/envelope.ts';
 import { type SealingKey, SecretNotUnsealed, sealSecret, secretRow, unsealSecret } from '#domain/webhooks/seal.ts';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { webhookSecretKeys } from '#runtime/settings/types.ts';

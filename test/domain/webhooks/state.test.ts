@@ -1,7 +1,7 @@
 /** State rules of webhooks, their secrets and redeliveries, as their entities implement them. */
 import { expect, it } from 'vitest';
-import { Redelivery } from '#domain/db/entities/redelivery.ts';
-import { Webhook, WebhookSecret } from '#domain/db/entities/webhook.ts';
+import { Redelivery } from '#domain/webhooks/redelivery.entity.ts';
+import { Webhook, WebhookSecret } from '#domain/webhooks/webhook.entity.ts';
 
 const now = new Date('2026-05-05T12:00:00.000Z');
 const later = new Date(now.getTime() + 1);

@@ -5,7 +5,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ClaimedDelivery } from '#delivery/sql/claim.ts';
 import { cancelDeletedSql } from '#delivery/sql/requests.ts';
-import { purgeExpiredSecretsSql } from '#domain/db/statements/maintenance.ts';
+import { purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';

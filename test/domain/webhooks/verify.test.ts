@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
-import { type CapturedDelivery, type CheckName, verifyDelivery } from '#domain/webhooks/verify.ts';
+import { type CapturedDelivery, type CheckName, verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { otherSecret, vector } from './vector.ts';
 
 const { secret, id, timestampSeconds } = vector;

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApiextensionsV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { group, kinds } from '../../../apps/operator/resources.ts';
+import { group, kinds } from '../../../apps/operator/kube/resources.ts';
 import { type ApiServer, startApiServer } from '../api-server.ts';
 import { setupDeclared } from '../declared.ts';
 

@@ -15,7 +15,7 @@ import { childEnvironment } from '#test/child-environment.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { registerNamespace } from '#test/temporal.ts';
-import { kinds, type Region } from '../../../apps/operator/resources.ts';
+import { kinds, type Region } from '../../../apps/operator/kube/resources.ts';
 import { type ApiServer, createNamespace, regionIn, startApiServer } from '../api-server.ts';
 import type { RegionKill } from '../region-child.ts';
 

@@ -9,17 +9,17 @@ import {
   startTotp,
 } from '#domain/identity/factors.ts';
 import { endOtherSessions, endSession, needsStepUp } from '#domain/identity/sessions.ts';
-import { countOf } from '../../components/count.ts';
+import { factorSetupRoutes } from '../../components/factor-setup.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { passwordHint } from '../../components/password-hint.ts';
 import { recoveryCodes, shownBefore } from '../../components/secret.ts';
+import { askStepUp } from '../../components/step-up-page.ts';
+import { countOf } from '../../components/text.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { factorSetupRoutes } from '../../web/factor-setup.ts';
 import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { person } from '../../web/route.ts';
-import { askStepUp } from '../../web/step-up.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 import { accountPage, factorKinds } from './page.ts';
 

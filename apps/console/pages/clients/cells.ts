@@ -1,7 +1,7 @@
-import type { ClientRow } from '#domain/organization/list-clients.ts';
-import type { SeatCounts, SeatRow } from '#domain/organization/list-seats.ts';
-import { displayName } from '../../components/display-name.ts';
+import type { ClientRow } from '#domain/clients/list-clients.ts';
+import type { SeatCounts, SeatRow } from '#domain/clients/list-seats.ts';
 import type { Column } from '../../components/table.ts';
+import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type Page, PermissionNeeded } from '../../web/answer.ts';
 import { type Html, html } from '../../web/html.ts';

@@ -1,10 +1,10 @@
-import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
-import { getSeatCounts, listSeatsOfGrant, type SeatRow } from '#domain/organization/list-seats.ts';
+import { type ClientDetails, getClient } from '#domain/clients/list-clients.ts';
+import { getSeatCounts, listSeatsOfGrant, type SeatRow } from '#domain/clients/list-seats.ts';
 import { copyableId } from '../../components/copy.ts';
-import { truncate } from '../../components/display-name.ts';
 import { linkButton } from '../../components/link.ts';
 import { clientStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
+import { truncate } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';

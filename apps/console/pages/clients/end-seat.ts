@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { getSeat } from '#domain/organization/list-seats.ts';
-import { endSeat } from '#domain/organization/seats.ts';
-import { displayName, truncate } from '../../components/display-name.ts';
+import { getSeat } from '#domain/clients/list-seats.ts';
+import { endSeat } from '#domain/clients/seats.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
+import { displayName, truncate } from '../../components/text.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { endGrant } from '#domain/organization/grants.ts';
-import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
-import { displayName, truncate } from '../../components/display-name.ts';
+import { endGrant } from '#domain/clients/end-access.ts';
+import { type ClientDetails, getClient } from '#domain/clients/list-clients.ts';
 import { form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
+import { displayName, truncate } from '../../components/text.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';

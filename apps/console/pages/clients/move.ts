@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { moveGrant } from '#domain/organization/grants.ts';
-import { type ClientDetails, getClient } from '#domain/organization/list-clients.ts';
-import { listMembers, type MemberRow } from '#domain/organization/list-members.ts';
-import { displayName, truncate } from '../../components/display-name.ts';
+import { moveGrant } from '#domain/clients/end-access.ts';
+import { type ClientDetails, getClient } from '#domain/clients/list-clients.ts';
+import { listMembers, type MemberRow } from '#domain/members/list-members.ts';
 import { choiceField, form } from '../../components/form.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
+import { displayName, truncate } from '../../components/text.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';

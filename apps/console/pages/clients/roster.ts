@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { type ClientFilter, type ClientRow, listClients } from '#domain/organization/list-clients.ts';
-import { getMemberDetails } from '#domain/organization/list-members.ts';
-import { displayName } from '../../components/display-name.ts';
+import { type ClientFilter, type ClientRow, listClients } from '#domain/clients/list-clients.ts';
+import { getMemberDetails } from '#domain/members/list-members.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { hiddenField, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -11,6 +10,7 @@ import { pager } from '../../components/pager.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { clientStatus, clientStatusLabel } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
+import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type Answer, page, redirect } from '../../web/answer.ts';
 import { freshForm } from '../../web/form.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { getSeatCounts, listSeats, type SeatCounts, type SeatRow } from '#domain/organization/list-seats.ts';
-import { countOf } from '../../components/count.ts';
+import { getSeatCounts, listSeats, type SeatCounts, type SeatRow } from '#domain/clients/list-seats.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { table } from '../../components/table.ts';
+import { countOf } from '../../components/text.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';

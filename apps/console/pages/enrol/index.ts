@@ -3,13 +3,13 @@ import {
   type FirstFactor,
   startEnrolmentPasskey,
   startEnrolmentTotp,
-} from '#domain/identity/enrol.ts';
+} from '#domain/identity/accept-link.ts';
 import { endSession } from '#domain/identity/sessions.ts';
+import { factorSetupRoutes } from '../../components/factor-setup.ts';
 import { buttonForm, problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { recoveryCodes } from '../../components/secret.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
-import { factorSetupRoutes } from '../../web/factor-setup.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { anyone } from '../../web/route.ts';

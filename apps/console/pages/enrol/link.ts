@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { acceptEnrolment, setEnrolmentPassword } from '#domain/identity/enrol.ts';
-import { findEnrolment, type OpenEnrolment } from '#domain/identity/enrolment.ts';
+import { acceptEnrolment, setEnrolmentPassword } from '#domain/identity/accept-link.ts';
+import { findEnrolment, type OpenEnrolment } from '#domain/identity/create-link.ts';
 import { findLinkToken } from '#domain/identity/enrolment-link.ts';
 import { enrolmentHours } from '#domain/identity/limits.ts';
 import { form, textField } from '../../components/form.ts';

@@ -1,9 +1,9 @@
 import type { KeyUsage } from '#domain/keys/usage.ts';
 import { chips } from '../../components/chips.ts';
-import { displayName, truncate } from '../../components/display-name.ts';
 import { badge } from '../../components/notice.ts';
 import { keyStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
+import { displayName, truncate } from '../../components/text.ts';
 import { day, relativeTime } from '../../components/time.ts';
 import type { Page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';

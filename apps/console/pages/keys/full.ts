@@ -1,9 +1,9 @@
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { KeyUsage } from '#domain/keys/usage.ts';
-import { countOf } from '../../components/count.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
+import { countOf } from '../../components/text.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';

@@ -1,8 +1,8 @@
 import { type KeyUsage, listMakerRoles } from '#domain/keys/usage.ts';
-import { type MemberChange, previewImpact } from '#domain/organization/impact.ts';
-import { displayName } from '../../components/display-name.ts';
+import { type MemberChange, previewImpact } from '#domain/members/impact.ts';
 import { describeReads } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
+import { displayName } from '../../components/text.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { regionCodes, regions } from '#domain/contract/regions.ts';
 import { findCompromisedKey } from '#domain/keys/compromised.ts';
-import { displayName } from '../../components/display-name.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
+import { displayName } from '../../components/text.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';

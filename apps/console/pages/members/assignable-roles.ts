@@ -1,9 +1,9 @@
 import type { Permission } from '#domain/contract/scopes.ts';
-import type { RoleRow } from '#domain/organization/list-roles.ts';
-import { displayName } from '../../components/display-name.ts';
+import type { RoleRow } from '#domain/members/list-roles.ts';
+import { displayName } from '../../components/text.ts';
 import { type Child, type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { describeRole } from '../roles/describe-role.ts';
+import { describeRole } from './describe-role.ts';
 
 /**
  * Returns whether the visitor is an owner. Only owners can change owners, although administrators

@@ -1,7 +1,7 @@
-import type { HeldRole, MemberRow, MemberStatus } from '#domain/organization/list-members.ts';
-import { displayName } from '../../components/display-name.ts';
+import type { HeldRole, MemberRow, MemberStatus } from '#domain/members/list-members.ts';
 import { memberStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
+import { displayName } from '../../components/text.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';

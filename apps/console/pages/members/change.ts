@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { changeMember } from '#domain/organization/members.ts';
-import { truncate } from '../../components/display-name.ts';
+import { changeMember } from '#domain/members/change.ts';
 import { form } from '../../components/form.ts';
+import { truncate } from '../../components/text.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
 import { member } from '../../web/route.ts';

@@ -1,4 +1,4 @@
-import { getMemberDetails, type MemberDetails } from '#domain/organization/list-members.ts';
+import { getMemberDetails, type MemberDetails } from '#domain/members/list-members.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { personIdOf } from './path.ts';
 

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
-import { type AffectedKey, type Impact, type MemberChange, previewImpact } from '#domain/organization/impact.ts';
-import { getMemberDetails, type MemberDetails } from '#domain/organization/list-members.ts';
-import { countOf } from '../../components/count.ts';
-import { displayName } from '../../components/display-name.ts';
+import { type AffectedKey, type Impact, type MemberChange, previewImpact } from '#domain/members/impact.ts';
+import { getMemberDetails, type MemberDetails } from '#domain/members/list-members.ts';
 import { form, hiddenField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { describeReads } from '../../components/reads.ts';
+import { countOf, displayName } from '../../components/text.ts';
 import { type FormAnswer, type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { createEnrolment } from '#domain/identity/enrolment.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
 import { enrolmentHours } from '#domain/identity/limits.ts';
 import { AlreadyMember } from '#domain/identity/refused.ts';
-import { listRoles } from '#domain/organization/list-roles.ts';
-import { displayName } from '../../components/display-name.ts';
+import { listRoles } from '#domain/members/list-roles.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { shownBefore } from '../../components/secret.ts';
+import { displayName } from '../../components/text.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm, line } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';

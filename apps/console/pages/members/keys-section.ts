@@ -1,10 +1,9 @@
-import { listKeysOfMaker, type MemberKey } from '#domain/organization/impact.ts';
-import type { MemberDetails } from '#domain/organization/list-members.ts';
-import { countOf } from '../../components/count.ts';
-import { displayName } from '../../components/display-name.ts';
+import { listKeysOfMaker, type MemberKey } from '#domain/members/impact.ts';
+import type { MemberDetails } from '#domain/members/list-members.ts';
 import { badge } from '../../components/notice.ts';
 import { describeScope } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
+import { countOf, displayName } from '../../components/text.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

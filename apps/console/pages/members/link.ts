@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { type CreatedEnrolment, createLink } from '#domain/identity/enrolment.ts';
+import { type CreatedEnrolment, createLink } from '#domain/identity/create-link.ts';
 import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
-import { getMemberDetails } from '#domain/organization/list-members.ts';
-import { displayName } from '../../components/display-name.ts';
+import { getMemberDetails } from '#domain/members/list-members.ts';
 import { linkButton } from '../../components/link.ts';
 import { shownBefore, shownOnce } from '../../components/secret.ts';
+import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { html, nothing } from '../../web/html.ts';

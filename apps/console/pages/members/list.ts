@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { listMembers, type MemberFilter } from '#domain/organization/list-members.ts';
-import { getRoleDetails } from '#domain/organization/list-roles.ts';
-import { displayName } from '../../components/display-name.ts';
+import { listMembers, type MemberFilter } from '#domain/members/list-members.ts';
+import { getRoleDetails } from '#domain/members/list-roles.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { hiddenField, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
@@ -10,6 +9,7 @@ import { pager } from '../../components/pager.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
 import { memberStatusLabel } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
+import { displayName } from '../../components/text.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { assignRole, unassignRole } from '#domain/organization/members.ts';
-import { displayName, truncate } from '../../components/display-name.ts';
+import { assignRole, unassignRole } from '#domain/members/change.ts';
+import { displayName, truncate } from '../../components/text.ts';
 import { NotFound, redirect } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';

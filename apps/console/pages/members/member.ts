@@ -1,10 +1,10 @@
-import type { MemberDetails } from '#domain/organization/list-members.ts';
-import { truncate } from '../../components/display-name.ts';
+import type { MemberDetails } from '#domain/members/list-members.ts';
 import { problemNotice } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { memberStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
+import { truncate } from '../../components/text.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';

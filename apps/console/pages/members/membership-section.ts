@@ -1,4 +1,4 @@
-import type { MemberDetails } from '#domain/organization/list-members.ts';
+import type { MemberDetails } from '#domain/members/list-members.ts';
 import { buttonForm } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { time } from '../../components/time.ts';

@@ -1,4 +1,4 @@
-import { truncate } from '../../components/display-name.ts';
+import { truncate } from '../../components/text.ts';
 import { NotFound, type Page } from '../../web/answer.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

@@ -1,6 +1,6 @@
-import { getMemberDetails } from '#domain/organization/list-members.ts';
-import { removeMember } from '#domain/organization/members.ts';
-import { displayName, truncate } from '../../components/display-name.ts';
+import { removeMember } from '#domain/members/change.ts';
+import { getMemberDetails } from '#domain/members/list-members.ts';
+import { displayName, truncate } from '../../components/text.ts';
 import { redirect } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { affectedClients, impactFormPage } from './impact.ts';

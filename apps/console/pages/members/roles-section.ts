@@ -1,9 +1,9 @@
-import type { HeldRole, MemberDetails } from '#domain/organization/list-members.ts';
-import { listRoles } from '#domain/organization/list-roles.ts';
-import { displayName, truncate } from '../../components/display-name.ts';
+import type { HeldRole, MemberDetails } from '#domain/members/list-members.ts';
+import { listRoles } from '#domain/members/list-roles.ts';
 import { form, selectField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { table } from '../../components/table.ts';
+import { displayName, truncate } from '../../components/text.ts';
 import type { FormState } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';

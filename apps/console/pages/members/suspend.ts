@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { getMemberDetails } from '#domain/organization/list-members.ts';
-import { reinstateMember, suspendMember } from '#domain/organization/members.ts';
-import { displayName, truncate } from '../../components/display-name.ts';
+import { reinstateMember, suspendMember } from '#domain/members/change.ts';
+import { getMemberDetails } from '#domain/members/list-members.ts';
+import { displayName, truncate } from '../../components/text.ts';
 import { redirect } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';

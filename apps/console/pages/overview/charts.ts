@@ -1,4 +1,4 @@
-import { type CallHour, listCallHours } from '#domain/activity/calls.ts';
+import { type CallHour, listCallHours } from '#domain/audit-log/calls.ts';
 import { totalOf } from '#domain/webhooks/health.ts';
 import { listOrganizationHealth } from '#domain/webhooks/organization-health.ts';
 import { barChart, type ChartSeries } from '../../components/bar-chart.ts';

@@ -1,7 +1,7 @@
-import { type Overview, waitingCountedTo } from '#domain/db/statements/overview.ts';
 import { copyableId } from '../../components/copy.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { type Overview, waitingCountedTo } from './query.ts';
 
 /** Renders how many keys, webhooks, members and clients there are, of those the member may see. */
 export function counts(visit: MemberVisit, overview: Overview): Html {

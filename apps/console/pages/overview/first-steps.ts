@@ -1,7 +1,7 @@
-import type { Overview } from '#domain/db/statements/overview.ts';
 import { linkButton } from '../../components/link.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import type { Overview } from './query.ts';
 
 interface Step {
   done: boolean;

@@ -1,4 +1,3 @@
-import { getOverview } from '#domain/db/statements/overview.ts';
 import { page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
@@ -6,6 +5,7 @@ import { attention } from './attention.ts';
 import { charts } from './charts.ts';
 import { counts } from './counts.ts';
 import { firstSteps } from './first-steps.ts';
+import { getOverview } from './query.ts';
 import { recentFailures } from './recent-failures.ts';
 import { overviewSearch, searchRoutes } from './search.ts';
 

@@ -3,13 +3,13 @@ import { canonicalEmail } from '#domain/contract/email.ts';
 import { endSession } from '#domain/identity/sessions.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
 import { buttonForm, form, hiddenField, textField } from '../../components/form.ts';
-import { factorFields, secondFactorForms } from '../../components/second-factor.ts';
+import { secondFactorForms } from '../../components/second-factor.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, line, textOf, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';
 import { returnPath } from '../../web/return-path.ts';
 import { afterPassword, anyone } from '../../web/route.ts';
-import { consumeSecondFactor, findAvailableFactors } from '../../web/second-factor.ts';
+import { consumeSecondFactor, factorFields, findAvailableFactors } from '../../web/second-factor.ts';
 import type { Caller, PersonVisit, Visit } from '../../web/visit.ts';
 
 /** The path to continue at after the sign-in. */

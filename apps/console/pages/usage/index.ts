@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { reads } from '#domain/activity/sentences.ts';
-import { getUsage, type Usage, type UsageRow, type UsageSpan, usageSpans } from '#domain/db/statements/usage.ts';
+import { reads } from '../../components/action-sentences.ts';
 import { barChart } from '../../components/bar-chart.ts';
-import { displayName } from '../../components/display-name.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { table } from '../../components/table.ts';
 import { tabs } from '../../components/tabs.ts';
+import { displayName } from '../../components/text.ts';
 import { relativeTime, time, utcDay } from '../../components/time.ts';
 import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
+import { getUsage, type Usage, type UsageRow, type UsageSpan, usageSpans } from './query.ts';
 
 const spans = Object.keys(usageSpans) as [UsageSpan, ...UsageSpan[]];
 

@@ -1,20 +1,20 @@
-import { deliveryRetentionSql } from '#domain/db/statements/maintenance.ts';
 import { describeCause } from '#domain/webhooks/causes.ts';
 import { type HealthSpan, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
+import { findDeliveryRetentionDays } from '#domain/webhooks/retention.ts';
 import { type ListedDelivery, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
 import { copyableUrl } from '../../components/copy.ts';
-import { displayName } from '../../components/display-name.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { live } from '../../components/live.ts';
 import { healthLabels, testEventStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
+import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { deliveriesTable, refreshSeconds, shownOf } from '../deliveries/cells.ts';
 import { describeDay, formatOpenCount, typeList } from './cells.ts';
+import { deliveriesTable, refreshSeconds, shownOf } from './delivery-cells.ts';
 import { canChange, webhookPath, webhookRequest } from './find-webhook.ts';
 
 /** How many deliveries, and how many test events, are shown. */
@@ -58,8 +58,7 @@ export const healthRanges = Object.keys(healthSpans) as [HealthSpan, ...HealthSp
 /** States that a range longer than the retention period lacks deleted deliveries. */
 async function retentionNote({ console }: MemberVisit, span: HealthSpan): Promise<Html> {
   const { count, lengthMs } = healthSpans[span];
-  const { rows } = await console.pool.query<{ days: number | null }>(deliveryRetentionSql);
-  const days = rows[0]?.days ?? null;
+  const days = await findDeliveryRetentionDays(console.pool);
   if (days === null || count * lengthMs <= days * 86_400_000) return nothing;
   const text = `Deliveries are deleted ${days} days after they finish. Older bars don’t include them.`;
   return html`<p class="quiet">${text}</p>`;

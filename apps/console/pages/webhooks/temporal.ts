@@ -1,7 +1,7 @@
 import { notice } from '../../components/notice.ts';
 import { type Html, nothing } from '../../web/html.ts';
+import { awaySentences, WorkflowsAway } from '../../web/temporal.ts';
 import type { MemberVisit } from '../../web/visit.ts';
-import { awaySentences, WorkflowsAway } from '../../workflows.ts';
 
 /** Explains what is unavailable in a console without Temporal. Returns nothing where it is set. */
 export function temporalNotice({ console }: MemberVisit): Html {

@@ -13,12 +13,12 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { connectionOptions } from '#domain/db/server.ts';
-import { organizationSql } from '#domain/db/statements/organization.ts';
-import { rosterSql } from '#domain/db/statements/roster.ts';
 import { fingerprint } from '#domain/keys/fingerprint.ts';
 import { checkKey } from '#domain/keys/format.ts';
 import { redisOptions } from '#runtime/settings/redis.ts';
 import { readConfig } from '../../../../apps/api/config.ts';
+import { organizationSql } from '../../../../apps/api/reads/organization.ts';
+import { rosterSql } from '../../../../apps/api/reads/roster.ts';
 
 interface KeyRow {
   id: string;

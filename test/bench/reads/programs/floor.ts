@@ -7,9 +7,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import Koa from 'koa';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
-import { openDatabase } from '#domain/db/connect.ts';
-import type { AuthorizedRow } from '#domain/db/statements/authorized.ts';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { openDatabase } from '#domain/open-database.ts';
 import { createLog } from '#runtime/log.ts';
 import { securityHeaders } from '#runtime/security-headers.ts';
 import { openTracing } from '#runtime/tracing.ts';
@@ -20,6 +19,7 @@ import { endpoints } from '../../../../apps/api/endpoints.ts';
 import { etagOf } from '../../../../apps/api/etag.ts';
 import { Limiter } from '../../../../apps/api/limiter/limiter.ts';
 import { ReadStatements } from '../../../../apps/api/read-statements.ts';
+import type { AuthorizedRow } from '../../../../apps/api/reads/authorized.ts';
 
 const config = readConfig();
 const { pool } = await openDatabase({

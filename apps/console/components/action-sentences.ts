@@ -1,0 +1,289 @@
+import type { ActivityEntry } from '#domain/audit-log/search.ts';
+
+/** What a name in a sentence refers to. A delivery belongs to a webhook (`of`). */
+export interface ObjectRef {
+  kind: 'webhook' | 'client' | 'member' | 'role' | 'key' | 'delivery' | 'redelivery';
+  id: string;
+  of?: string;
+}
+
+/** A name that a person typed, or an id, and what it refers to. */
+export interface Name {
+  name: string;
+  object?: ObjectRef;
+}
+
+/** A sentence in parts: pages isolate the names that people typed, and link those of objects. */
+export type Sentence = readonly (string | Name)[];
+
+type Detail = Record<string, unknown>;
+
+/** Builds a sentence from a template whose values are names. */
+function sentence(texts: TemplateStringsArray, ...names: (string | Name)[]): Sentence {
+  return texts.flatMap((text, index) => {
+    const name = names[index];
+    if (name === undefined) return [text];
+    return [text, typeof name === 'string' ? { name } : name];
+  });
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+const list = (value: unknown): string => (Array.isArray(value) ? value.map(text).join(', ') : '');
+const key = ({ keyLabel, keyHint, keyId }: ActivityEntry): Name => ({
+  name: keyLabel || keyHint || keyId || 'unknown key',
+  ...(keyId === null ? {} : { object: { kind: 'key', id: keyId } }),
+});
+const named = (name: string | null, kind: ObjectRef['kind'], id: unknown, unknown: string): Name =>
+  typeof id === 'string' ? { name: name || id, object: { kind, id } } : { name: name ?? unknown };
+const member = ({ memberName, detail }: ActivityEntry) =>
+  named(memberName, 'member', detail?.memberId, 'a member who is not named');
+const role = ({ roleName, detail }: ActivityEntry) => named(roleName ?? text(detail?.key), 'role', detail?.roleId, '');
+const webhook = ({ webhookName, detail }: ActivityEntry) =>
+  named(webhookName, 'webhook', detail?.webhookId, '(unknown)');
+/** A client, by the family's name; readers who may not see clients get no name. */
+const client = ({ clientName, detail }: ActivityEntry): Name =>
+  typeof detail?.grantId === 'string'
+    ? {
+        name: clientName === null ? 'a client' : `the ${clientName}${/family$/i.test(clientName) ? '' : ' family'}`,
+        object: { kind: 'client', id: detail.grantId },
+      }
+    : { name: 'a client' };
+const delivery = ({ detail }: ActivityEntry): Name =>
+  typeof detail?.eventId === 'string' && typeof detail.webhookId === 'string'
+    ? { name: detail.eventId, object: { kind: 'delivery', id: detail.eventId, of: detail.webhookId } }
+    : { name: 'an event' };
+const redelivery = ({ detail }: ActivityEntry): Name =>
+  typeof detail?.redeliveryId === 'string' && typeof detail.webhookId === 'string'
+    ? { name: 'a redelivery', object: { kind: 'redelivery', id: detail.redeliveryId, of: detail.webhookId } }
+    : { name: 'a redelivery' };
+/** A second factor, or the step of signing in that used it. */
+const factor = (kind: unknown) =>
+  kind === 'passkey' ? 'a passkey' : kind === 'recovery_code' ? 'a recovery code' : 'an authenticator app';
+/** Whether a detail is the old and new value of a name. */
+export const isRename = (value: unknown): value is { from: string; to: string } =>
+  typeof value === 'object' && value !== null && 'from' in value && 'to' in value && typeof value.from === 'string';
+const many = (value: unknown, one: string, more: string) => `${value} ${value === 1 ? one : more}`;
+
+/** The data that each read returns, by operation id. */
+export const reads: Readonly<Record<string, string>> = {
+  getOrg: 'the organization',
+  getFirmRoster: 'the roster of clients',
+  getOrgSeatFamilies: 'the families with seats',
+  listMembers: 'the members',
+  getFirmOutcomes: 'the outcomes',
+  listOrgReferralCodes: 'the referral codes',
+  getOrgReferralEarnings: 'the referral earnings',
+  listRoles: 'the roles',
+  getOrgSeats: 'the seat counts',
+};
+
+/** Why signing in failed, by the step that failed. */
+const steps: Record<string, string> = {
+  password: 'wrong password',
+  old_password: 'wrong current password',
+  totp: 'wrong authenticator code',
+  passkey: 'passkey not accepted',
+  recovery_code: 'wrong recovery code',
+};
+
+const signatureResults: Record<string, string> = {
+  verified: 'signatures verified',
+  accepts_bad_signatures: 'the receiver accepts wrong signatures',
+  refuses_good_signatures: 'the receiver rejects correct signatures',
+  no_answer: 'no conclusive response',
+};
+
+/** Returns how a read ended, by its HTTP status, in words that its object follows. */
+function readVerb(status: number): string {
+  if (status < 400) return 'Read';
+  if (status === 400) return 'Sent an invalid request for';
+  return status === 404 ? 'Named an unknown organization in a request for' : 'Was denied';
+}
+
+/** Each action's title in the filter, and its description, which follows the actor's name. */
+const actions: Record<string, [title: string, describe: (entry: ActivityEntry, detail: Detail) => Sentence]> = {
+  'key.create': ['Created an API key', (e) => sentence`Created API key “${key(e)}”`],
+  'key.rotate': ['Rotated an API key', (e) => sentence`Rotated an API key. New key: “${key(e)}”`],
+  'key.revoke': ['Revoked an API key', (e) => sentence`Revoked API key “${key(e)}”`],
+  'key.report': ['Reported a leaked key', (e) => sentence`Reported API key “${key(e)}” as leaked`],
+  'webhook.create': ['Added a webhook', (e, d) => sentence`Added webhook ${webhook(e)} for ${text(d.host)}`],
+  'webhook.change': ['Edited a webhook', (e, d) => sentence`Edited webhook ${webhook(e)}: ${list(d.changed)}`],
+  'webhook.rotate_secret': [
+    'Rotated a signing secret',
+    (e) => sentence`Rotated the signing secret of webhook ${webhook(e)}`,
+  ],
+  'webhook.test': [
+    'Sent a test event',
+    (e, d) => sentence`Sent a test event (${text(d.eventType)}) to webhook ${webhook(e)}`,
+  ],
+  'webhook.tested': [
+    'Received a test result',
+    (e, d) => [
+      d.delivered === true
+        ? `Test event delivered (${text(d.eventType)}) to webhook `
+        : `Test event failed (${text(d.eventType)}) for webhook `,
+      webhook(e),
+    ],
+  ],
+  'webhook.pause': ['Paused a webhook', (e) => sentence`Paused webhook ${webhook(e)}`],
+  'webhook.park': [
+    'Suspended a webhook',
+    (e) => sentence`Suspended webhook ${webhook(e)}, because its receiver accepted no events for days`,
+  ],
+  'webhook.resume': ['Resumed a webhook', (e) => sentence`Resumed webhook ${webhook(e)}`],
+  'webhook.release': [
+    'Released a managed webhook',
+    () => sentence`Released a webhook, which members can change from now on`,
+  ],
+  'webhook.delete': ['Deleted a webhook', (e) => sentence`Deleted webhook ${webhook(e)}`],
+  'webhook.redeliver': [
+    'Started a redelivery',
+    (e) => sentence`Started ${redelivery(e)} of events to webhook ${webhook(e)}`,
+  ],
+  'webhook.redelivered': [
+    'Finished a redelivery',
+    (e) => sentence`Finished ${redelivery(e)} of events to webhook ${webhook(e)}`,
+  ],
+  'webhook.cancel_redelivery': [
+    'Cancelled a redelivery',
+    (e) => sentence`Cancelled ${redelivery(e)} of events to webhook ${webhook(e)}`,
+  ],
+  'webhook.verify': ['Started a signature check', (e) => sentence`Started a signature check of webhook ${webhook(e)}`],
+  'webhook.verified': [
+    'Finished a signature check',
+    (e, d) => [
+      ...sentence`Finished a signature check of webhook ${webhook(e)}`,
+      `: ${signatureResults[text(d.result)] ?? 'unknown result'}`,
+    ],
+  ],
+  'delivery.redeliver': [
+    'Redelivered an event',
+    (e) => sentence`Redelivered event ${delivery(e)} to webhook ${webhook(e)}`,
+  ],
+  'delivery.retry': [
+    'Retried a delivery',
+    (e) => sentence`Retried the delivery of event ${delivery(e)} to webhook ${webhook(e)}`,
+  ],
+  'delivery.cancel': [
+    'Cancelled deliveries',
+    (e, d) =>
+      d.eventId === undefined
+        ? sentence`Cancelled ${many(d.deliveries ?? 1, 'delivery', 'deliveries')} to webhook ${webhook(e)}`
+        : sentence`Cancelled the delivery of event ${delivery(e)} to webhook ${webhook(e)}`,
+  ],
+  'member.invite': ['Invited a member', (e) => sentence`Invited ${member(e)}`],
+  'member.link': [
+    'Created a sign-in link',
+    (e, d) => [`Created a ${d.kind === 'recover' ? 'recovery' : 'sign-in'} link for `, member(e)],
+  ],
+  'member.join': ['Joined the organization', () => sentence`Joined the organization`],
+  'member.change': [
+    'Edited a member',
+    (e, d) =>
+      isRename(d.renamed)
+        ? sentence`Renamed ${{ name: d.renamed.from }} to ${member(e)}`
+        : sentence`Edited the details of ${member(e)}`,
+  ],
+  'member.suspend': ['Suspended a member', (e) => sentence`Suspended ${member(e)}`],
+  'member.reinstate': ['Reinstated a member', (e) => sentence`Reinstated ${member(e)}`],
+  'member.remove': [
+    'Removed a member',
+    (e, d) => (e.personId === d.memberId ? sentence`Left the organization` : sentence`Removed ${member(e)}`),
+  ],
+  'member.role_assign': ['Assigned a role', (e) => sentence`Assigned role ${role(e)} to ${member(e)}`],
+  'member.role_unassign': ['Removed a role', (e) => sentence`Removed role ${role(e)} from ${member(e)}`],
+  'role.create': ['Created a role', (e) => sentence`Created role ${role(e)}`],
+  'role.change': ['Edited a role', (e) => sentence`Edited role ${role(e)}`],
+  'role.delete': ['Deleted a role', (e) => sentence`Deleted role ${role(e)}`],
+  'seat.give': ['Assigned a seat', (e) => sentence`Assigned a seat to ${client(e)}`],
+  'seat.end': ['Ended a seat', (e) => sentence`Ended the seat of ${client(e)}`],
+  'grant.end': ['Ended client access', (e) => sentence`Ended a professional’s access to ${client(e)}`],
+  'grant.move': ['Moved client access', (e) => sentence`Moved ${client(e)} to another professional`],
+  'sign_in.recover': [
+    'Recovered sign-in',
+    (_, d) => sentence`Recovered sign-in with a recovery link and ${factor(d.factor)}`,
+  ],
+  'sign_in.confirm': [
+    'Confirmed a sign-in',
+    (e, d) =>
+      d.by === 'operator'
+        ? sentence`Confirmed the sign-in of ${member(e)}`
+        : sentence`Confirmed their sign-in with a link`,
+  ],
+  'sign_in.password': ['Entered a correct password', () => sentence`Entered a correct password`],
+  'sign_in.complete': ['Signed in', (_, d) => sentence`Signed in with ${factor(d.step)}`],
+  'sign_in.step_up': ['Confirmed identity', (_, d) => sentence`Confirmed their identity with ${factor(d.step)}`],
+  'sign_in.failure': [
+    'Failed to sign in',
+    (_, d) => [`Failed to sign in: ${steps[text(d.step)] ?? 'wrong credentials'}`],
+  ],
+  'sign_in.change_address': ['Changed a sign-in address', (e) => sentence`Changed the sign-in address of ${member(e)}`],
+  'sign_in.release': [
+    'Released a sign-in address',
+    (e) => sentence`Released the sign-in address of ${member(e)}, who must set up sign-in again`,
+  ],
+  'factor.add': ['Added a second factor', (_, d) => [`Added ${factor(d.kind)} as a second factor`]],
+  'factor.remove': ['Removed a second factor', (_, d) => [`Removed ${factor(d.kind)}`]],
+  'recovery_codes.renew': ['Renewed recovery codes', () => sentence`Renewed their recovery codes`],
+  'password.change': ['Changed a password', () => sentence`Changed their password`],
+  'session.sign_out': ['Signed out', () => sentence`Signed out`],
+  'session.end': ['Ended a session', () => sentence`Ended one of their sessions`],
+  'session.end_oldest': [
+    'Ended the oldest session',
+    () => sentence`Ended their oldest session: a person has ten at most`,
+  ],
+  'session.end_all': ['Ended all sessions', (e) => sentence`Ended all sessions of ${member(e)}`],
+  'session.end_others': ['Ended other sessions', () => sentence`Ended their other sessions`],
+  'activity.download': ['Downloaded the activity log', () => sentence`Downloaded the activity log as CSV`],
+  import: ['Imported data', (_, d) => sentence`Imported ${text(d.file)}`],
+  'import.backfill': ['Imported data without events', (_, d) => sentence`Imported ${text(d.file)} without events`],
+  ...Object.fromEntries(
+    Object.entries(reads).map(([operation, what]) => [
+      `api.${operation}`,
+      [`Read ${what}`, ({ status }: ActivityEntry) => [`${readVerb(status ?? 200)} ${what} (${operation})`]],
+    ]),
+  ),
+  'api.none': ['Called an unknown endpoint', () => sentence`Called an unknown endpoint`],
+  'api.console': [
+    'Called the console with an API key',
+    ({ count }) => [
+      `Called the console, which accepts no API keys: ${many(count, 'request', 'requests')} denied within a minute`,
+    ],
+  ],
+  'api.rate_limited': [
+    'Exceeded the rate limit',
+    ({ count }) => [`Exceeded the rate limit: ${many(count, 'request', 'requests')} denied within a minute`],
+  ],
+};
+
+/** The actions that the filter offers, in order. */
+export const knownActions: readonly { action: string; title: string }[] = Object.entries(actions).map(
+  ([action, [title]]) => ({ action, title }),
+);
+
+/** Describes an entry's action, without the actor. An unknown action is returned as it is. */
+export function describeAction(entry: ActivityEntry): Sentence {
+  const [, describe] = Object.hasOwn(actions, entry.action) ? (actions[entry.action] ?? []) : [];
+  return describe?.(entry, entry.detail ?? {}) ?? [entry.action];
+}
+
+/** Actions that the system takes by itself. Any other row without a person is an operator's. */
+const systemActions: ReadonlySet<string> = new Set([
+  'webhook.park',
+  'webhook.redelivered',
+  'webhook.verified',
+  'delivery.cancel',
+]);
+
+/** Describes the actor: the API key of a read, otherwise a person, the operator or the system. */
+export function describeActor(entry: ActivityEntry): Sentence {
+  if (entry.status !== null && entry.keyId !== null) return sentence`API key “${key(entry)}”`;
+  if (entry.personId !== null) return [named(entry.personName, 'member', entry.personId, '')];
+  const managedBy = text(entry.detail?.managedBy);
+  if (managedBy !== '') return ['Operator (', { name: managedBy }, ')'];
+  return [systemActions.has(entry.action) ? 'System' : 'Operator'];
+}
+
+/** Returns a sentence as plain text. */
+export const textOf = (parts: Sentence): string =>
+  parts.map((part) => (typeof part === 'string' ? part : part.name)).join('');

@@ -1,0 +1,18 @@
+import { type Html, html } from '../web/html.ts';
+
+/** Characters of a name that lists show; an imported name may have 10,000. */
+const maxShown = 120;
+
+/** Renders a typed or imported name, at most 120 characters, isolated from the text around it. */
+export const displayName = (name: string): Html => html`<bdi>${truncate(name, maxShown)}</bdi>`;
+
+/** Returns the first `max` whole characters of a text, with … if there are more. */
+export function truncate(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const characters = [...text];
+  return characters.length <= max ? text : `${characters.slice(0, max).join('')}…`;
+}
+
+/** Returns a number with its noun: `1 event`, `2,400 events`. */
+export const countOf = (count: number, one: string, many: string): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`;

@@ -1,0 +1,56 @@
+import type { RouteContext } from '../web/state.ts';
+
+/**
+ * The console's cookies. `__Host-` binds each to this host and to https (browsers accept
+ * http://localhost), so that no neighboring host can plant one. SameSite is Lax, not Strict, so that
+ * a person who follows a link in an email is signed in. Only POST changes anything, and Lax, the
+ * origin check and the form's token each stop a foreign one.
+ */
+const kinds = {
+  /** The session's token. */
+  session: '__Host-org-api-session',
+  /** A random value of a browser that is not signed in, to which its forms' tokens are bound. */
+  visit: '__Host-org-api-visit',
+  /** The token of an enrolment link that was opened; it is in no URL. */
+  enrolment: '__Host-org-api-enrolment',
+  /** Marks a browser that its person has signed in with; it opens nothing. */
+  browser: '__Host-org-api-browser',
+  /** A sentence for the next page (`The key was revoked.`). */
+  flash: '__Host-org-api-flash',
+} as const;
+
+type CookieKind = keyof typeof kinds;
+
+/**
+ * Returns the name of a cookie. Cookies know no ports, so on localhost, where each region's console
+ * has a separate port, the name contains it. Signing in to one does not sign out of the other.
+ */
+export function cookieName(kind: CookieKind, origin: string): string {
+  const { protocol, port } = new URL(origin);
+  return protocol === 'https:' ? kinds[kind] : `${kinds[kind]}-${port || '80'}`;
+}
+
+/**
+ * Returns the value of a cookie; null when there is none or it is empty. Of two with the same name,
+ * one of which another host must have planted, neither is taken; nor is one in quotes, which the
+ * console never sets and the library would remove.
+ */
+export function readCookie(ctx: RouteContext, kind: CookieKind): string | null {
+  const name = cookieName(kind, ctx.state.console.origin);
+  const value = ctx.cookies.get(name) ?? '';
+  const header = ctx.get('Cookie');
+  const isOnly = header.split(`${name}=`).length === 2;
+  return value !== '' && isOnly && header.includes(`${name}=${value}`) ? value : null;
+}
+
+/** Sets a cookie for `maxAgeSeconds`, or for as long as the browser runs; null removes it. */
+export function setCookie(ctx: RouteContext, kind: CookieKind, value: string | null, maxAgeSeconds?: number): void {
+  // TLS ends before this process, so the library cannot see it.
+  ctx.cookies.secure = true;
+  ctx.cookies.set(cookieName(kind, ctx.state.console.origin), value, {
+    secure: true,
+    sameSite: 'lax',
+    overwrite: true,
+    ...(value === null || maxAgeSeconds === undefined ? {} : { maxAge: maxAgeSeconds * 1_000 }),
+  });
+}

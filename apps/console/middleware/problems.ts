@@ -1,0 +1,172 @@
+import type { Middleware, ParameterizedContext } from 'koa';
+import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
+import { BudgetExhausted, ClientGone } from '#runtime/flow/budget.ts';
+import { describeError, type Logger } from '#runtime/log.ts';
+import { findRequestFault } from '#runtime/request-faults.ts';
+import { layout, problemBody } from '../components/layout.ts';
+import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
+import { FormRefused, NotFound, PermissionNeeded, page, RequestRefused, SignInUnconfirmed } from '../web/answer.ts';
+import type { Child } from '../web/html.ts';
+import { refusalOf } from '../web/refusals.ts';
+import type { ConsoleState } from '../web/state.ts';
+
+/**
+ * Renders a page for what the middleware after it throw: a refusal, or an internal error, whose
+ * cause goes to the log under the id that the page shows.
+ */
+export const renderProblems =
+  (log: Logger, now: () => Date): Middleware<ConsoleState> =>
+  (ctx, next) =>
+    next().catch((error: unknown) => renderProblem(ctx, error, log, now()));
+
+/** Refuses what is not a valid request of HTTP, also what its parser gave up. */
+export const refuseFaults: Middleware<ConsoleState> = (ctx, next) => {
+  const fault = findRequestFault(ctx.req);
+  if (fault !== null) throw new RequestRefused(fault.status, fault.message);
+  return next();
+};
+
+function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
+  if (error instanceof ClientGone) return void closeWithoutAnswer(ctx);
+  const { requestId, operation, visit } = ctx.state;
+  const problem = problemOf(error, now);
+  ctx.state.code ??= problem.code;
+  if ('cause' in problem)
+    log.error({ requestId, operation, code: problem.code, error: describeError(problem.cause) }, 'internal error');
+  if (ctx.res.headersSent) return void ctx.res.destroy();
+  ctx.status = problem.status;
+  if (problem.retryAfterSeconds !== undefined) ctx.set('Retry-After', String(problem.retryAfterSeconds));
+  // A body that was not read to its end would be taken for the next request.
+  if (problem.status === 413) ctx.set('Connection', 'close');
+  ctx.type = 'text/html; charset=utf-8';
+  const body = problemBody({
+    sentence: problem.sentence,
+    next: problem.next,
+    isSignedIn: visit?.session?.state === 'full',
+    ...('cause' in problem ? { requestId } : {}),
+  });
+  ctx.body = layout(visit ?? null, page({ title: problem.title, body })).toString();
+}
+
+/** Logs 499, as nginx does, for a browser that left while its page was read. */
+function closeWithoutAnswer(ctx: ParameterizedContext<ConsoleState>): void {
+  ctx.state.code = 'client_gone';
+  ctx.status = 499;
+  ctx.respond = false;
+}
+
+/** By the level of the budget that is used up. */
+const busySentences: Record<string, string> & { pod: string } = {
+  session: 'Too many of your pages are in progress.',
+  person: 'Too many of your pages or downloads are in progress.',
+  organization: 'Too many pages or downloads of your organization are in progress.',
+  pod: 'Too many pages or downloads are in progress.',
+};
+
+interface Problem {
+  status: number;
+  code: NonNullable<ConsoleState['code']>;
+  title: string;
+  sentence: string;
+  next: Child;
+  /** The cause of an internal error, for the log. */
+  cause?: unknown;
+  retryAfterSeconds?: number;
+}
+
+function problemOf(error: unknown, now: Date): Problem {
+  const refusal = refusalOf(error);
+  if (error instanceof NotFound || refusal?.isNotFound)
+    return {
+      status: 404,
+      code: 'not_found',
+      title: 'Page not found',
+      sentence: refusal?.message ?? 'This page does not exist, or you do not have access to it.',
+      next: 'Check the address. The item may have been deleted.',
+    };
+  if (error instanceof PermissionNeeded)
+    return {
+      status: 403,
+      code: 'permission_needed',
+      title: 'You do not have permission',
+      sentence: `This page requires a role with the permission ${error.permission}.`,
+      next: 'An owner or administrator can assign one under Members & roles.',
+    };
+  if (error instanceof SignInUnconfirmed)
+    return {
+      status: 403,
+      code: 'sign_in_unconfirmed',
+      title: 'Your sign-in is not confirmed here',
+      sentence: unconfirmedSentence,
+      next: unconfirmedNext,
+    };
+  if (error instanceof BudgetExhausted) return exhaustionOf(error);
+  if (error instanceof FormRefused)
+    return {
+      status: error.status,
+      code: 'form_refused',
+      title: 'Form not accepted',
+      sentence: error.message,
+      next: error.next ?? 'Open the page in the console and submit the form there.',
+    };
+  if (refusal !== null && refusal.retry !== null)
+    return {
+      status: refusal.retry.status,
+      code: refusal.retry.code,
+      sentence: refusal.message,
+      title: refusal.retry.code === 'busy' ? 'Too many sign-ins in progress' : 'Too many attempts',
+      next: 'Failed attempts by others do not block a browser that you have signed in with before.',
+      retryAfterSeconds: refusal.retry.afterSeconds(now),
+    };
+  if (refusal !== null)
+    return {
+      status: 409,
+      code: 'form_refused',
+      title: 'This is not possible',
+      sentence: refusal.message,
+      next: 'Go back and reload the page.',
+    };
+  return faultOf(error);
+}
+
+const exhaustionOf = ({ level }: BudgetExhausted): Problem => ({
+  status: level === 'pod' ? 503 : 429,
+  code: level === 'pod' ? 'busy' : 'rate_limited',
+  title: 'Too many requests in progress',
+  sentence: busySentences[level] ?? busySentences.pod,
+  next: 'Wait until one has finished, then try again.',
+  retryAfterSeconds: 5,
+});
+
+function faultOf(error: unknown): Problem {
+  if (error instanceof RequestRefused)
+    return {
+      status: error.status,
+      code: error.status === 405 ? 'method_not_allowed' : 'invalid_request',
+      title: 'Request not accepted',
+      sentence: error.message,
+      next:
+        error.status === 431
+          ? 'Your browser sent too many cookies. Delete the cookies of this site, then reload the page. ' +
+            'On localhost, all programs of this machine share them.'
+          : 'Open the console in a current browser.',
+    };
+  if (isServerAway(error) || isStatementTimeout(error))
+    return {
+      status: 503,
+      code: 'unavailable',
+      cause: error,
+      retryAfterSeconds: 5,
+      title: 'Temporarily unavailable',
+      sentence: 'The console is temporarily unavailable.',
+      next: 'Try again in a moment.',
+    };
+  return {
+    status: 500,
+    code: 'internal',
+    cause: error,
+    title: 'Something went wrong',
+    sentence: 'The console could not complete the request.',
+    next: 'Try again. If the problem continues, contact support.',
+  };
+}

@@ -1,0 +1,57 @@
+import type { BlockList } from 'node:net';
+import type { Middleware } from 'koa';
+import type { Pool } from 'pg';
+import { recordKeysAtConsoleSql } from '#domain/audit-log/record-requests.ts';
+import { errorStatus } from '#domain/contract/errors.ts';
+import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
+import { checkKey } from '#domain/keys/format.ts';
+import { bearerOf, clientAddress } from '#runtime/client.ts';
+import type { RefusalCount, RefusalCounter } from '#runtime/refusal-counter.ts';
+import type { ConsoleState } from '../web/state.ts';
+
+const code = 'api_key_not_accepted';
+
+/**
+ * Adds requests with a key to its activity row of the minute, with the last address. Unknown keys
+ * get no row.
+ */
+export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[]) =>
+  pool.query({
+    name: 'recordKeysAtConsole',
+    text: recordKeysAtConsoleSql,
+    values: [
+      counts.map(({ fingerprint }) => fingerprint),
+      counts.map(({ refused }) => refused),
+      counts.map(({ address }) => address),
+    ],
+  });
+
+/**
+ * Refuses every request with an API key as bearer token, on every path and with every method. The
+ * refusal needs no I/O. Requests with a genuine key are counted in its organization's activity log,
+ * one row per minute, so that a revoked key cannot fill it.
+ */
+export function refuseKeys(deps: {
+  refusals: RefusalCounter;
+  keys: KeySecrets;
+  trustedProxies: BlockList;
+}): Middleware<ConsoleState> {
+  const { refusals, keys, trustedProxies } = deps;
+  return async (ctx, next) => {
+    const bearer = bearerOf(ctx.headers.authorization);
+    if (!bearer?.startsWith('aln_')) return next();
+    ctx.state.code = code;
+    if (checkKey(bearer, keys.region, keys.tagSecrets).ok) {
+      const address = clientAddress(ctx.req, trustedProxies);
+      for (const print of fingerprints(bearer, keys.peppers)) refusals.count(print, address);
+    }
+    ctx.status = errorStatus[code];
+    ctx.set('Content-Type', 'application/json');
+    // The body is not read.
+    ctx.set('Connection', 'close');
+    ctx.body = JSON.stringify({
+      error: code,
+      message: 'API keys work for the GET requests of the API only. The console requires a signed-in person.',
+    });
+  };
+}

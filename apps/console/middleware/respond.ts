@@ -1,0 +1,44 @@
+import { knownBrowserDays } from '#domain/identity/limits.ts';
+import { layout } from '../components/layout.ts';
+import { truncate } from '../components/text.ts';
+import type { Answer } from '../web/answer.ts';
+import { sealBrowser } from '../web/browser-cookie.ts';
+import type { RouteContext } from '../web/state.ts';
+import { setCookie } from './cookies.ts';
+import { sendFile } from './send-file.ts';
+
+/** How long (s) a flash message waits for the next page. */
+const flashSeconds = 60;
+/**
+ * How many characters of it are kept: each may take nine bytes, and browsers drop a cookie of more
+ * than 4,096.
+ */
+const flashMaxLength = 400;
+/** How long (s) an opened enrolment link is remembered. */
+const enrolmentSeconds = 3_600;
+const browserSeconds = knownBrowserDays * 86_400;
+
+/** Sends a page, a redirect or a file, with the cookies that it changes. */
+export async function respond(ctx: RouteContext, answer: Answer): Promise<void> {
+  const { visit, console } = ctx.state;
+  if (answer.kind === 'download') return sendFile(ctx, answer, console.downloads);
+  const { session = null, enrolment, browser = null } = answer;
+  if (session !== null) setCookie(ctx, 'session', session === 'ended' ? null : session.token);
+  if (enrolment !== undefined) setCookie(ctx, 'enrolment', enrolment, enrolmentSeconds);
+  if (browser !== null) setCookie(ctx, 'browser', sealBrowser(browser, console.factors.sealingKeys), browserSeconds);
+  if (answer.kind === 'redirect') {
+    const { flash = null } = answer;
+    if (flash !== null) setCookie(ctx, 'flash', encodeURIComponent(truncate(flash, flashMaxLength)), flashSeconds);
+    ctx.status = 303;
+    ctx.set('Location', answer.to);
+    ctx.body = '';
+    return;
+  }
+  // HEAD shows no message.
+  if (visit.flash !== null && ctx.method !== 'HEAD') setCookie(ctx, 'flash', null);
+  // The sign-out form of the frame would contain the token of a session that has ended.
+  const rendered = session === null ? visit : { ...visit, session: null };
+  ctx.status = answer.status;
+  ctx.type = 'text/html; charset=utf-8';
+  ctx.body = layout(rendered, answer).toString();
+}

@@ -1,0 +1,93 @@
+import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
+import { cancelField, stepUpPage } from '../components/step-up-page.ts';
+import { redirect } from '../web/answer.ts';
+import { freshForm, hasSecret } from '../web/form.ts';
+import { refusalOf } from '../web/refusals.ts';
+import type { Route } from '../web/route.ts';
+import { consumeSecondFactor } from '../web/second-factor.ts';
+import type { RouteContext, RouteMiddleware } from '../web/state.ts';
+import type { PersonVisit } from '../web/visit.ts';
+import { setCookie } from './cookies.ts';
+import { formToken } from './csrf.ts';
+import { respond } from './respond.ts';
+
+/**
+ * A request with this header asks whether a form may be carried out, and carries nothing out. The
+ * script sends it before the form, and shows the answer in a dialog: 204 when the second factor is
+ * fresh, else the page that asks for it.
+ */
+const checkHeader = 'X-Step-Up-Check';
+
+/** The answer's token for the forms of the open page, after a check that renewed the session. */
+const formTokenHeader = 'X-Form-Token';
+
+const isCheck = (ctx: RouteContext): boolean => ctx.get(checkHeader) !== '';
+
+/**
+ * Requires a fresh second factor before a form is carried out: verifies the one in the form, or
+ * asks for it.
+ *
+ * The page that asks contains the submitted form as hidden fields and submits them to the same path
+ * with the factor. No input is lost, none is stored, and the form is checked again. A form with a
+ * password is not carried, so that no page contains one: it is filled in afterwards.
+ */
+export const stepUp: RouteMiddleware = async (ctx, next) => {
+  const { route, form, console } = ctx.state;
+  const visit = ctx.state.visit as PersonVisit;
+  if (!needsStepUp(visit.session, console.now())) return next();
+  const isCarried = !hasSecret(route.schema);
+  if (isCarried && form.fields.get(cancelField) !== null && route.rerender !== null)
+    return respond(ctx, await route.rerender(visit, freshForm(form.values)));
+  const { token, problem } = await takeFactor(visit, form.fields);
+  if (token === null) {
+    ctx.state.code = 'step_up_needed';
+    const waiting = isCheck(ctx) ? 'open' : isCarried ? form.fields : null;
+    return respond(ctx, await stepUpPage(visit, waiting, problem, form.fields));
+  }
+  await renewSession(ctx, token);
+  // A form is sent to the address of its page.
+  return isCarried || isCheck(ctx) ? next() : respond(ctx, redirect(visit.path));
+};
+
+/** Answers a check that every earlier middleware let pass: the form may be submitted. */
+export const answerCheck: RouteMiddleware = (ctx, next) => {
+  if (!isCheck(ctx)) return next();
+  ctx.status = 204;
+};
+
+/** Returns the session's new token if the form contains a second factor that is accepted. */
+async function takeFactor(
+  visit: PersonVisit,
+  fields: URLSearchParams,
+): Promise<{ token: string | null; problem: string | null }> {
+  try {
+    const passed = await consumeSecondFactor(visit, (field) => fields.get(field) ?? '');
+    return { token: passed?.token ?? null, problem: null };
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    return { token: null, problem: refusal.message };
+  }
+}
+
+/**
+ * Continues with the session's new token. The browser gets it whatever follows, because the old one
+ * no longer works.
+ */
+async function renewSession(ctx: RouteContext, token: string): Promise<void> {
+  const { visit, console } = ctx.state;
+  setCookie(ctx, 'session', token);
+  const session = await findSession(console.em.fork(), token, console.now());
+  ctx.state.visit = { ...visit, session, sessionToken: token, formToken: formToken(token) };
+  if (isCheck(ctx)) ctx.set(formTokenHeader, ctx.state.visit.formToken);
+}
+
+/**
+ * Returns a function that reports whether the forms of a path may ask for a second factor. They
+ * are marked for the script. A path that two routes match is marked for either.
+ */
+export function createStepUpPaths(routes: readonly Route[]): (path: string) => boolean {
+  const paths = routes.filter(({ stepUp }) => stepUp).map(({ path }) => path.replace(/:\w+/g, '[^/]+'));
+  const form = new RegExp(`^(?:${paths.join('|')})(?:\\?.*)?$`);
+  return (path) => form.test(path);
+}

@@ -1,0 +1,64 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { z } from 'zod';
+import { recordActivity } from '#domain/audit-log/record.ts';
+import {
+  type ActivityEntry,
+  type ActivityFilter,
+  listActivity,
+  type Place,
+  type Reader,
+  seesNoClients,
+} from '#domain/audit-log/search.ts';
+
+/**
+ * Rows per fetch: a download of any length has less than 1 MB in memory, and other requests of the
+ * process wait for the rows of one fetch only. The first is small, so that a download starts at once.
+ */
+const linesPerFetch = 500;
+const linesOfFirstFetch = 100;
+
+/**
+ * Yields every entry that matches the filter, newest first, in batches. Each fetch is a statement
+ * of its own that continues where the last one ended, so no connection or snapshot is held between
+ * them, and a reader that stops early causes no further query. Entries written after the start are
+ * not included.
+ */
+export async function* eachActivityEntry(
+  em: EntityManager,
+  organizationId: string,
+  filter: ActivityFilter,
+  reader: Reader = seesNoClients,
+): AsyncGenerator<ActivityEntry[]> {
+  let from: Place | null = null;
+  do {
+    const page = await listActivity(
+      em,
+      organizationId,
+      filter,
+      from === null ? null : { place: from, direction: 'older' },
+      from === null ? linesOfFirstFetch : linesPerFetch,
+      reader,
+    );
+    if (page.entries.length > 0) yield page.entries;
+    from = page.older;
+  } while (from !== null);
+}
+
+/**
+ * Records that a person downloads the log, with the filter. A searched text, or an object that is no
+ * id, may be a family's name, so it is recorded only that there was one. Called before the first
+ * entry is sent.
+ */
+export async function recordDownload(
+  em: EntityManager,
+  input: { organizationId: string; personId: string; address: string | null; filter: ActivityFilter },
+): Promise<void> {
+  const { organizationId, filter, ...by } = input;
+  const { text, objectId, ...others } = filter;
+  const object = z.uuid().safeParse(objectId).success ? { objectId } : { hasObject: objectId && true };
+  const given = Object.entries({ ...others, ...object, hasText: text && true }).filter(([, value]) => value !== null);
+  const detail = Object.fromEntries(given);
+  await em
+    .fork()
+    .transactional((tx) => recordActivity(tx, { organizationId, by, action: 'activity.download', detail }));
+}

@@ -1,0 +1,103 @@
+import { type ActivityEntry, findActivityEntry } from '#domain/audit-log/search.ts';
+import { describeCause } from '#domain/webhooks/causes.ts';
+import { describeAction, describeActor, isRename } from '../../components/action-sentences.ts';
+import { copyableId } from '../../components/copy.ts';
+import { queryString } from '../../components/list-filter.ts';
+import { detailList } from '../../components/table.ts';
+import { displayName } from '../../components/text.ts';
+import { time } from '../../components/time.ts';
+import { NotFound, page } from '../../web/answer.ts';
+import { type Child, type Html, html } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { readerOf } from './filter.ts';
+import { resultBadge, sentenceHtml } from './table.ts';
+
+/** Shows one entry of the log with all its details. */
+export const entryRoutes = [
+  member.view({
+    name: 'showActivityEntry',
+    path: '/activity/:entryId',
+    permission: 'org.activity.read',
+    async show(visit) {
+      const { console, organizationId, params } = visit;
+      const entry = await findActivityEntry(console.em, organizationId, params.entryId ?? '', readerOf(visit));
+      if (entry === null) throw new NotFound();
+      return page({
+        title: 'Event details',
+        breadcrumbs: [['Activity', visit.at('/activity')]],
+        body: html`<p class="lead">${sentenceHtml(visit, describeActor(entry))}:
+          ${sentenceHtml(visit, describeAction(entry))}.</p>
+          ${detailList([...entryRows(visit, entry), ...detailRows(entry)])}`,
+      });
+    },
+  }),
+];
+
+type DetailRow = readonly [name: string, value: Child] | false;
+
+function entryRows(visit: MemberVisit, entry: ActivityEntry): DetailRow[] {
+  const { id, at, personId, personName, keyId, keyLabel, keyHint, action, status, address, count } = entry;
+  const keyName = html`${displayName(keyLabel ?? '')} <code class="hint">${keyHint ?? keyId}</code>`;
+  return [
+    ['Time', html`${time(at)} <span class="quiet">(${at})</span>`],
+    personId !== null && [
+      status === null ? 'Person' : 'Key owner',
+      filterLink(visit, 'person', personId, displayName(personName ?? personId)),
+    ],
+    keyId !== null && ['API key', keyLink(visit, keyId, keyName)],
+    ['Action', filterLink(visit, 'action', action, html`<code>${action}</code>`)],
+    ['Result', resultBadge(entry)],
+    count > 1 && ['Count', count.toLocaleString('en')],
+    ['IP address', address === null ? html`<span class="quiet">–</span>` : copyableId('IP address', address)],
+    status === null ? ['Event ID', copyableId('event ID', id)] : ['Request-Id', copyableId('request ID', id)],
+  ];
+}
+
+const filterLink = (visit: MemberVisit, field: string, value: string, label: Html): Html =>
+  html`${label} <a class="quiet" href="${visit.at(`/activity${queryString({ [field]: value })}`)}">View all</a>`;
+
+const keyLink = (visit: MemberVisit, keyId: string, label: Html): Html =>
+  visit.may('org.keys.manage')
+    ? html`<a href="${visit.at(`/keys/${keyId}`)}">${label}</a>`
+    : filterLink(visit, 'key', keyId, label);
+
+/** Labels of details. Other details are labeled with their stored names. */
+const detailNames: Record<string, string> = {
+  hint: 'Key prefix',
+  scopes: 'Scopes',
+  predecessorId: 'Previous key',
+  memberId: 'Member',
+  roleId: 'Role',
+  webhookId: 'Webhook',
+  eventId: 'Event ID',
+  sessionId: 'Session',
+  host: 'Host',
+  eventTypes: 'Event types',
+  changed: 'Changed',
+  renamed: 'Renamed',
+  added: 'Added',
+  removed: 'Removed',
+  file: 'File',
+  cause: 'Cause',
+};
+
+function detailRows({ detail, memberName }: ActivityEntry): DetailRow[] {
+  return Object.entries(detail ?? {})
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => {
+      const [label, text] = [detailNames[name] ?? name, name === 'cause' ? causeText(value) : valueText(value)];
+      const shown = name.endsWith('Id') ? copyableId(label, text) : html`<bdi>${text}</bdi>`;
+      const isMember = name === 'memberId' && memberName !== null;
+      return [label, html`${shown}${isMember ? html` (${displayName(memberName)})` : null}`];
+    });
+}
+
+const causeText = (value: unknown) => (typeof value === 'string' ? describeCause(value) : valueText(value));
+
+function valueText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (isRename(value)) return `${value.from} → ${value.to}`;
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value.join(', ');
+  return JSON.stringify(value);
+}

@@ -1,0 +1,79 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { results } from '#domain/audit-log/results.ts';
+import type { ActivityFilter, Place, Reader } from '#domain/audit-log/search.ts';
+import { filterText, queryNameOf, timeRangeFields, timeRangeProblems } from '../../components/list-filter.ts';
+import { isTimestamp, parseDateTime } from '../../web/date-time.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import { matchText } from './match-text.ts';
+
+/** The filters in the query of the log; empty: not set. */
+export const filterFields = {
+  key: z.uuid().catch(''),
+  person: filterText(/^[\x21-\x7e]{1,128}$/),
+  action: filterText(/^[\w.]{1,100}$/),
+  result: z.enum(['', ...results.map(queryNameOf)]).catch(''),
+  q: z.string().trim().max(200).catch(''),
+  object: z.string().trim().max(128).catch(''),
+  address: z.string().trim().max(50).catch(''),
+  ...timeRangeFields,
+};
+
+export type FilterQuery = z.output<z.ZodObject<typeof filterFields>>;
+
+/** Returns what the visitor may see in the log. */
+export const readerOf = (visit: MemberVisit): Reader => ({ maySeeClients: visit.may('org.clients.read') });
+
+/** Returns the filter of a query. Invalid values are not applied. */
+export async function readFilter(visit: MemberVisit, query: FilterQuery): Promise<ActivityFilter> {
+  const { key, person, action, result, q, object, address, from, until, zone } = query;
+  return {
+    keyId: key || null,
+    personId: person || null,
+    action: action || null,
+    result: results.find((each) => queryNameOf(each) === result) ?? null,
+    objectId: object.toLowerCase() || null,
+    address: isAddress(address) ? address : null,
+    text: q === '' ? null : await matchText(visit.console.em, visit.organizationId, q, readerOf(visit)),
+    from: parseDateTime(from, zone, 'from'),
+    to: parseDateTime(until, zone, 'until'),
+  };
+}
+
+/** Returns what is wrong with a filter, by field. */
+export const filterProblems = (query: FilterQuery): Record<string, string> => ({
+  ...timeRangeProblems(query),
+  ...(query.address !== '' && !isAddress(query.address)
+    ? { address: 'Enter an IP address or a range such as 203.0.113.0/24. This filter was not applied.' }
+    : {}),
+});
+
+/** Returns whether a text is an IP address, or a range of them in CIDR form. */
+function isAddress(text: string): boolean {
+  const [address = '', prefix, ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || more.length > 0 || address.includes('%')) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+}
+
+/** A cursor in a link: its direction, and the time and id of an entry. */
+const cursorForm = /^(older|newer)_(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)_([0-9a-f-]{36})$/;
+
+export const cursorField = z
+  .string()
+  .transform((text) => readCursor(text))
+  .catch(null);
+
+export interface Cursor {
+  place: Place;
+  direction: 'older' | 'newer';
+}
+
+function readCursor(text: string): Cursor | null {
+  const [, direction, at = '', id = ''] = cursorForm.exec(text) ?? [];
+  if ((direction !== 'older' && direction !== 'newer') || !z.uuid().safeParse(id).success) return null;
+  return isTimestamp(at) ? { place: { at, id }, direction } : null;
+}
+
+export const cursorText = (direction: Cursor['direction'], place: Place | null): string | null =>
+  place === null ? null : `${direction}_${place.at}_${place.id}`;

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { findRetentionDays } from '#domain/audit-log/retention.ts';
+import { type ActivityPage, listActivity, type Place } from '#domain/audit-log/search.ts';
+import { emptyState } from '../../components/empty-state.ts';
+import { linkButton } from '../../components/link.ts';
+import { filterQuery, isFiltered } from '../../components/list-filter.ts';
+import { notice } from '../../components/notice.ts';
+import { pager } from '../../components/pager.ts';
+import { time } from '../../components/time.ts';
+import { page } from '../../web/answer.ts';
+import { type Html, html, nothing } from '../../web/html.ts';
+import { member } from '../../web/route.ts';
+import type { MemberVisit } from '../../web/visit.ts';
+import {
+  type Cursor,
+  cursorField,
+  cursorText,
+  type FilterQuery,
+  filterFields,
+  readerOf,
+  readFilter,
+} from './filter.ts';
+import { activityFilterForm } from './filter-form.ts';
+import { activityTable } from './table.ts';
+
+const linesPerPage = 50;
+
+/** Lists the log, newest first, filtered and paged in both directions. */
+export const listRoutes = [
+  member.view({
+    name: 'listActivity',
+    path: '/activity',
+    permission: 'org.activity.read',
+    query: z.object({ ...filterFields, at: cursorField }),
+    async show(visit, { at, ...query }) {
+      const found = await findPage(visit, query, at);
+      const stopped = found.isWhole ? null : at?.direction === 'newer' ? found.newer : found.older;
+      return page({
+        title: 'Activity',
+        body: html`
+          ${await retentionNote(visit)}
+          ${await activityFilterForm(visit, query)}
+          ${
+            found.entries.length === 0
+              ? emptyLog(visit, query, found)
+              : activityTable(visit, found.entries, 'Activity log')
+          }
+          ${stopped === null ? nothing : searchFurther(visit, query, at?.direction ?? 'older', stopped)}
+          ${pager({
+            isFirst: at === null,
+            newer: stopped === found.newer ? null : cursorText('newer', found.newer),
+            older: stopped === found.older ? null : cursorText('older', found.older),
+            href: (cursor) => visit.at(`/activity${filterQuery(query, { at: cursor })}`),
+          })}
+          ${found.entries.length === 0 ? nothing : download(visit, query)}`,
+      });
+    },
+  }),
+];
+
+/** States how long the log is kept. */
+async function retentionNote({ console }: MemberVisit): Promise<Html> {
+  const days = await findRetentionDays(console.pool);
+  if (days === null) return nothing;
+  return html`<p class="quiet">Events are kept for at least ${days.toLocaleString('en')} days, then deleted by whole
+    months.</p>`;
+}
+
+/** Returns a page. If newer entries do not fill it, the full first page is returned instead. */
+async function findPage(visit: MemberVisit, query: FilterQuery, cursor: Cursor | null): Promise<ActivityPage> {
+  const filter = await readFilter(visit, query);
+  const find = (from: Cursor | null) =>
+    listActivity(visit.console.em, visit.organizationId, filter, from, linesPerPage, readerOf(visit));
+  const found = await find(cursor);
+  const isShortFirst = cursor?.direction === 'newer' && found.newer === null && found.entries.length < linesPerPage;
+  return isShortFirst ? find(null) : found;
+}
+
+/** Explains that the search stopped at its limit, with a link to continue. */
+function searchFurther(visit: MemberVisit, query: FilterQuery, direction: Cursor['direction'], place: Place): Html {
+  const href = visit.at(`/activity${filterQuery(query, { at: cursorText(direction, place) ?? '' })}`);
+  return notice(
+    'info',
+    html`Searched ${direction === 'older' ? 'back' : 'forward'} to ${time(place.at)}.
+      <a href="${href}">Search further</a>`,
+  );
+}
+
+function emptyLog(visit: MemberVisit, query: FilterQuery, { isWhole }: ActivityPage): Html {
+  if (!isWhole) return nothing;
+  if (isFiltered(query))
+    return emptyState({
+      title: 'No matching events',
+      body: 'Change or clear the filter.',
+      action: linkButton(visit.at('/activity'), 'View all', 'secondary'),
+    });
+  return emptyState({
+    title: 'No activity yet',
+    body: 'API calls and actions in this console appear here.',
+  });
+}
+
+const download = (visit: MemberVisit, query: FilterQuery): Html =>
+  html`<p class="actions">${linkButton(
+    visit.at(`/activity/csv${filterQuery(query)}`),
+    isFiltered(query) ? 'Download filtered CSV' : 'Download CSV',
+    'secondary',
+  )}
+    <span class="quiet">Includes all pages. Times are in UTC. The download is recorded in the log.</span></p>`;

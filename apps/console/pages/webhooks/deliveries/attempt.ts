@@ -1,0 +1,84 @@
+import { type AttemptDetail, findAttempt } from '#domain/webhooks/delivery-detail.ts';
+import { notice } from '../../../components/notice.ts';
+import { receivedText } from '../../../components/received-text.ts';
+import { copyable, copyableJson } from '../../../components/secret.ts';
+import { attemptStatus } from '../../../components/status.ts';
+import { detailList } from '../../../components/table.ts';
+import { countOf } from '../../../components/text.ts';
+import { exactTime } from '../../../components/time.ts';
+import { scaleOf, timingPicture } from '../../../components/timing-picture.ts';
+import { NotFound, page } from '../../../web/answer.ts';
+import { type Html, html, nothing } from '../../../web/html.ts';
+import { member } from '../../../web/route.ts';
+import { deliveriesBreadcrumbs, deliveryPath, deliveryRequest } from '../delivery-cells.ts';
+import { getWebhookHead } from '../find-webhook.ts';
+
+/** How many bytes of a response are stored. */
+const maxStoredBytes = 16_384;
+
+/** Shows one attempt: its request and response. */
+export const attemptRoutes = [
+  member.view({
+    name: 'showAttempt',
+    path: '/webhooks/:webhookId/deliveries/:eventId/attempts/:number',
+    permission: 'org.webhooks.manage',
+    async show(visit) {
+      const webhook = await getWebhookHead(visit);
+      const { eventId = '', number = '' } = visit.params;
+      if (!/^[1-9]\d{0,5}$/.test(number)) throw new NotFound();
+      const attempt = await findAttempt(visit.console.em, { ...deliveryRequest(visit), number: Number(number) });
+      if (attempt === null) throw new NotFound();
+      return page({
+        title: `Attempt ${attempt.number}`,
+        breadcrumbs: [[attempt.type, deliveryPath(visit, eventId)], ...deliveriesBreadcrumbs(visit, webhook)],
+        body: html`${detailsOf(attempt)}
+          <section aria-labelledby="response"><h2 id="response">Response</h2>${responseOf(attempt)}</section>
+          <section aria-labelledby="request"><h2 id="request">Request</h2>${requestOf(attempt)}</section>`,
+      });
+    },
+  }),
+];
+
+const detailsOf = (attempt: AttemptDetail): Html => html`
+  ${detailList([
+    ['Result', attemptStatus(attempt)],
+    attempt.explanation !== null && ['Cause', attempt.explanation],
+    ['Started', exactTime(attempt.startedAt)],
+    attempt.finishedAt !== null && ['Finished', exactTime(attempt.finishedAt)],
+    ['IP address', attempt.peerAddress ?? 'No connection'],
+    ['Signed with', countOf(attempt.signedWith.length, 'secret', 'secrets')],
+  ])}
+  ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scaleOf([attempt.timings]))}`;
+
+function responseOf({ finishedAt, status, answer, answerEncoding, keptBytes, cause }: AttemptDetail): Html {
+  if (finishedAt === null) return html`<p>The attempt is in progress.</p>`;
+  if (cause === 'lost') return html`<p>The response was not recorded.</p>`;
+  if (status === null) return html`<p>No response.</p>`;
+  const bytes = keptBytes ?? 0;
+  if (answer === null || bytes === 0) return html`<p>Status ${status} without a body.</p>`;
+  const isCut = bytes >= maxStoredBytes;
+  const size = isCut ? 'a body, of which the first 16 KiB are shown' : countOf(bytes, 'byte', 'bytes');
+  return html`<p>Status ${status} with ${size}.</p>
+    ${receivedText('Response body', answer, answerEncoding)}`;
+}
+
+function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): Html {
+  const unsent = 'This request did not reach the receiver, because no connection was made.';
+  const missing = finishedAt === null ? 'The attempt is in progress.' : 'The headers were not recorded.';
+  return html`
+    ${finishedAt !== null && peerAddress === null ? notice('info', unsent) : nothing}
+    <h3>Headers</h3>
+    ${
+      headers === null
+        ? html`<p>${missing}</p>`
+        : html`${copyable('Request headers', headerLines(headers), { multiline: true })}
+          <p class="quiet">Host, Content-Length and Connection were also sent.</p>`
+    }
+    <h3>Body</h3>
+    ${copyableJson('Request body', body)}`;
+}
+
+const headerLines = (headers: Record<string, string>): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n');

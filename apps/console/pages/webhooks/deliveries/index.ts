@@ -1,0 +1,21 @@
+import type { Route } from '../../../web/route.ts';
+import { attemptRoutes } from './attempt.ts';
+import { cancelRoutes } from './cancel.ts';
+import { deliveryRoutes } from './delivery.ts';
+import { listRoutes } from './list.ts';
+import { redeliverRoutes } from './redeliver.ts';
+import { redeliverReviewRoutes } from './redeliver-review.ts';
+import { redeliverSelectedRoutes } from './redeliver-selected.ts';
+import { redeliveryRoutes } from './redelivery.ts';
+
+/** The routes of deliveries, attempts and redeliveries. */
+export const routes: readonly Route[] = [
+  ...listRoutes,
+  ...deliveryRoutes,
+  ...attemptRoutes,
+  ...cancelRoutes,
+  ...redeliverRoutes,
+  ...redeliverReviewRoutes,
+  ...redeliverSelectedRoutes,
+  ...redeliveryRoutes,
+];

@@ -1,4 +1,0 @@
-/** See lock.mjs. `holder` is the pid of the process that holds the lock. */
-export type Lock = { release: () => void; holder?: never } | { holder: number; release?: never };
-export function acquireLock(file: string): Lock;
-export function waitForLock(file: string): void;

@@ -1,0 +1,99 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { getActor } from '../access/actor.ts';
+import type { Authority } from '../access/authority.ts';
+import { Membership } from '../access/membership.entity.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
+import { recordActivity } from '../audit-log/record.ts';
+import { shareLock, writeLock } from '../db/locks.ts';
+import { findDatabaseTime } from '../db/statement.ts';
+import { ClientGrant } from './client.entity.ts';
+import { noSuchGrant } from './seats.ts';
+
+/**
+ * Ending a family's access to a professional, and moving it to a colleague. Both require
+ * `org.seats.manage`: both end the seat that the access carries, and the roles that may end a
+ * family's seat (owner, administrator, billing) already decide whether the family is served.
+ * `org.members.manage` would let the role that keeps the staff list do it. Triggers write the
+ * events and end the seat with its access (`access_ended`).
+ */
+
+/** A client access, and the caller. */
+interface GrantRequest {
+  organizationId: string;
+  grantId: string;
+  by: Authority;
+}
+
+/**
+ * Ends active access now (reason `ended`).
+ *
+ * @throws OrganizationRefused `no_such_grant`, `grant_not_active` and others.
+ */
+export async function endGrant(em: EntityManager, input: GrantRequest): Promise<void> {
+  const { organizationId, grantId, by } = input;
+  await em.fork().transactional(async (tx) => {
+    await getActor(tx, organizationId, by, 'org.seats.manage');
+    const grant = await getActiveGrant(tx, input);
+    grant.end('ended');
+    await tx.flush();
+    await recordActivity(tx, { organizationId, by, action: 'grant.end', detail: { grantId } });
+  });
+}
+
+/**
+ * Moves active access to another active member and returns the id of the new access: the old one
+ * ends with reason `moved`, and one of the same kind, family and planned end begins, in one
+ * transaction. A seat ends with the old access; `assignSeat` gives the new one another.
+ *
+ * @throws OrganizationRefused `no_such_grant`, `grant_not_active`, `no_such_member`,
+ * `same_professional` and others.
+ */
+export async function moveGrant(
+  em: EntityManager,
+  input: GrantRequest & { toPersonId: string },
+): Promise<{ id: string }> {
+  const { organizationId, grantId, by, toPersonId } = input;
+  return em.fork().transactional(async (tx) => {
+    await getActor(tx, organizationId, by, 'org.seats.manage');
+    const grant = await getActiveGrant(tx, input);
+    const { kind, familyId, endsAt, professionalId } = grant;
+    grant.end('moved');
+    await tx.flush(); // before the member is locked: an import locks access before members too
+    await assertActiveMember(tx, organizationId, toPersonId);
+    if (professionalId === toPersonId)
+      throw new OrganizationRefused('same_professional', 'This member already has this access.');
+    const id = randomUUIDv7();
+    tx.create(ClientGrant, {
+      organizationId,
+      id,
+      kind,
+      professionalId: toPersonId,
+      familyId,
+      since: await findDatabaseTime(tx),
+      endsAt,
+      status: 'active',
+      endReason: null,
+    });
+    await tx.flush();
+    const detail = { grantId, newGrantId: id, from: professionalId, to: toPersonId };
+    await recordActivity(tx, { organizationId, by, action: 'grant.move', detail });
+    return { id };
+  });
+}
+
+/** Returns the access, locked. Access whose planned end has passed counts as ended. */
+async function getActiveGrant(tx: EntityManager, { organizationId, grantId }: GrantRequest): Promise<ClientGrant> {
+  const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId }, writeLock);
+  if (grant === null) throw noSuchGrant();
+  if (!grant.isActiveAt(await findDatabaseTime(tx)))
+    throw new OrganizationRefused('grant_not_active', 'This access has already ended.');
+  return grant;
+}
+
+/** Locks the member's row, so that they cannot be suspended before the access has begun. */
+async function assertActiveMember(tx: EntityManager, organizationId: string, personId: string): Promise<void> {
+  const member = await tx.findOne(Membership, { organizationId, personId }, shareLock);
+  if (member?.status === 'active') return;
+  throw new OrganizationRefused('no_such_member', 'The organization has no such active member.');
+}

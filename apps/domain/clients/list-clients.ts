@@ -1,0 +1,124 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { contains, type ListPage, pageOf } from '../db/list-page.ts';
+import { allOf, literal, query, sql, withDates } from '../db/statement.ts';
+import { noSuchGrant } from './seats.ts';
+
+/** A family's access to a professional as the roster shows it: names and dates only. */
+export interface ClientRow {
+  grantId: string;
+  kind: 'attorney' | 'neutral';
+  family: string;
+  professionalId: string;
+  professional: string;
+  since: Date;
+  /** When it ends or ended; null: no end is planned. */
+  endsAt: Date | null;
+  /** As of now, also before the maintenance loop has written the end. */
+  status: 'active' | 'ended';
+  /** The seat that this access carries now; null: none. */
+  seatId: string | null;
+}
+
+/** Selects access. An empty `text` and null match everything. */
+export interface ClientFilter {
+  state: 'active' | 'ended' | 'all';
+  /** Part of a family's or a professional's name. */
+  text: string;
+  professionalId: string | null;
+}
+
+/**
+ * Lists one page of the roster, newest access first.
+ *
+ * @param after - the id of the last access of the previous page; null for the first page.
+ */
+export async function listClients(
+  em: EntityManager,
+  organizationId: string,
+  filter: ClientFilter,
+  after: string | null,
+  pageSize: number,
+): Promise<ListPage<ClientRow>> {
+  const { state, text, professionalId } = filter;
+  return selectPage(em, { organizationId, text, after, pageSize }, [
+    state === 'all' ? null : state === 'active' ? isActive : isOver,
+    professionalId && sql`g.professional_id = ${professionalId}`,
+  ]);
+}
+
+/** Lists one page of the active access whose family holds no seat, ordered as `listClients`. */
+export async function listEligibleClients(
+  em: EntityManager,
+  organizationId: string,
+  text: string,
+  after: string | null,
+  pageSize: number,
+): Promise<ListPage<ClientRow>> {
+  const hasNoSeat = sql`not exists (select from seat h where h.organization_id = g.organization_id
+    and h.family_id = g.family_id and h.ended_at is null)`;
+  return selectPage(em, { organizationId, text, after, pageSize }, [isActive, hasNoSeat]);
+}
+
+async function selectPage(
+  em: EntityManager,
+  page: { organizationId: string; text: string; after: string | null; pageSize: number },
+  more: Parameters<typeof allOf>[0],
+): Promise<ListPage<ClientRow>> {
+  const { organizationId, text, after, pageSize } = page;
+  const conditions = [
+    sql`g.organization_id = ${organizationId}`,
+    ...more,
+    text.trim() && sql`(${contains('f.name', text)} or ${contains('m.name', text)})`,
+    after &&
+      sql`(g.since, g.id) < (select c.since, c.id from client_grant c where c.organization_id = ${organizationId}
+        and c.id = ${after})`,
+  ];
+  const rows = await query<ClientRow>(em)`
+    select ${columns} ${source}
+    where ${allOf(conditions)}
+    order by g.since desc, g.id desc limit ${literal(pageSize + 1)}`;
+  return pageOf(
+    rows.map((row) => withDates(row, 'since', 'endsAt')),
+    pageSize,
+    ({ grantId }) => grantId,
+  );
+}
+
+/** One access with the details of its page. */
+export interface ClientDetails extends ClientRow {
+  /** `ended` also when its planned end passed; null while it is active. */
+  endReason: 'ended' | 'moved' | null;
+  /** Whether the family holds a seat through other access. */
+  hasSeatElsewhere: boolean;
+}
+
+/**
+ * Returns one access.
+ *
+ * @throws OrganizationRefused `no_such_grant`
+ */
+export async function getClient(em: EntityManager, organizationId: string, grantId: string): Promise<ClientDetails> {
+  const [client] = await query<ClientDetails>(em)`
+    select ${columns}, g.end_reason as "endReason",
+      exists (select from seat h where h.organization_id = g.organization_id and h.family_id = g.family_id
+        and h.grant_id <> g.id and h.ended_at is null) as "hasSeatElsewhere"
+    ${source}
+    where g.organization_id = ${organizationId} and g.id = ${grantId}`;
+  if (client === undefined) throw noSuchGrant();
+  return withDates(client, 'since', 'endsAt');
+}
+
+const isActive = sql`g.status = 'active' and (g.ends_at is null or g.ends_at > now())`;
+const isOver = sql`(g.status = 'ended' or g.ends_at <= now())`;
+
+const columns = sql`
+  g.id as "grantId", g.kind, f.name as family, g.professional_id as "professionalId", m.name as professional, g.since,
+    g.ends_at as "endsAt",
+  case when ${isOver} then 'ended' else 'active' end as status,
+  (select s.id from seat s where s.organization_id = g.organization_id and s.grant_id = g.id and s.ended_at is null
+    limit 1) as "seatId"`;
+
+const source = sql`
+  from client_grant g
+  join family f on f.organization_id = g.organization_id and f.id = g.family_id
+  join membership m on m.organization_id = g.organization_id and m.person_id = g.professional_id`;

@@ -1,0 +1,80 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { getActor } from '../access/actor.ts';
+import type { Authority } from '../access/authority.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
+import { recordActivity } from '../audit-log/record.ts';
+import { brokenConstraint } from '../db/constraint.ts';
+import { writeLock } from '../db/locks.ts';
+import { findDatabaseTime } from '../db/statement.ts';
+import { ClientGrant, Seat } from './client.entity.ts';
+
+/**
+ * Assigning and ending seats; both require `org.seats.manage`. What an assignment needs (a free
+ * seat, active access, a family without another seat) are constraints of the database, which hold
+ * under concurrency; this file maps them to refusals. Triggers write the events.
+ */
+
+/**
+ * Assigns a seat to the family of an active grant and returns the seat's id.
+ *
+ * @throws OrganizationRefused `no_free_seat`, `family_holds_seat`, `grant_not_active`,
+ * `no_such_grant` and others.
+ */
+export async function assignSeat(
+  em: EntityManager,
+  { organizationId, grantId, by }: { organizationId: string; grantId: string; by: Authority },
+): Promise<{ id: string }> {
+  const id = randomUUIDv7();
+  try {
+    await em.fork().transactional(async (tx) => {
+      await getActor(tx, organizationId, by, 'org.seats.manage');
+      const grant = await tx.findOne(ClientGrant, { organizationId, id: grantId });
+      if (grant === null) throw noSuchGrant();
+      const { familyId } = grant;
+      const givenAt = await findDatabaseTime(tx);
+      tx.create(Seat, { organizationId, id, grantId, familyId, givenAt, endedAt: null, endReason: null });
+      await tx.flush();
+      await recordActivity(tx, { organizationId, by, action: 'seat.give', detail: { seatId: id, grantId } });
+    });
+  } catch (error) {
+    throw refusalOf(error) ?? error;
+  }
+  return { id };
+}
+
+/**
+ * Ends a held seat (`ended_by_organization`), which is free at once.
+ *
+ * @throws OrganizationRefused `no_such_seat`, `seat_ended` and others.
+ */
+export async function endSeat(
+  em: EntityManager,
+  { organizationId, seatId, by }: { organizationId: string; seatId: string; by: Authority },
+): Promise<void> {
+  await em.fork().transactional(async (tx) => {
+    await getActor(tx, organizationId, by, 'org.seats.manage');
+    const seat = await tx.findOne(Seat, { organizationId, id: seatId }, writeLock);
+    if (seat === null) throw new OrganizationRefused('no_such_seat', 'The organization has no such seat.');
+    if (!seat.end()) throw new OrganizationRefused('seat_ended', 'This seat has already ended.');
+    await tx.flush();
+    await recordActivity(tx, { organizationId, by, action: 'seat.end', detail: { seatId, grantId: seat.grantId } });
+  });
+}
+
+export const noSuchGrant = () =>
+  new OrganizationRefused('no_such_grant', 'The organization has no such client access.');
+
+function refusalOf(error: unknown): OrganizationRefused | null {
+  switch (brokenConstraint(error)) {
+    case 'seat_needs_free_place':
+    case 'seat_plan_of_seat':
+      return new OrganizationRefused('no_free_seat', 'All seats are assigned. End one, or buy more seats.');
+    case 'seat_one_per_family':
+      return new OrganizationRefused('family_holds_seat', 'This client already has a seat.');
+    case 'seat_needs_active_grant':
+      return new OrganizationRefused('grant_not_active', 'This access has ended. A seat needs active access.');
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,285 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { Membership } from '../access/membership.entity.ts';
+import { recordActivity } from '../audit-log/record.ts';
+import { brokenConstraint } from '../db/constraint.ts';
+import { lockOrganization, writeLock } from '../db/locks.ts';
+import { query } from '../db/statement.ts';
+import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
+import { setupExpired } from './challenges.ts';
+import { confirmSignIn } from './confirm-sign-in.ts';
+import { findEnrolment, type OpenEnrolment } from './create-link.ts';
+import { insertFactor, type NewFactor, verifyNewPasskey, verifyNewTotp } from './factor-rows.ts';
+import { Enrolment, SecondFactor, SignIn } from './identity.entity.ts';
+import { deleteKnownBrowsers, rememberBrowser } from './known-browsers.ts';
+import { isLinkValid } from './link-validity.ts';
+import { passkeySetupOptions } from './passkey.ts';
+import { assertNewPassword, hashPassword } from './password.ts';
+import { recordPersonActivity } from './record-sign-in.ts';
+import { replaceRecoveryCodes } from './recovery-codes.ts';
+import { IdentityRefused } from './refused.ts';
+import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
+import { enrolmentRow, generateTotpSecret, sealTotp, totpUri } from './totp.ts';
+import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
+
+/**
+ * Enrolment by a one-time link: password, then second factor. Then the link is used up, the
+ * membership active, the recovery codes shown and the person signed in, all at once. Until then
+ * only the link's own row changes, also for a person who can already sign in: the last step refuses
+ * it, so that the creator of a link, who could open it, learns nothing before.
+ */
+
+/** The factor that completes an enrolment: an authenticator code, or the answer of a passkey. */
+export type FirstFactor =
+  | { kind: 'totp'; code: string; name?: string }
+  | { kind: 'passkey'; response: unknown; name?: string };
+
+/** An enrolment's result. `browser` identifies this browser later; show `recoveryCodes` once. */
+export interface Enrolled {
+  token: string;
+  browser: string;
+  personId: string;
+  /** The address with which the person signs in. */
+  email: string;
+  organizationId: string;
+  recoveryCodes: string[];
+}
+
+/**
+ * Sets the password; another one replaces it until the enrolment is complete.
+ *
+ * @throws IdentityRefused `link_expired`, or why the password is not allowed
+ */
+export async function setEnrolmentPassword(
+  em: EntityManager,
+  { token, password }: { token: string; password: string },
+  now: () => Date = () => new Date(),
+): Promise<void> {
+  const enrolment = await getOpenEnrolment(em, token, now());
+  await assertNewPassword(password, [enrolment.email, enrolment.name, enrolment.organizationName]);
+  await choose(em, enrolment, { passwordHash: await hashPassword(password) });
+}
+
+/**
+ * Starts the setup of an authenticator app: returns its secret, and the text of the QR code.
+ *
+ * @throws IdentityRefused `password_first` and as above
+ */
+export async function startEnrolmentTotp(
+  em: EntityManager,
+  token: string,
+  { sealingKeys, relyingParty }: FactorSettings,
+  now: () => Date = () => new Date(),
+): Promise<{ secret: string; uri: string }> {
+  const enrolment = await getOpenEnrolment(em, token, now());
+  assertHasPassword(enrolment);
+  const secret = generateTotpSecret();
+  await choose(em, enrolment, { totpSealed: sealTotp(secret, enrolmentRow(enrolment), sealingKeys) });
+  return { secret, uri: totpUri(secret, enrolment.email, relyingParty.name) };
+}
+
+/**
+ * Starts the setup of a passkey: returns options for `navigator.credentials.create`.
+ *
+ * @throws IdentityRefused `password_first` and as above
+ */
+export async function startEnrolmentPasskey(
+  em: EntityManager,
+  token: string,
+  party: RelyingParty,
+  now: () => Date = () => new Date(),
+) {
+  const enrolment = await getOpenEnrolment(em, token, now());
+  assertHasPassword(enrolment);
+  const options = await passkeySetupOptions(enrolment, [], party);
+  await choose(em, enrolment, { challenge: options.challenge });
+  return options;
+}
+
+/**
+ * Completes an enrolment with its second factor, in one transaction. When two use a link at once,
+ * one enrols.
+ *
+ * @throws IdentityRefused `link_expired`, `password_first`, `setup_expired` (no factor was begun),
+ * `wrong_code`, `wrong_passkey`, `factor_known`, `too_many_attempts`; `email_taken` also for a
+ * person who can already sign in.
+ */
+export async function completeEnrolment(
+  em: EntityManager,
+  { token, factor, visitor }: { token: string; factor: FirstFactor; visitor: Visitor },
+  settings: FactorSettings,
+  now: () => Date = () => new Date(),
+): Promise<Enrolled> {
+  const enrolment = await getOpenEnrolment(em, token, now());
+  assertHasPassword(enrolment);
+  const { personId, organizationId, passwordHash, kind } = enrolment;
+  const attempt = ownAttempt('enrolment', enrolment.tokenHash.toString('hex'));
+  await admitAttempt(em, attempt, now());
+  const verified = await verify(em, enrolment, factor, settings, now());
+  try {
+    const enrolled = await em.fork().transactional(async (tx) => {
+      await consume(tx, enrolment, now());
+      if (kind === 'recover') await deleteSignIn(tx, personId);
+      await writeSignIn(tx, enrolment, passwordHash, now());
+      await insertFactor(tx, personId, verified, now());
+      const recoveryCodes = await replaceRecoveryCodes(tx, personId, now());
+      const { sessionId } = await startSession(tx, { personId, visitor }, now());
+      const session = await recordSecondFactor(tx, sessionId, now());
+      if (kind === 'invite') await join(tx, enrolment, visitor, now());
+      if (kind === 'recover') {
+        const detail = { factor: factor.kind };
+        await recordPersonActivity(tx, { personId, action: 'sign_in.recover', visitor, detail });
+      }
+      const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
+      return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
+    });
+    await clearAttempts(em, [attempt]);
+    return enrolled;
+  } catch (error) {
+    throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailTaken() : error;
+  }
+}
+
+/**
+ * Joins an organization with its link, as the person who is signed in. An active member of it
+ * confirms their sign-in for it.
+ *
+ * @throws IdentityRefused `link_expired`, `link_of_another`, `email_taken`, `second_factor_needed`
+ */
+export async function acceptEnrolment(
+  em: EntityManager,
+  session: Session,
+  { token, visitor }: { token: string; visitor: Visitor },
+  now: () => Date = () => new Date(),
+): Promise<{ organizationId: string }> {
+  assertFull(session);
+  const enrolment = await findEnrolment(em.fork(), token, now());
+  if (enrolment === null || enrolment.kind === 'recover') throw linkExpired();
+  const { organizationId, personId } = enrolment;
+  if (personId !== session.personId)
+    throw new IdentityRefused(
+      'link_of_another',
+      'This link is for another person. Sign out, then sign in as that person.',
+    );
+  await em.fork().transactional(async (tx) => {
+    await consume(tx, enrolment, now());
+    const taken = { email: enrolment.email, personId: { $ne: personId } };
+    if ((await tx.count(SignIn, taken)) > 0) throw emailTaken();
+    await join(tx, enrolment, visitor, now());
+  });
+  return { organizationId };
+}
+
+/** @throws IdentityRefused `link_expired` */
+async function getOpenEnrolment(em: EntityManager, token: string, at: Date): Promise<OpenEnrolment> {
+  const found = await findEnrolment(em.fork(), token, at);
+  if (found === null) throw linkExpired();
+  return found;
+}
+
+function assertHasPassword(enrolment: OpenEnrolment): asserts enrolment is OpenEnrolment & { passwordHash: string } {
+  if (enrolment.passwordHash !== null) return;
+  throw new IdentityRefused('password_first', 'Choose a password first.');
+}
+
+/** Verifies the factor. */
+async function verify(
+  em: EntityManager,
+  enrolment: OpenEnrolment,
+  factor: FirstFactor,
+  { sealingKeys, relyingParty }: FactorSettings,
+  now: Date,
+): Promise<NewFactor> {
+  const { tokenHash, totpSealed: sealed, challenge } = enrolment;
+  const name = factor.name ?? '';
+  if (factor.kind === 'totp') {
+    if (sealed === null) throw setupExpired();
+    return verifyNewTotp({ ...factor, name }, { sealed, row: enrolmentRow(enrolment) }, sealingKeys, now);
+  }
+  // Each challenge is answered once, correctly or not.
+  const consumed = await em.fork().nativeUpdate(Enrolment, { tokenHash, challenge }, { challenge: null });
+  if (challenge === null || consumed === 0) throw setupExpired();
+  return verifyNewPasskey({ ...factor, name }, challenge, relyingParty);
+}
+
+/** Stores what the link's person has entered so far, in the link's own row. */
+async function choose(
+  em: EntityManager,
+  { tokenHash }: OpenEnrolment,
+  chosen: { passwordHash?: string; totpSealed?: Buffer; challenge?: string },
+): Promise<void> {
+  if ((await em.fork().nativeUpdate(Enrolment, { tokenHash }, chosen)) === 0) throw linkExpired();
+}
+
+/**
+ * Uses up a link if it could still be created: changes of members and roles wait until this
+ * transaction has ended. The password must be the verified one: a password that was set meanwhile,
+ * in another window, belongs to another enrolment.
+ */
+async function consume(
+  tx: EntityManager,
+  { organizationId, personId, tokenHash, passwordHash }: OpenEnrolment,
+  now: Date,
+): Promise<void> {
+  await lockOrganization(tx, organizationId);
+  // In the order of an operator who releases the address, and of an import that ends the membership
+  // and its link.
+  await tx.findOne(SignIn, { personId }, writeLock);
+  await tx.findOne(Membership, { organizationId, personId }, writeLock);
+  const rows = await query(tx)`
+    delete from enrolment e
+    where e.token_hash = ${tokenHash} and e.password_hash is not distinct from ${passwordHash} and ${isLinkValid(now)}
+    returning e.person_id`;
+  if (rows.length === 0) throw linkExpired();
+}
+
+/**
+ * Makes the invited member active, and confirms their sign-in; an old link reinstates no suspended
+ * or removed member. The log does not say whether they could sign in before.
+ */
+async function join(
+  tx: EntityManager,
+  { organizationId, personId }: OpenEnrolment,
+  visitor: Visitor,
+  now: Date,
+): Promise<void> {
+  const member = { organizationId, personId, status: { $in: ['invited' as const, 'active' as const] } };
+  if ((await tx.nativeUpdate(Membership, member, { status: 'active' })) === 0) throw linkExpired();
+  const by = { personId, address: visitor.address };
+  await confirmSignIn(tx, { organizationId, personId, by }, now);
+  await recordActivity(tx, { organizationId, by, action: 'member.join', detail: { memberId: personId } });
+}
+
+/**
+ * Deletes everything that signed the person in before a recovery: sessions, browsers and factors.
+ */
+async function deleteSignIn(tx: EntityManager, personId: string): Promise<void> {
+  await endSessions(tx, personId);
+  await deleteKnownBrowsers(tx, personId, null);
+  await tx.nativeDelete(SecondFactor, { personId });
+}
+
+async function writeSignIn(
+  tx: EntityManager,
+  enrolment: OpenEnrolment,
+  passwordHash: string,
+  now: Date,
+): Promise<void> {
+  const { personId, email, kind } = enrolment;
+  const chosen = { email, passwordHash, passwordChangedAt: now };
+  if (kind === 'recover') await tx.nativeUpdate(SignIn, { personId }, chosen);
+  else await tx.insert(SignIn, { personId, ...chosen, createdAt: now });
+}
+
+const linkExpired = () =>
+  new IdentityRefused(
+    'link_expired',
+    'This link has expired, was used or replaced, or its creator can no longer invite you. Ask for a new link.',
+  );
+
+/** One sentence, whether its person or another one signs in with the address. */
+const emailTaken = () =>
+  new IdentityRefused(
+    'email_taken',
+    'Sign-in can’t be set up with this link. If you can already sign in, sign in and open the link again. Otherwise, ' +
+      'ask for a link for another address, or contact support: an operator can release the address.',
+  );

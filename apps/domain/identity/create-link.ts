@@ -1,0 +1,329 @@
+import { randomUUID } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import {
+  type Actor,
+  assertHolds,
+  assertMayChange,
+  getActor,
+  getMember,
+  type MemberAccess,
+  memberColumns,
+} from '../access/actor.ts';
+import type { Authority } from '../access/authority.ts';
+import { consoleAccess } from '../access/console-access.ts';
+import {
+  type MemberChanges,
+  Membership,
+  MembershipRole,
+  Organization,
+  Person,
+  Role,
+} from '../access/membership.entity.ts';
+import { recordActivity } from '../audit-log/record.ts';
+import { lockOrganization, writeLock } from '../db/locks.ts';
+import { query, withDates } from '../db/statement.ts';
+import { assertEmail } from './email.ts';
+import { Enrolment } from './identity.entity.ts';
+import { enrolmentHours, recoveryHours } from './limits.ts';
+import { isLinkValid } from './link-validity.ts';
+import { AlreadyMember, IdentityRefused } from './refused.ts';
+import { findTokenHash, generateToken, hashOf } from './token.ts';
+import type { EnrolmentKind } from './types.ts';
+
+/**
+ * One-time links, by which people enrol and join further organizations. The service sends no mail;
+ * the creator of a link hands it over.
+ *
+ * The holder of a link can become its person, so creating one requires what its creator could do
+ * anyway: all permissions of the member's roles, and an owner for an owner. A person who can
+ * already sign in keeps password and factors, and confirms with them that they are this member. The
+ * link opens no other organization. Only an operator can let a person in again who
+ * has lost password or factors (`recover`). `isLinkValid` checks all of it again when the link is
+ * used.
+ *
+ * Nothing that an inviter gets says whether the address signs in here, or is of a member of another
+ * organization: neither the outcome, nor the link's pages, nor the log.
+ */
+
+interface CreateEnrolment {
+  organizationId: string;
+  /** Of a new person, of one who had left, or for a new link of one who is a member. */
+  email: string;
+  /**
+   * The name in the organization. When it is absent, a new person gets the part of the address
+   * before the `@`, and one who had left keeps theirs. The same applies to the title.
+   */
+  name?: string;
+  title?: string | null;
+  /** Keys of the roles to assign. Absent: `member`. */
+  roleKeys?: readonly string[];
+  by: Authority;
+}
+
+/** `token` is part of the link; show it once. */
+export interface CreatedEnrolment {
+  token: string;
+  expiresAt: Date;
+  personId: string;
+  kind: EnrolmentKind;
+}
+
+interface Invitee {
+  personId: string;
+  /** Null: not a member yet. */
+  member: MemberAccess | null;
+  /** Whether they joined by one of the organization's links. */
+  isOpen: boolean;
+}
+
+/**
+ * Invites a person by their address, with a one-time link that is valid for 72 hours. A new member,
+ * and one who had left, is `invited` until the link is used. Nothing of a present member changes:
+ * one who is invited still gets a new link (`isNew` is false), and for others an operator gets one.
+ *
+ * @throws OrganizationRefused `may_not_manage_members`, `not_held`, `only_owners`; AlreadyMember;
+ * IdentityRefused `email_malformed`, `email_taken`, `email_ambiguous`, `no_such_organization`,
+ * `no_such_role`, `member_suspended`.
+ */
+export async function createEnrolment(
+  em: EntityManager,
+  input: CreateEnrolment,
+  now: () => Date = () => new Date(),
+): Promise<CreatedEnrolment & { isNew: boolean }> {
+  const { organizationId, by } = input;
+  const email = assertEmail(input.email);
+  return em.fork().transactional(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    if ((await tx.count(Organization, { id: organizationId })) === 0)
+      throw new IdentityRefused('no_such_organization', 'The organization does not exist.');
+    const actor = await getActor(tx, organizationId, by, 'org.members.manage');
+    const { personId, member, isOpen } = await findInvitee(tx, { organizationId, email, by });
+    if (member !== null && member.status !== 'left') {
+      const isAsked = input.name !== undefined || input.roleKeys !== undefined;
+      if (by === 'operator' ? isAsked : member.status !== 'invited') throw new AlreadyMember(member);
+      const link = await linkMember(tx, { organizationId, by, actor, member, isOpen, email }, now());
+      return { ...link, isNew: false };
+    }
+    const roles = await getRoles(tx, organizationId, input.roleKeys ?? ['member']);
+    assertMayGive(actor, roles);
+    const renamed = await writeMember(tx, { ...input, email }, { personId, member }, roles);
+    const link = { organizationId, personId, kind: 'invite', email, invitedBy: actor.personId } as const;
+    const created = await writeLink(tx, link, now());
+    const detail = { memberId: personId, roleKeys: roles.map(({ key }) => key), ...renamed };
+    await recordActivity(tx, { organizationId, by, action: 'member.invite', detail });
+    return { ...created, personId, kind: link.kind, isNew: true };
+  });
+}
+
+/**
+ * Creates a link for a present member, and changes nothing else of them. It opens what their roles
+ * give, so its creator has all of it. Recorded as an action of its own.
+ *
+ * @throws OrganizationRefused `may_not_manage_members`, `no_such_member`, `not_held`, `only_owners`;
+ * IdentityRefused `email_ambiguous`, `email_malformed`, `member_suspended`, `operator_needed`.
+ */
+export async function createLink(
+  em: EntityManager,
+  { organizationId, personId, by }: { organizationId: string; personId: string; by: Authority },
+  now: () => Date = () => new Date(),
+): Promise<CreatedEnrolment> {
+  return em.fork().transactional(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    const actor = await getActor(tx, organizationId, by, 'org.members.manage');
+    const member = await getMember(tx, organizationId, personId);
+    const [found] = await query<{ isOpen: boolean; isAmbiguous: boolean }>(tx)`
+      select coalesce(${consoleAccess()} = 'open', false) as "isOpen", exists (select from membership other
+        where other.organization_id = m.organization_id and other.person_id <> m.person_id and other.status <> 'left'
+          and other.email = m.email) as "isAmbiguous"
+      from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
+    if (found?.isAmbiguous) throw emailAmbiguous();
+    const email = assertEmail(member.email);
+    return linkMember(tx, { organizationId, by, actor, member, isOpen: found?.isOpen === true, email }, now());
+  });
+}
+
+interface MemberLink {
+  organizationId: string;
+  by: Authority;
+  actor: Actor;
+  member: MemberAccess;
+  isOpen: boolean;
+  email: string;
+}
+
+async function linkMember(
+  tx: EntityManager,
+  { organizationId, by, actor, member, isOpen, email }: MemberLink,
+  at: Date,
+): Promise<CreatedEnrolment> {
+  assertMayGive(actor, [member]);
+  if (member.status === 'suspended')
+    throw new IdentityRefused('member_suspended', 'This member is suspended. Reinstate them instead.');
+  if (isOpen && by !== 'operator')
+    throw new IdentityRefused(
+      'operator_needed',
+      'This member has already set up sign-in. If they lost their password or second factor, ' +
+        'contact support: an operator can create a recovery link.',
+    );
+  const { personId } = member;
+  const kind = isOpen ? 'recover' : 'invite';
+  const created = await writeLink(tx, { organizationId, personId, kind, email, invitedBy: actor.personId }, at);
+  const detail = { memberId: personId, ...(isOpen ? { kind } : {}) };
+  await recordActivity(tx, { organizationId, by, action: 'member.link', detail });
+  return { ...created, personId, kind };
+}
+
+/** Stores a new link; an older one of the membership becomes void. */
+async function writeLink(
+  tx: EntityManager,
+  link: Pick<CreatedEnrolment, 'personId' | 'kind'> & {
+    organizationId: string;
+    email: string;
+    invitedBy: string | null;
+  },
+  createdAt: Date,
+): Promise<Pick<CreatedEnrolment, 'token' | 'expiresAt'>> {
+  const token = generateToken();
+  const hours = link.kind === 'recover' ? recoveryHours : enrolmentHours;
+  const expiresAt = new Date(createdAt.getTime() + hours * 3_600_000);
+  const nothingChosen = { passwordHash: null, totpSealed: null, challenge: null };
+  await tx.upsert(Enrolment, { ...link, ...nothingChosen, tokenHash: hashOf(token), createdAt, expiresAt });
+  return { token, expiresAt };
+}
+
+/** A valid link, with what its person has entered so far. */
+export interface OpenEnrolment {
+  tokenHash: Buffer;
+  organizationId: string;
+  organizationName: string;
+  personId: string;
+  /** The person's name in the organization. */
+  name: string;
+  /** The address with which the person will sign in. */
+  email: string;
+  kind: EnrolmentKind;
+  passwordHash: string | null;
+  totpSealed: Buffer | null;
+  challenge: string | null;
+  expiresAt: Date;
+}
+
+/** Returns a valid link, otherwise null. */
+export async function findEnrolment(em: EntityManager, token: string, now: Date): Promise<OpenEnrolment | null> {
+  const hash = findTokenHash(token);
+  if (hash === null) return null;
+  const [row] = await query<OpenEnrolment>(em)`
+    select e.token_hash as "tokenHash", e.organization_id as "organizationId", o.name as "organizationName",
+      e.person_id as "personId", m.name, e.email,
+      e.kind, e.password_hash as "passwordHash", e.totp_sealed as "totpSealed", e.challenge, e.expires_at as "expiresAt"
+    from enrolment e
+    join organization o on o.id = e.organization_id
+    join membership m on m.organization_id = e.organization_id and m.person_id = e.person_id
+    where e.token_hash = ${hash} and ${isLinkValid(now)}`;
+  return row === undefined ? null : withDates(row, 'expiresAt');
+}
+
+/**
+ * Finds the member with the address, else the person who signs in with it, else returns a new
+ * person. Members who left count only when no other person has the address.
+ */
+async function findInvitee(
+  tx: EntityManager,
+  { organizationId, email, by }: Pick<CreateEnrolment, 'organizationId' | 'email' | 'by'>,
+): Promise<Invitee> {
+  const rows = await query<MemberAccess & Omit<Invitee, 'member'> & { signsInWith: boolean }>(tx)`
+    select p.id as "personId", ${memberColumns},
+      coalesce(${consoleAccess()} = 'open', false) as "isOpen",
+      coalesce(i.email = ${email}, false) as "signsInWith"
+    from person p
+    left join membership m on m.organization_id = ${organizationId} and m.person_id = p.id
+    left join sign_in i on i.person_id = p.id
+    where p.id in (
+      select person_id from membership where organization_id = ${organizationId} and email = ${email}
+      union all select person_id from sign_in where email = ${email})
+    order by p.id`;
+  const members = rows.filter(({ status }) => status !== null);
+  const present = members.filter(({ status }) => status !== 'left');
+  const candidates = present.length > 0 ? present : members.length > 0 ? members : rows;
+  if (candidates.length > 1) throw emailAmbiguous();
+  const [found] = candidates;
+  if (found === undefined) {
+    // Not by time: the id of a person who was known before would look older.
+    return { personId: `usr_${randomUUID().replaceAll('-', '')}`, member: null, isOpen: false };
+  }
+  // An inviter must not learn it; the link's person does when they use it.
+  if (by === 'operator' && rows.some(({ personId, signsInWith }) => signsInWith && personId !== found.personId))
+    throw new IdentityRefused(
+      'email_taken',
+      'Another person signs in with this address. Invite the member with a different address, or release this one ' +
+        '(orgctl person release-address) if it is theirs.',
+    );
+  const { isOpen, personId } = found;
+  return { personId, member: found.status === null ? null : found, isOpen };
+}
+
+/**
+ * Returns all roles.
+ *
+ * @throws when one may not be assigned.
+ */
+async function getRoles(tx: EntityManager, organizationId: string, keys: readonly string[]): Promise<Role[]> {
+  const roles = await tx.find(
+    Role,
+    { key: { $in: [...keys] }, $or: [{ organizationId: null }, { organizationId }] },
+    { orderBy: { key: 'asc' } },
+  );
+  const missing = keys.filter((key) => !roles.some((role) => role.key === key));
+  if (missing.length > 0)
+    throw new IdentityRefused('no_such_role', `The organization has no role ${missing.join(', ')}.`);
+  return roles;
+}
+
+/** The holder of a link becomes its member, and a role is given: both need the same. */
+function assertMayGive(actor: Actor, given: readonly Pick<Role, 'isOwner' | 'permissions'>[]): void {
+  for (const each of given) {
+    assertMayChange(actor, each);
+    assertHolds(actor, each.permissions);
+  }
+}
+
+/**
+ * Inserts a new person, or invites a member who had left, with these roles only. Returns the old
+ * and new value of what changed of one who had left.
+ */
+async function writeMember(
+  tx: EntityManager,
+  { organizationId, email, name, title }: CreateEnrolment,
+  { personId, member }: Pick<Invitee, 'personId' | 'member'>,
+  roles: Role[],
+): Promise<MemberChanges> {
+  const typed = { name: name?.trim() || null, title: title?.trim() || null };
+  let changes: MemberChanges = {};
+  if (member === null) {
+    await tx.upsert(Person, { id: personId }, { onConflictAction: 'ignore' });
+    await tx.insert(Membership, {
+      organizationId,
+      personId,
+      name: (typed.name ?? email.split('@')[0]) || email,
+      email,
+      title: typed.title,
+      status: 'invited',
+    });
+  } else {
+    const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, writeLock);
+    await tx.nativeDelete(MembershipRole, { organizationId, personId });
+    membership.status = 'invited';
+    changes = membership.changeDetails(typed.name ?? membership.name, typed.title ?? membership.title);
+    await tx.flush();
+  }
+  for (const { id: roleId } of roles)
+    await tx.upsert(MembershipRole, { organizationId, personId, roleId }, { onConflictAction: 'ignore' });
+  return changes;
+}
+
+const emailAmbiguous = () =>
+  new IdentityRefused(
+    'email_ambiguous',
+    'Several members have this address. Remove the members who do not own it, and invite each of them with their own ' +
+      'address.',
+  );

@@ -1,0 +1,203 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import {
+  type Actor,
+  assertHolds,
+  assertMayChange,
+  assertOwnerRemains,
+  getActor,
+  getMember,
+  type MemberAccess,
+} from '../access/actor.ts';
+import type { Authority } from '../access/authority.ts';
+import { Membership, MembershipRole, type Role } from '../access/membership.entity.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
+import { recordActivity } from '../audit-log/record.ts';
+import { lockOrganization, writeLock } from '../db/locks.ts';
+import { endSessionsWithoutAccess } from '../identity/sessions.ts';
+import { getRole } from './roles.ts';
+
+/**
+ * Changes of members: their names, and whether they may act. Each requires `org.members.manage`,
+ * and an owner where an owner is changed. `createEnrolment` invites, `createLink` renews a link. The
+ * keys of a member stop with their access, because each read checks it; `previewImpact` lists them
+ * beforehand.
+ */
+
+/** A member, and the caller. */
+export interface MemberRequest {
+  organizationId: string;
+  personId: string;
+  by: Authority;
+}
+
+const longestText = 200;
+
+/**
+ * Changes the name or title of a member; a field that is left out stays.
+ *
+ * @throws OrganizationRefused `nothing_to_change`, `field_refused` and others.
+ */
+export async function changeMember(
+  em: EntityManager,
+  input: MemberRequest & { name?: string; title?: string | null },
+): Promise<void> {
+  await changing(em, input, 'member.change', async (_tx, { membership }) => {
+    if (input.name === undefined && input.title === undefined)
+      throw new OrganizationRefused('nothing_to_change', 'Change the name or the title.');
+    const name = input.name?.trim() ?? membership.name;
+    const title = input.title === undefined ? membership.title : input.title?.trim() || null;
+    if (name === '' || [name, title ?? ''].some((text) => text.length > longestText))
+      throw new OrganizationRefused(
+        'field_refused',
+        `Enter a name of 1 to ${longestText} characters and a title of at most ${longestText}.`,
+      );
+    return { ...membership.changeDetails(name, title) };
+  });
+}
+
+/**
+ * Suspends a member until they are reinstated: their keys stop, and their sessions no longer see
+ * the organization.
+ *
+ * @throws OrganizationRefused `last_owner`, `wrong_status` and others.
+ */
+export async function suspendMember(em: EntityManager, input: MemberRequest): Promise<void> {
+  await changing(em, input, 'member.suspend', async (tx, { membership, access }) => {
+    const wasActive = membership.status === 'active';
+    if (!membership.suspend()) throw wrongStatus('The member is already suspended.');
+    await endAccess(tx, membership, access.isOwner && wasActive);
+    return {};
+  });
+}
+
+/**
+ * Gives a suspended member their roles' permissions back, all of which the caller must hold. A
+ * member who was suspended before accepting the invitation is `invited` again, without a link.
+ *
+ * @throws OrganizationRefused `not_held`, `wrong_status` and others.
+ */
+export async function reinstateMember(em: EntityManager, input: MemberRequest): Promise<void> {
+  await changing(em, input, 'member.reinstate', async (_tx, { membership, access, actor }) => {
+    if (!membership.reinstate()) throw wrongStatus('Only a suspended member can be reinstated.');
+    assertHolds(actor, access.permissions);
+    return {};
+  });
+}
+
+/**
+ * Removes a member with all their roles; members who remove themselves need no permission. The row
+ * stays, because access and log refer to it.
+ *
+ * @throws OrganizationRefused `last_owner` and others.
+ */
+export async function removeMember(em: EntityManager, input: MemberRequest): Promise<void> {
+  await changing(em, input, 'member.remove', async (tx, { membership, access }) => {
+    const { status } = membership;
+    membership.leave();
+    await endAccess(tx, membership, access.isOwner && status === 'active');
+    const { organizationId, personId } = membership;
+    await tx.nativeDelete(MembershipRole, { organizationId, personId });
+    return { status };
+  });
+}
+
+/**
+ * Which member holds which role. Both changes require `org.members.manage`, as all about members
+ * does (`org.roles.manage` is for what a role is). The caller must hold all that an assigned role
+ * gives, and only an owner assigns or removes the role of owners.
+ */
+interface MemberRoleRequest extends MemberRequest {
+  roleId: string;
+}
+
+/**
+ * Assigns a role to a member. A role that they hold changes nothing and is not recorded.
+ *
+ * @throws OrganizationRefused `not_held`, `only_owners` and others.
+ */
+export async function assignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
+  await em.fork().transactional(async (tx) => {
+    const { actor, role, held } = await startRoleChange(tx, input);
+    assertHolds(actor, role.permissions);
+    if (held !== null) return;
+    const { organizationId, personId, by } = input;
+    await tx.upsert(MembershipRole, { organizationId, personId, roleId: role.id }, { onConflictAction: 'ignore' });
+    const detail = { memberId: personId, roleId: role.id, key: role.key };
+    await recordActivity(tx, { organizationId, by, action: 'member.role_assign', detail });
+  });
+}
+
+/**
+ * Removes a role from a member. A role that they do not hold changes nothing and is not recorded.
+ *
+ * @throws OrganizationRefused `last_owner`, `only_owners` and others.
+ */
+export async function unassignRole(em: EntityManager, input: MemberRoleRequest): Promise<void> {
+  await em.fork().transactional(async (tx) => {
+    const { member, role, held } = await startRoleChange(tx, input);
+    if (held === null) return;
+    const { organizationId, personId, by } = input;
+    if (role.isOwner && member.status === 'active') await assertOwnerRemains(tx, organizationId, personId);
+    tx.remove(held);
+    const detail = { memberId: personId, roleId: role.id, key: role.key };
+    await recordActivity(tx, { organizationId, by, action: 'member.role_unassign', detail });
+  });
+}
+
+async function startRoleChange(
+  tx: EntityManager,
+  { organizationId, personId, roleId, by }: MemberRoleRequest,
+): Promise<{ actor: Actor; member: MemberAccess; role: Role; held: MembershipRole | null }> {
+  await lockOrganization(tx, organizationId);
+  const actor = await getActor(tx, organizationId, by, 'org.members.manage');
+  const member = await getMember(tx, organizationId, personId);
+  const role = await getRole(tx, organizationId, roleId);
+  assertMayChange(actor, member);
+  assertMayChange(actor, role);
+  const held = await tx.findOne(MembershipRole, { organizationId, personId, roleId: role.id });
+  return { actor, member, role, held };
+}
+
+/** A member that is being changed: the locked row, what their roles give, and the caller. */
+interface ChangedMember {
+  membership: Membership;
+  access: MemberAccess;
+  actor: Actor;
+}
+
+/** Runs one change of a member. `change` returns what the activity row holds beside the member. */
+async function changing(
+  em: EntityManager,
+  { organizationId, personId, by }: MemberRequest,
+  action: string,
+  change: (tx: EntityManager, member: ChangedMember) => Promise<Record<string, unknown>>,
+): Promise<void> {
+  await em.fork().transactional(async (tx) => {
+    await lockOrganization(tx, organizationId);
+    const isLeaving = action === 'member.remove' && by !== 'operator' && by.personId === personId;
+    const actor = isLeaving ? leaver(personId) : await getActor(tx, organizationId, by, 'org.members.manage');
+    const access = await getMember(tx, organizationId, personId);
+    if (!isLeaving) assertMayChange(actor, access);
+    const membership = await tx.findOneOrFail(Membership, { organizationId, personId }, writeLock);
+    const detail = await change(tx, { membership, access, actor });
+    await tx.flush();
+    await recordActivity(tx, { organizationId, by, action, detail: { memberId: personId, ...detail } });
+  });
+}
+
+const leaver = (personId: string): Actor => ({ personId, permissions: new Set(), isOwner: false });
+
+/**
+ * Writes the status of a member who loses access, and ends the sessions of a person with no
+ * organization left.
+ *
+ * @throws OrganizationRefused `last_owner`
+ */
+async function endAccess(tx: EntityManager, membership: Membership, isActiveOwner: boolean): Promise<void> {
+  const { organizationId, personId } = membership;
+  if (isActiveOwner) await assertOwnerRemains(tx, organizationId, personId);
+  await tx.flush(); // the sessions are judged by what is written
+  await endSessionsWithoutAccess(tx, personId);
+}
+
+const wrongStatus = (message: string) => new OrganizationRefused('wrong_status', message);

@@ -1,0 +1,146 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { MemberAccess } from '../access/actor.ts';
+import { isConfirmed } from '../access/console-access.ts';
+import { OrganizationRefused } from '../access/organization-refused.ts';
+import { canonicalEmail } from '../contract/email.ts';
+import { contains, type ListPage, pageOf } from '../db/list-page.ts';
+import { allOf, literal, query, type SqlPart, sql, withDates } from '../db/statement.ts';
+import { isLinkValid } from '../identity/link-validity.ts';
+
+export type MemberStatus = MemberAccess['status'];
+
+/** A role in the row of a member. */
+export interface HeldRole {
+  id: string;
+  key: string;
+  name: string;
+  isSystem: boolean;
+}
+
+/** A member in a list. */
+export interface MemberRow {
+  personId: string;
+  name: string;
+  email: string;
+  title: string | null;
+  status: MemberStatus;
+  /** System roles first. */
+  roles: HeldRole[];
+  /** Their keys that are neither revoked nor expired. */
+  liveKeys: number;
+  /** Whether they used a link of the organization, or an operator confirmed their sign-in. */
+  hasEnrolled: boolean;
+  /** When they last passed a second factor; null: never, or their sign-in is not confirmed. */
+  lastSeenAt: Date | null;
+}
+
+/** Selects members. `present`: not left. Empty `text` and null `roleId` match everything. */
+export interface MemberFilter {
+  status: MemberStatus | 'present' | 'all';
+  /** Part of a name, title or address. */
+  text: string;
+  roleId: string | null;
+}
+
+/** The order of lists, as in the index membership_by_name. */
+const order = (table: 'm' | 'c') =>
+  sql`left(${sql.ref(`${table}.name`)}, 100) collate "und-x-icu", ${sql.ref(`${table}.person_id`)}`;
+
+/**
+ * Lists one page of an organization's members, by name as people order names, then by id.
+ *
+ * @param after - the id of the last member of the previous page; null for the first page.
+ */
+export async function listMembers(
+  em: EntityManager,
+  organizationId: string,
+  filter: MemberFilter,
+  after: string | null,
+  pageSize: number,
+  now: Date,
+): Promise<ListPage<MemberRow>> {
+  const { status, text, roleId } = filter;
+  const conditions = [
+    sql`m.organization_id = ${organizationId}`,
+    status === 'all' ? null : status === 'present' ? sql`m.status <> 'left'` : sql`m.status = ${status}`,
+    text.trim() &&
+      sql`(${contains('m.name', text)} or ${contains('m.title', text)} or ${contains('m.email', text)}
+        or ${contains('m.email', canonicalEmail(text))})`,
+    roleId &&
+      sql`exists (select from membership_role h where h.organization_id = m.organization_id
+        and h.person_id = m.person_id and h.role_id = ${roleId})`,
+    after &&
+      sql`(${order('m')}) > (select ${order('c')} from membership c
+        where c.organization_id = ${organizationId} and c.person_id = ${after})`,
+  ];
+  const rows = await query<MemberRow>(em)`
+    with m as (
+      select m.organization_id, m.person_id, m.name, m.email, m.title, m.status, m.accepted from membership m
+      where ${allOf(conditions)} order by ${order('m')} limit ${literal(pageSize + 1)}
+    )
+    select ${columns(now)} from m order by ${order('m')}`;
+  return pageOf(
+    rows.map((row) => withDates(row, 'lastSeenAt')),
+    pageSize,
+    ({ personId }) => personId,
+  );
+}
+
+/** A member with the details of their page. */
+export interface MemberDetails extends MemberRow {
+  isOwner: boolean;
+  /** The number of families whose access is with them. */
+  activeGrants: number;
+  /** The one-time link that was sent to them, while it works: its creator could still create it. */
+  link: { expiresAt: Date } | null;
+}
+
+/**
+ * Returns any member that the organization ever had.
+ *
+ * @throws OrganizationRefused `no_such_member`
+ */
+export async function getMemberDetails(
+  em: EntityManager,
+  organizationId: string,
+  personId: string,
+  now: Date,
+): Promise<MemberDetails> {
+  const [row] = await query<MemberRow & { activeGrants: number; linkExpiresAt: string | null }>(em)`
+    select ${columns(now)},
+      (select count(*)::int from client_grant g where g.organization_id = m.organization_id
+        and g.professional_id = m.person_id
+        and g.status = 'active' and (g.ends_at is null or g.ends_at > now())) as "activeGrants",
+      (select e.expires_at from enrolment e where e.organization_id = m.organization_id and e.person_id = m.person_id
+        and ${isLinkValid(now)}) as "linkExpiresAt"
+    from membership m where m.organization_id = ${organizationId} and m.person_id = ${personId}`;
+  if (row === undefined) throw new OrganizationRefused('no_such_member', 'The organization has no such member.');
+  const { linkExpiresAt, ...member } = row;
+  return {
+    ...withDates(member, 'lastSeenAt'),
+    activeGrants: row.activeGrants,
+    isOwner: row.roles.some(({ isSystem, key }) => isSystem && key === 'owner'),
+    link: linkExpiresAt === null ? null : { expiresAt: new Date(linkExpiresAt) },
+  };
+}
+
+/**
+ * A live key has one of the organization's 25 slots, so counting them reads 25 rows, however many
+ * keys there were. A sign-in belongs to the whole region: it is shown only to an organization that
+ * has confirmed it. Otherwise any administrator could invite an address to learn whether it signs
+ * in here.
+ */
+const columns = (now: Date): SqlPart => sql`
+  m.person_id as "personId", m.name, m.email, m.title, m.status,
+  (select coalesce(json_agg(json_build_object('id', r.id, 'key', r.key, 'name', r.name, 'isSystem',
+    r.organization_id is null)
+      order by r.position nulls last, r.name collate "und-x-icu", r.id), '[]')
+    from membership_role mr join role r on r.id = mr.role_id
+    where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
+  (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null
+    and k.maker_id = m.person_id
+    and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "liveKeys",
+  ${isConfirmed()} as "hasEnrolled",
+  case when ${isConfirmed()} then greatest(
+    (select max(coalesce(f.last_used_at, f.created_at)) from second_factor f where f.person_id = m.person_id),
+    (select max(c.used_at) from recovery_code c where c.person_id = m.person_id)) end as "lastSeenAt"`;

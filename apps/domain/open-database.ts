@@ -1,0 +1,113 @@
+import { MikroORM, type Options } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
+import { Driver } from './db/driver.ts';
+import { connectionCheck, followSignals } from './db/end-statements.ts';
+import { rememberPool } from './db/pool.ts';
+import {
+  type CurrentServer,
+  connectionOptions,
+  loginOptions,
+  type PostgresServer,
+  type SessionOptions,
+  serverNow,
+} from './db/server.ts';
+import { leaveServersAway, Session } from './db/session.ts';
+import { entities } from './entities.ts';
+
+/** An open database: the entity manager, and the `pg` pool below it for prepared statements. */
+export interface Database {
+  readonly orm: MikroORM;
+  readonly pool: Pool;
+  close(): Promise<void>;
+}
+
+/** The longest life of a connection, so that a login that is being replaced is soon unused. */
+const lifetimeSeconds = 600;
+
+interface DatabaseOptions {
+  server: CurrentServer;
+  /** Shown in `pg_stat_activity`. */
+  applicationName: string;
+  poolMax: number;
+  /** How long a request waits for a free connection, and a new connection for its server. */
+  connectTimeoutMs?: number;
+  /** How long a statement may take at the server, and a second more in this process. */
+  statementTimeoutMs?: number;
+}
+
+/**
+ * Opens a database without contacting it: connections are made when first needed.
+ *
+ * The pool is the one that MikroORM creates (`driverOptions.onPoolCreated`), so a process has one
+ * set of connections. Plans of prepared statements are generic from the first call on: each
+ * statement starts at an organization's index, so its plan does not depend on the values, and
+ * planning each call took a third of a read's database time. Compiling such statements (`jit`)
+ * would take longer than they run.
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const { connectTimeoutMs = 2_000, statementTimeoutMs = 5_000 } = options;
+  let pool: Pool | undefined;
+  const common = ormOptions(serverNow(options.server), {
+    applicationName: options.applicationName,
+    connectTimeoutMs,
+    statementTimeoutMs,
+    queryTimeoutMs: statementTimeoutMs + 1_000,
+    parameters: { plan_cache_mode: 'force_generic_plan', jit: 'off', ...connectionCheck },
+  });
+  const orm = await MikroORM.init({
+    ...common,
+    pool: { min: 0, max: options.poolMax },
+    driverOptions: {
+      ...common.driverOptions,
+      maxLifetimeSeconds: lifetimeSeconds,
+      onPoolCreated: (created: Pool) => {
+        pool = created;
+        leaveServersAway(created);
+        followSignals(created);
+        if (typeof options.server === 'function') takeLoginFrom(created, options.server);
+      },
+    },
+  });
+  // MikroORM makes its pool lazily; asking for the client makes it without connecting.
+  orm.em.getKysely();
+  if (pool === undefined) throw new Error('MikroORM did not hand over its pool');
+  const opened = pool;
+  rememberPool(orm.em, opened);
+  return {
+    orm,
+    pool: opened,
+    // MikroORM ends the pool only when one of its own queries has used it.
+    async close() {
+      await orm.close(true);
+      if (!opened.ended) await opened.end();
+    },
+  };
+}
+
+/** Replaces the pool's login, which it reads again for each new connection. */
+function takeLoginFrom(pool: Pool, server: () => PostgresServer): void {
+  const names = Object.keys(loginOptions(server())) as (keyof ReturnType<typeof loginOptions>)[];
+  for (const name of names)
+    Object.defineProperty(pool.options, name, {
+      configurable: true,
+      enumerable: name !== 'password',
+      get: () => loginOptions(server())[name],
+    });
+}
+
+/**
+ * Returns the options of every MikroORM instance. Values never reach a log; errors are thrown. The
+ * driver's options replace what MikroORM would read from a URL or the environment.
+ */
+export function ormOptions(server: PostgresServer, session: SessionOptions): Options {
+  return {
+    driver: Driver,
+    dbName: server.database,
+    driverOptions: { ...connectionOptions(server, session), Client: Session },
+    entities,
+    forceUtcTimezone: true,
+    debug: false,
+    logger: () => {},
+    preferReadReplicas: false,
+  };
+}

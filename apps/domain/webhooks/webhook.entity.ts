@@ -1,0 +1,113 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import type { EventType } from '../contract/events.ts';
+
+/**
+ * Whether a receiver verifies signatures. `verified` needs both: a 2xx for a correct signature, and
+ * a refusal of a wrong one. `no_answer`: nothing is proven, because no status arrived or one that
+ * says nothing about the signature.
+ */
+export type SignatureResult = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
+
+const WebhookSchema = defineEntity({
+  name: 'Webhook',
+  properties: {
+    organizationId: p.uuid().primary(),
+    id: p.uuid().primary(),
+    url: p.text(),
+    description: p.text(),
+    eventTypes: p.array().$type<EventType[]>(),
+    ordered: p.boolean(),
+    state: p.text().$type<'active' | 'parked' | 'deleted'>(),
+    parkedReason: p.text().$type<'failing' | 'gone' | 'paused'>().strictNullable(),
+    stateAt: p.datetime().defaultRaw('clock_timestamp()'),
+    slot: p.smallint().strictNullable(),
+    createdAt: p.datetime(),
+    signatureResult: p.text().$type<SignatureResult>().strictNullable(),
+    signatureCheckedAt: p.datetime().strictNullable(),
+    managedBy: p.text().strictNullable(),
+    managedUid: p.uuid().strictNullable(),
+  },
+});
+
+/**
+ * A webhook. While its state is `parked`, its open deliveries wait. `ordered`: the events of one grant
+ * are sent one after the other. `slot`: its slot among the
+ * organization's 20. `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its
+ * id.
+ */
+export class Webhook extends WebhookSchema.class {
+  /** Pauses it. Returns false when it is paused or suspended already. */
+  pause(): boolean {
+    if (this.state === 'parked') return false;
+    return this.hold();
+  }
+
+  /** Pauses it, also when it is suspended. Returns false when it is paused already. */
+  hold(): boolean {
+    if (this.parkedReason === 'paused') return false;
+    this.state = 'parked';
+    this.parkedReason = 'paused';
+    return true;
+  }
+
+  /** Resumes it; a trigger forgets its failures. Returns false if it is active. */
+  resume(): boolean {
+    if (this.state === 'active') return false;
+    this.state = 'active';
+    this.parkedReason = null;
+    return true;
+  }
+
+  /**
+   * Deletes it and frees its slot. Returns false when it is deleted already. Its deliveries stay.
+   */
+  delete(): boolean {
+    if (this.state === 'deleted') return false;
+    this.state = 'deleted';
+    this.parkedReason = null;
+    this.slot = null;
+    return true;
+  }
+
+  /** Releases it to the organization's members. */
+  release(): void {
+    this.managedBy = null;
+    this.managedUid = null;
+  }
+
+  /** Changes the URL. A trigger forgets the failures of the old one. */
+  moveTo(url: string): void {
+    if (url === this.url) return;
+    this.url = url;
+    this.clearSignatureResult();
+  }
+
+  /** Clears the result of the signature check, which a change of URL or secret makes unknown. */
+  clearSignatureResult(): void {
+    this.signatureResult = null;
+    this.signatureCheckedAt = null;
+  }
+}
+WebhookSchema.setClass(Webhook);
+
+const WebhookSecretSchema = defineEntity({
+  name: 'WebhookSecret',
+  properties: {
+    organizationId: p.uuid().primary(),
+    webhookId: p.uuid().primary(),
+    id: p.uuid().primary(),
+    sealed: p.blob(),
+    createdAt: p.datetime(),
+    validUntil: p.datetime().strictNullable(),
+  },
+});
+
+/** A signing secret, sealed; `validUntil` null: the newest one. */
+export class WebhookSecret extends WebhookSecretSchema.class {
+  /** Lets it sign until `at` at most. Returns until when it does. */
+  endBy(at: Date): Date {
+    if (this.validUntil === null || this.validUntil > at) this.validUntil = at;
+    return this.validUntil;
+  }
+}
+WebhookSecretSchema.setClass(WebhookSecret);

@@ -1,0 +1,89 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { groupRoles, type LoginRole } from '#domain/db/login-rights.ts';
+import { type PostgresServer, sessionParameters } from '#domain/db/server.ts';
+
+/** The login of an app: user and password of the server that the app connects to. */
+export interface Login {
+  role: LoginRole;
+  server: PostgresServer;
+}
+
+/** SQLSTATEs when two databases of one server change the same role at once; a retry succeeds. */
+const concurrentRoleChange = new Set(['XX000', '42710', '23505']);
+
+/**
+ * Creates a login, or updates its password and rights, over the owner's connection.
+ *
+ * Roles belong to the server, so CONNECT is revoked from PUBLIC and granted to each login for its
+ * own database: a login of one region cannot enter another region's database on the same server.
+ * TEMPORARY is granted only to the platform, whose imports use temporary tables.
+ *
+ * The session parameters become the login's defaults too, for a pooler that drops those of a
+ * connection, and for a person who uses the login. A session may replace them.
+ *
+ * @throws Error when there is no password, or the user is the owner itself.
+ */
+export async function ensureLogin(owner: pg.Client, login: Login): Promise<void> {
+  const { user, password } = login.server;
+  if (password === null) throw new Error(`the database URL of the ${login.role} names no password; give it one`);
+  if (user === owner.user)
+    throw new Error(`the ${login.role} would connect as the database's owner; give it a separate login`);
+  const name = pg.escapeIdentifier(user);
+  const group = pg.escapeIdentifier(groupRoles[login.role]);
+  const database = pg.escapeIdentifier(owner.database ?? '');
+  const verifier = pg.escapeLiteral(scramVerifier(password));
+  await retried(() =>
+    owner.query(`do $$ begin
+      if not exists (select from pg_roles where rolname = ${pg.escapeLiteral(user)})
+        then create role ${name} login; end if;
+    end $$`),
+  );
+  await retried(() => owner.query(`alter role ${name} login password ${verifier}`));
+  await retried(() => owner.query(defaultsOf(name)));
+  await retried(() => owner.query(`grant ${group} to ${name}`));
+  await retried(() => owner.query(`revoke connect, temporary on database ${database} from public`));
+  const rights = login.role === 'platform' ? 'connect, temporary' : 'connect';
+  await retried(() => owner.query(`grant ${rights} on database ${database} to ${name}`));
+}
+
+/** How long a transaction of a login may last, where the server has that limit (17 and newer). */
+const transactionTimeout = '15min';
+
+/** Returns the statements that make the session parameters the defaults of a role. */
+function defaultsOf(name: string): string {
+  const settings = Object.entries(sessionParameters).map(
+    ([parameter, value]) => `alter role ${name} set ${parameter} to ${pg.escapeLiteral(value)};`,
+  );
+  return `do $$ begin
+    ${settings.join('\n')}
+    if exists (select from pg_settings where name = 'transaction_timeout')
+      then alter role ${name} set transaction_timeout to '${transactionTimeout}'; end if;
+  end $$`;
+}
+
+async function retried(step: () => Promise<unknown>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await step();
+      return;
+    } catch (error) {
+      if (attempt === 10 || !(error instanceof pg.DatabaseError) || !concurrentRoleChange.has(error.code ?? ''))
+        throw error;
+      await sleep(20 * attempt);
+    }
+  }
+}
+
+/** Returns a password's SCRAM-SHA-256 verifier (RFC 5803): a server may log its statements. */
+function scramVerifier(password: string): string {
+  const iterations = 4096;
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password.normalize('NFKC'), salt, iterations, 32, 'sha256');
+  const storedKey = createHash('sha256')
+    .update(createHmac('sha256', salted).update('Client Key').digest())
+    .digest('base64');
+  const serverKey = createHmac('sha256', salted).update('Server Key').digest('base64');
+  return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${serverKey}`;
+}

@@ -1,0 +1,53 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { AllowList } from '#domain/webhooks/address/addresses.ts';
+import type { SealingKeys } from '#domain/webhooks/seal.ts';
+import { addressBlocks } from '#runtime/settings/types.ts';
+import { ReconcileFailed } from '../kube/custom-resource.ts';
+import type { Region } from '../kube/resources.ts';
+import type { Connections } from './connections.ts';
+import { readSealingKeys } from './sealing-keys.ts';
+
+/** What the Region of the namespace gives to the other kinds. */
+export interface RegionAccess {
+  /** Ids of organizations; `*` stands for all. */
+  allowedOrganizations: readonly string[];
+  /** Over the login of the role `org_api_operator`. */
+  em: EntityManager;
+  sealingKeys: SealingKeys;
+  /** Addresses that webhooks may use although they are not public. */
+  allow: AllowList;
+}
+
+/**
+ * Returns the access to the namespace's Region; null when there is none.
+ *
+ * @throws ReconcileFailed when its database or a Secret that it names cannot be reached or has
+ * another form, or the Region is of another region than this operator.
+ */
+export type GetRegion = () => Promise<RegionAccess | null>;
+
+/** Makes that function for the Region that `findRegion` returns from memory. */
+export function createRegionAccess(
+  connections: Connections,
+  findRegion: () => Region | undefined,
+  ownRegion: string,
+): GetRegion {
+  return async () => {
+    const region = findRegion();
+    if (region === undefined) return null;
+    assertRegion(region, ownRegion);
+    const { allowedOrganizations = [], webhooks } = region.spec;
+    const sealingKeys = await readSealingKeys(region, connections);
+    const allow = addressBlocks.safeParse(webhooks?.allow.join(',') ?? '');
+    if (!allow.success)
+      throw new ReconcileFailed('AllowMalformed', 'webhooks.allow must list addresses and CIDR blocks.');
+    const { orm } = await connections.openDatabase(region);
+    return { allowedOrganizations, em: orm.em, sealingKeys, allow: allow.data };
+  };
+}
+
+/** @throws ReconcileFailed when a Region is of another region than this operator. */
+export function assertRegion({ spec: { region } }: Region, ownRegion: string): void {
+  if (region === ownRegion) return;
+  throw new ReconcileFailed('OtherRegion', `The Region is of ${region}, and the operator of ${ownRegion} (REGION).`);
+}
