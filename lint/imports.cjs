@@ -13,6 +13,16 @@ const layer = (name, path, imports) => ({
   to: { path: production, pathNot: imports },
 });
 
+/** Folders of an app, in the order in which they import: none imports one after it. */
+const order = (app, ...folders) =>
+  folders.slice(0, -1).map((folder, index) => ({
+    name: `${app.split('/')[1]}-${folder}-imports-nothing-above-it`,
+    comment: `${app}: ${folders.join(' ← ')}`,
+    severity: 'error',
+    from: { path: `^${app}/${folder}/` },
+    to: { path: `^${app}/(${folders.slice(index + 1).join('|')})/` },
+  }));
+
 module.exports = {
   forbidden: [
     {
@@ -23,13 +33,43 @@ module.exports = {
       to: { circular: true },
     },
     {
-      name: 'no-cycle-between-domain-folders',
-      comment: 'The folders of apps/domain import each other in one order.',
+      name: 'no-cycle-between-folders',
+      comment: 'The folders of an app import each other in one order.',
       severity: 'error',
       scope: 'folder',
-      from: { path: '^apps/domain' },
+      from: { path: '^apps/(domain|console|operator)' },
       to: { circular: true },
     },
+    {
+      name: 'domain-folders-do-not-open-the-database',
+      comment: 'The files at the root of apps/domain import every folder of it.',
+      severity: 'error',
+      from: { path: '^apps/domain/[^/]+/' },
+      to: { path: '^apps/domain/[^/]+[.]ts$' },
+    },
+    ...order(
+      'apps/domain',
+      'contract',
+      'encryption',
+      'db',
+      'access',
+      'audit-log',
+      'identity',
+      'webhooks',
+      'clients',
+      'keys',
+      'members',
+      'resealing',
+    ),
+    ...order('apps/console', 'web', 'components', 'middleware', 'pages'),
+    {
+      name: 'console-pages-import-no-middleware',
+      comment: 'What pages and middleware both need is in web or components.',
+      severity: 'error',
+      from: { path: '^apps/console/pages/' },
+      to: { path: '^apps/console/middleware/' },
+    },
+    ...order('apps/operator', 'kube', 'controller', 'region', 'webhook-subscription'),
     layer('domain-imports-nothing-above-it', '^apps/domain/', '^apps/domain/'),
     layer('runtime-imports-domain-only', '^apps/runtime/', '^apps/(domain|runtime)/'),
     layer('workflows-import-no-app', '^workflows/', '^(apps/(domain|runtime)|workflows)/'),

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { readNoOptions, startCommand } from '#runtime/command-line.ts';
 import { findDocstringErrors } from './docstrings.ts';
 import { findLongLines } from './lines.ts';
+import { findLargeRooms } from './rooms.ts';
 
 startCommand({ usage: 'Usage: npm run lint\n\nRuns every check of style and words.', read: readNoOptions });
 const root = path.join(import.meta.dirname, '..');
@@ -25,18 +26,26 @@ function run(command: string, args: string[]): boolean {
   return status === 0;
 }
 
+const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
+
+/** Reports messages. Returns whether there are none. */
+function reportAll(messages: readonly string[]): boolean {
+  for (const message of messages) console.error(message);
+  return messages.length === 0;
+}
+
 /** Reports what `find` finds in each of the files. Returns whether it found nothing. */
 function report(pattern: RegExp, find: (file: string, text: string) => string[]): boolean {
-  const found = files
-    .filter((file) => pattern.test(file))
-    .flatMap((file) => find(file, readFileSync(path.join(root, file), 'utf8')));
-  for (const message of found) console.error(message);
-  return found.length === 0;
+  return reportAll(files.filter((file) => pattern.test(file)).flatMap((file) => find(file, read(file))));
 }
 
 const checks: Record<string, () => boolean> = {
   style: () => run('biome', ['ci', '--colors=off', '.']),
   imports: () => run('depcruise', ['--config', 'lint/imports.cjs', 'apps', 'charts', 'lint', 'test', 'workflows']),
+  rooms: () => {
+    const product = files.filter((file) => /^(apps|charts|workflows)\/.*\.ts$/.test(file));
+    return reportAll(findLargeRooms(new Map(product.map((file) => [file, read(file).split('\n').length - 1]))));
+  },
   columns: () => report(/\.(ts|js|mjs|cjs|css|ya?ml|tpl|sh|lua|pml|py|go|java|rs|md)$/, findLongLines),
   docstrings: () => report(/\.ts$/, findDocstringErrors),
   terms: () => run('textlint', ['--format', 'unix', ...files]),

@@ -4,12 +4,17 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { findDocstringErrors } from '../../lint/docstrings.ts';
 import { findLongLines } from '../../lint/lines.ts';
+import { findLargeRooms } from '../../lint/rooms.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 
-/** Writes `text` into a folder of this repository and runs one of its commands there. */
+/** Writes `text` into a new folder of `parent` in this repository and runs one of its commands there. */
 function runOn(file: string, text: string, command: string, ...args: string[]): string {
-  const folder = mkdtempSync(path.join(root, 'apps/api/lint-'));
+  return runIn('apps/api', file, text, command, ...args);
+}
+
+function runIn(parent: string, file: string, text: string, command: string, ...args: string[]): string {
+  const folder = mkdtempSync(path.join(root, parent, 'lint-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const written = path.join(folder, file);
   writeFileSync(written, text);
@@ -57,4 +62,27 @@ it('the check of imports reports a cycle, an import from an app into another app
   expect(output).toContain('no-cycle');
   expect(output).toContain('apps-do-not-import-each-other');
   expect(output).toContain('no-process-starts-another');
+});
+
+it.each([
+  ['apps/domain/contract', '../../access/authority.ts', 'domain-contract-imports-nothing-above-it'],
+  ['apps/domain/webhooks', '../../keys/create.ts', 'domain-webhooks-imports-nothing-above-it'],
+  ['apps/domain/keys', '../../open-database.ts', 'domain-folders-do-not-open-the-database'],
+  ['apps/console/web', '../../components/form.ts', 'console-web-imports-nothing-above-it'],
+  ['apps/console/pages/keys', '../../../middleware/session.ts', 'console-pages-import-no-middleware'],
+  ['apps/operator/kube', '../../controller/runner.ts', 'operator-kube-imports-nothing-above-it'],
+])('the check of imports reports a file of %s that imports %s', (parent, imported, rule) => {
+  const text = `import '${imported}';\n`;
+  expect(runIn(parent, 'arrow.ts', text, 'depcruise', '--config', 'lint/imports.cjs')).toContain(`error ${rule}:`);
+});
+
+it('the check of rooms reports an app with more than a quarter of the product’s lines', () => {
+  const lines = new Map([
+    ['apps/console/a.ts', 130],
+    ['apps/console/pages/b.ts', 130],
+    ['apps/domain/c.ts', 250],
+    ['apps/api/d.ts', 240],
+    ['workflows/e.ts', 250],
+  ]);
+  expect(findLargeRooms(lines)).toEqual(["apps/console: 26 % of the product's lines, at most 25 %"]);
 });
