@@ -38,6 +38,17 @@ it('while its connections lead to a standby, every page and form answers 503 wit
   for (const route of routes) expect([route.name, (await request(route)).status < 500]).toEqual([route.name, true]);
 });
 
+it('while its server has no connection for it, a page answers 503 with Retry-After, and works with the next one', async () => {
+  const t = await setupConsole();
+  const visitor = t.http(await t.enrol());
+  const setFull = await setupFailover(t.owner, onTestFinished, 'full');
+  await setFull(true);
+  const { status, headers } = await visitor.get('/account');
+  expect([status, headers.get('retry-after')]).toEqual([503, '5']);
+  await setFull(false);
+  await expect.poll(async () => (await visitor.get('/account')).status, { timeout: 5_000 }).toBe(200);
+});
+
 it('a server that refuses writes on connections that were open costs one refused request', async () => {
   const t = await setupConsole();
   const ada = await t.enrol();

@@ -1,18 +1,28 @@
 import type { Database } from '#domain/open-database.ts';
 
+/** How a server is away for a login: a standby is read-only (25006), a full one refuses it (53300). */
+const outages = {
+  standby: (isAway: boolean) => `set default_transaction_read_only = ${isAway}`,
+  full: (isAway: boolean) => `connection limit ${isAway ? 0 : -1}`,
+};
+
 /**
- * Makes a test's database read-only for new connections, as a standby is, or writable again, and
- * ends all other connections, as a failover does.
+ * Makes a test's database read-only for new connections, as a standby is, or full, and ends all other
+ * connections, as a failover does.
  *
- * @returns a function that makes it read-only or writable again, over one connection.
+ * @returns a function that does so or makes it usable again, over one connection.
  */
-export async function setupFailover(owner: Database, onFinished: (end: () => void) => void) {
+export async function setupFailover(
+  owner: Database,
+  onFinished: (end: () => void) => void,
+  outage: keyof typeof outages = 'standby',
+) {
   const client = await owner.pool.connect();
   onFinished(() => client.release());
-  return async (isReadOnly: boolean): Promise<void> => {
+  return async (isAway: boolean): Promise<void> => {
     await client.query(
       `do $$ begin
-         execute format('alter database %I set default_transaction_read_only = ${isReadOnly}', current_database());
+         execute format('alter database %I ${outages[outage](isAway)}', current_database());
        end $$`,
     );
     await client.query(

@@ -88,15 +88,18 @@ it('connections that the server closed are replaced, and idle ones that it close
   }
 });
 
-it('while its connections lead to a standby after a failover, a read gets 503, and recovers with the primary', async () => {
-  const { api, owner, key, path } = await setupBehindProxy();
-  const setReadOnly = await setupFailover(owner, onTestFinished);
-  await setReadOnly(true);
-  for (let turn = 0; turn < 3; turn += 1) await expectUnavailable(await api.get(path, { key }));
+it.each(['standby', 'full'] as const)(
+  'while its connections lead to a server that is %s, a read gets 503, and recovers with the primary',
+  async (outage) => {
+    const { api, owner, key, path } = await setupBehindProxy();
+    const setReadOnly = await setupFailover(owner, onTestFinished, outage);
+    await setReadOnly(true);
+    for (let turn = 0; turn < 3; turn += 1) await expectUnavailable(await api.get(path, { key }));
 
-  await setReadOnly(false);
-  await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 15_000 }).toBe(200);
-});
+    await setReadOnly(false);
+    await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 15_000 }).toBe(200);
+  },
+);
 
 it('a server that refuses writes on connections that were open costs one refused round of reads', async () => {
   const { api, owner, make, maker, path } = await setupBehindProxy();
