@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { childEnvironment } from './child-environment.ts';
-import { allowSockets } from './socket-guard.ts';
+import { allowSockets, noteOpenSockets } from './socket-guard.ts';
 
 /** How a process ended: one of the two is null. */
 export interface Ending {
@@ -44,6 +44,7 @@ export function spawnApp(name: string, environment: Record<string, string>, root
     createInterface({ input: stream }).on('line', (line) => lines.push(line));
   const ended = new Promise<Ending>((resolve) => child.once('close', (code, signal) => resolve({ code, signal })));
   onTestFinished(async () => {
+    if (child.exitCode === null && child.signalCode === null) noteOpenSockets(name, child.pid ?? 0, environment);
     child.kill('SIGKILL');
     await ended;
   });

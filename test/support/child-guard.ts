@@ -7,18 +7,17 @@ import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import type { AddressInfo, Server } from 'node:net';
 import path from 'node:path';
-import { connections } from './connections.ts';
-import { onOpening, serversOf, targetOf, targetsOf } from './socket-watch.ts';
+import { connections, processOf } from './connections.ts';
+import { onOpening, ownTargets, targetOf } from './socket-watch.ts';
 
 const [, folder = ''] = /(?:^|\/)apps\/(\w+)\/main\.ts$/.exec(process.argv[1] ?? '') ?? [];
-const app = folder === 'migrate' ? 'migrations' : folder;
+const app = processOf(folder);
 const servers = connections.get(app);
 if (servers !== undefined) watch(servers);
 
 function watch(allowed: readonly string[]): void {
   const file = path.join(process.env.SOCKETS_FOLDER ?? '', String(process.pid));
-  const settings = serversOf(process.env).filter(([server]) => allowed.includes(server));
-  const known = new Set(settings.flatMap(([, url]) => targetsOf(url)));
+  const known = new Set(ownTargets(process.env, allowed));
   // A worker reads metrics that its SDK serves to it, at a port that the worker found by listening.
   subscribe('tracing:net.server.listen:asyncEnd', (message) => {
     const address = (message as { server: Server }).server.address() as AddressInfo | null;

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { connectionsOf } from './connections.ts';
-import { type Opening, onOpening, serversOf, targetOf, targetsOf } from './socket-watch.ts';
+import { connections, connectionsOf, processOf } from './connections.ts';
+import { listOpenSockets } from './open-sockets.ts';
+import { type Opening, onOpening, ownTargets, serversOf, targetOf, targetsOf } from './socket-watch.ts';
 
 /** Sees every connection and lookup that this process starts, by whatever library. */
 export function watchSockets() {
@@ -61,6 +62,20 @@ export function guardSockets(onFinished: (end: () => void) => void, app: string)
       servers,
     );
   });
+}
+
+/**
+ * Adds to these where an app in a separate process is connected to now. What Temporal's client opens
+ * is native, so the app itself does not see it.
+ */
+export function noteOpenSockets(folder: string, pid: number, environment: Readonly<Record<string, string>>): void {
+  const app = processOf(folder);
+  const allowed = connections.get(app);
+  if (allowed === undefined) return;
+  const own = ownTargets(environment, allowed);
+  const file = path.join(process.env.SOCKETS_FOLDER ?? '', `${pid}-open`);
+  for (const target of listOpenSockets(pid).filter((one) => !own.includes(one)))
+    appendFileSync(file, `${JSON.stringify({ app, target, stack: 'open at the end of the test' })}\n`);
 }
 
 /**

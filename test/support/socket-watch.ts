@@ -41,6 +41,12 @@ export function targetsOf(url: string): string[] {
   return [`lookup ${hostname}`, ...addresses.map((address) => `tcp ${address}:${port}`)];
 }
 
+/** Returns where an app may connect to by its settings: the servers of them that it may use. */
+export const ownTargets = (
+  environment: Readonly<Record<string, string | undefined>>,
+  allowed: readonly string[],
+): string[] => serversOf(environment).flatMap(([server, url]) => (allowed.includes(server) ? targetsOf(url) : []));
+
 /** Returns the servers of an app's settings, by the names that SECURITY.md has for them, with their URLs. */
 export function serversOf(environment: Readonly<Record<string, string | undefined>>): [server: string, url: string][] {
   return Object.entries(environment).flatMap(([name, value = '']): [string, string][] => {

@@ -13,6 +13,7 @@ import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { addPasskey, listFactors, startPasskey } from '#domain/identity/factors.ts';
 import { childEnvironment } from '#test/child-environment.ts';
+import { listOpenSockets } from '#test/open-sockets.ts';
 import { allowSockets, checkChildren, guardSockets, watchSockets } from '#test/socket-guard.ts';
 import { type Attestation, array, bytes, createAuthenticator, number, signatureOf } from './authenticator.ts';
 import { certifiedBy } from './certified-passkey.ts';
@@ -150,6 +151,16 @@ it('the guard of a separate process refuses what SECURITY.md does not list for i
   await run('worker');
   for (const app of ['api', 'console', 'orgctl', 'migrate'])
     await expect(run(app)).rejects.toThrow(`tcp ${new URL(url).host}`);
+});
+
+it.runIf(process.platform === 'linux')('the guard sees where native code of a process is connected to', async () => {
+  const { url } = await startCounter();
+  const { port } = new URL(url);
+  const child = spawn('bash', ['-c', `exec 3<>/dev/tcp/127.0.0.1/${port}; echo connected; read`], { stdio: 'pipe' });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  expect(listOpenSockets(child.pid ?? 0)).toEqual([`tcp 127.0.0.1:${port}`]);
+  expect(listOpenSockets(process.pid)).not.toContainEqual(expect.stringMatching(`:${port}$`)); // it accepted it
 });
 
 it('the guard of these tests sees connections, lookups and UDP of every library', async () => {
