@@ -2,7 +2,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { startApp } from '#test/child-app.ts';
 import { consoleEnvironment } from '#test/setup.ts';
-import { allowSockets } from '#test/socket-guard.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
@@ -40,7 +39,6 @@ async function setup() {
   await t.owner.pool.query('analyze');
   const { origin, database } = t;
   const app = await startApp('console', consoleEnvironment(database, origin));
-  allowSockets(app.url);
   const cookieOf = ({ owner }: Scene) => ({ cookie: `${cookieName('session', origin)}=${owner.sessionToken}` });
   const connectionOf = (scene: Scene) => {
     const connection = keepConnection(app.url, cookieOf(scene));
