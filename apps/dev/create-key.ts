@@ -14,7 +14,7 @@ import { readStackSettings } from './config.ts';
 import { developmentMark, withDatabase } from './databases.ts';
 import { keySecretsOf, openState } from './state.ts';
 
-const usage = `Usage: npm run dev:key -- --region us --org ID --maker USERID --scopes a,b [--expires ISO]
+const usage = `Usage: npm run dev:key -- --region us --org ID --creator USERID --scopes a,b [--expires ISO]
        npm run dev:key -- --region us --revoke KEY
 
 Creates an API key on a stack that npm start created, or revokes one. Real keys are created in the console.
@@ -51,14 +51,15 @@ async function main(flags: ReturnType<typeof readFlags>): Promise<void> {
 function readFlags() {
   const text = { type: 'string' } as const;
   const { region = 'us', ...rest } = parseArgs({
-    options: { region: text, org: text, maker: text, scopes: text, expires: text, revoke: text },
+    // `--maker` is what the platform's scripts call it.
+    options: { region: text, org: text, creator: text, maker: text, scopes: text, expires: text, revoke: text },
   }).values;
-  const { org, maker, scopes, expires, revoke } = rest;
+  const { org, creator = rest.maker, scopes, expires, revoke } = rest;
   if (!isRegion(region)) throw new SettingsRefused([`--region: use ${regionCodes.join(' or ')}`]);
   if (revoke !== undefined) return { region, revoke };
-  if (org === undefined || maker === undefined || scopes === undefined)
-    throw new SettingsRefused(['--org, --maker and --scopes are needed, or --revoke']);
-  return { region, revoke, org, maker, scopes, expires };
+  if (org === undefined || creator === undefined || scopes === undefined)
+    throw new SettingsRefused(['--org, --creator and --scopes are needed, or --revoke']);
+  return { region, revoke, org, creator, scopes, expires };
 }
 
 /** Returns the owner's login and the secrets of the stack; the environment may name others. */
@@ -92,7 +93,7 @@ async function assertDevelopment(database: Database): Promise<void> {
 async function create(
   database: Database,
   secrets: KeySecrets,
-  flags: { org: string; maker: string; scopes: string; expires: string | undefined },
+  flags: { org: string; creator: string; scopes: string; expires: string | undefined },
 ): Promise<string> {
   const asked = flags.scopes.split(',').map((text) => text.trim());
   const unknown = asked.filter((text) => !isScope(text));
@@ -102,9 +103,9 @@ async function create(
   if (expiresAt !== null && Number.isNaN(expiresAt.getTime()))
     throw new SettingsRefused(['--expires: give an ISO 8601 date-time, for example 2027-01-31T00:00:00Z']);
   if (!/^[0-9a-f-]{36}$/i.test(flags.org)) throw new SettingsRefused(['--org: give the organization’s id, a UUID']);
-  const { org: organizationId, maker: makerId } = flags;
+  const { org: organizationId, creator: creatorId } = flags;
   const scopes = asked as Scope[];
-  const input = { organizationId, makerId, scopes, label: 'dev:key', expiresAt, byOperator: true };
+  const input = { organizationId, creatorId, scopes, label: 'dev:key', expiresAt, byOperator: true };
   return (await createKey(database.orm.em, input, secrets)).key;
 }
 

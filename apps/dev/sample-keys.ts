@@ -30,7 +30,7 @@ export async function ensureSampleKeys(
 async function isLive({ pool }: Database, { peppers }: KeySecrets, key: string): Promise<boolean> {
   const { rows } = await pool.query(
     'select from api_key k where k.fingerprint = any ($1) and k.revoked_at is null and ' +
-      'k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())',
+      'k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())',
     [fingerprints(key, peppers)],
   );
   return rows.length > 0;
@@ -39,9 +39,9 @@ async function isLive({ pool }: Database, { peppers }: KeySecrets, key: string):
 async function createSampleKey(
   { orm }: Database,
   secrets: KeySecrets,
-  { id: organizationId, ownerUserId: makerId }: StackOrganization,
+  { id: organizationId, ownerUserId: creatorId }: StackOrganization,
 ): Promise<string | null> {
-  if (makerId === null) return null;
-  const input = { organizationId, makerId, scopes, label: 'npm start', expiresAt: null, byOperator: true };
+  if (creatorId === null) return null;
+  const input = { organizationId, creatorId, scopes, label: 'npm start', expiresAt: null, byOperator: true };
   return (await createKey(orm.em, input, secrets)).key;
 }

@@ -57,7 +57,7 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
     lines.push(`    curl -H 'Authorization: Bearer ${first.sampleKey}' ${api}/v1/orgs/${first.id}${path}`);
   lines.push(
     '',
-    `  Create a key:   npm run dev:key -- --region ${region} --org ${first.id} --maker ${first.ownerUserId} ` +
+    `  Create a key:   npm run dev:key -- --region ${region} --org ${first.id} --creator ${first.ownerUserId} ` +
       '--scopes org.read,org.clients.read',
     `  Revoke a key:   npm run dev:key -- --region ${region} --revoke KEY`,
     '',

@@ -53,7 +53,14 @@ export async function createProbe(
   const webhook = await createWebhook(em, { organizationId, by, url, eventTypes, description }, webhooks);
   const { key } = await createKey(
     em,
-    { organizationId, makerId: probe.personId, scopes: probeScopes, label: 'probe', expiresAt: null, byOperator: true },
+    {
+      organizationId,
+      creatorId: probe.personId,
+      scopes: probeScopes,
+      label: 'probe',
+      expiresAt: null,
+      byOperator: true,
+    },
     keys,
   );
   return { organizationId, key, webhookId: webhook.id, webhookSecret: webhook.secret };

@@ -18,11 +18,11 @@ export const key: Noun = {
       async run(options, context) {
         const { id: organizationId } = await getOrganization(options, context);
         const keys = await listKeys(context.database.orm.em, organizationId, new Date());
-        const cells = keys.map(({ id, state, hint, makerId, scopes, label }) => [
+        const cells = keys.map(({ id, state, hint, creatorId, scopes, label }) => [
           id,
           state,
           hint,
-          makerId,
+          creatorId,
           scopes.join(','),
           label,
         ]);

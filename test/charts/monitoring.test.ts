@@ -147,9 +147,9 @@ describe('every metric', () => {
     const worker = await startTestWorker(database);
     const { console } = await setupConsole();
     await fetch(`${console.url}/livez`);
-    const maker = await make.member();
-    const { key } = await make.apiKey({ maker });
-    await api.get(`/v1/orgs/${maker.orgId}`, { key });
+    const creator = await make.member();
+    const { key } = await make.apiKey({ creator });
+    await api.get(`/v1/orgs/${creator.orgId}`, { key });
     const texts = await Promise.all(
       [api.metricsUrl, worker.metricsUrl, console.metricsUrl].map(async (url) =>
         (await fetch(`${url}/metrics`)).text(),

@@ -101,7 +101,7 @@ export async function fillRegion(options: {
   try {
     for (const { id, ownerUserId } of imported) {
       if (ownerUserId === null) continue;
-      const input = { organizationId: id, makerId: ownerUserId, scopes, label: 'load', expiresAt: null };
+      const input = { organizationId: id, creatorId: ownerUserId, scopes, label: 'load', expiresAt: null };
       const keys: string[] = [];
       for (let made = 0; made < keysPerOrganization; made += 1)
         keys.push((await createKey(database.orm.em, { ...input, byOperator: true }, keySecrets)).key);
@@ -136,7 +136,7 @@ export async function addKey(
     applicationName: 'org-api-cluster-test',
     poolMax: 2,
   });
-  const input = { organizationId: id, makerId: ownerUserId, scopes, label: 'rotated', expiresAt: null };
+  const input = { organizationId: id, creatorId: ownerUserId, scopes, label: 'rotated', expiresAt: null };
   try {
     return (await createKey(database.orm.em, { ...input, byOperator: true }, keySecretsOf(servers.region, secrets)))
       .key;

@@ -13,7 +13,10 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   it('a person finds the refused reads of a key, opens one, and downloads them as CSV', { timeout }, async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Rivers' });
-    const key = await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null }, label: '=1+1' });
+    const key = await t.make.apiKey({
+      creator: { orgId: ada.orgId, userId: ada.personId, roleId: null },
+      label: '=1+1',
+    });
     const line = { orgId: ada.orgId, personId: ada.personId, keyId: key.id, address: '203.0.113.5' };
     const [, refused = ''] = await writeLines(t.owner, [
       { ...line, at: new Date('2026-11-20T08:00:00Z') },

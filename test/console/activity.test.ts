@@ -84,7 +84,7 @@ describe('the activity log', () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const key = await t.make.apiKey({
-      maker: { orgId: ada.orgId, userId: ada.personId, roleId: null },
+      creator: { orgId: ada.orgId, userId: ada.personId, roleId: null },
       label: 'Report',
     });
     const theirs = await t.make.organization();
@@ -199,8 +199,8 @@ describe('an export of the activity log', () => {
   it('has the rows of the filter as text that no spreadsheet runs as a formula, and records its download', async () => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: '=HYPERLINK("http://evil.example")' });
-    const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
-    const { id } = await t.make.apiKey({ maker, label: '＠SUM(1)\t=2' });
+    const creator = { orgId: ada.orgId, userId: ada.personId, roleId: null };
+    const { id } = await t.make.apiKey({ creator, label: '＠SUM(1)\t=2' });
     await writeLines(t.owner, [
       {
         orgId: ada.orgId,

@@ -13,7 +13,7 @@ describe('every route', () => {
   it('refuses API keys with 403 and JSON, also beside a session, and records requests with a genuine key', async () => {
     const t = await setupConsole();
     const ada = await t.enrol();
-    const key = await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
+    const key = await t.make.apiKey({ creator: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
     const bearers = [key.key, 'aln_us_nonsense', 'aln_ca_0000000000000000000000000000000000000000'];
     for (const route of [...routes, null]) {
       const path = route === null ? '/nowhere' : pathOf(route, ada);

@@ -48,7 +48,7 @@ it('each active filter of the deliveries is a chip that removes it and keeps the
 it('each active filter of the activity log is a chip with the words of its control', async () => {
   const t = await setup();
   const key = await t.make.apiKey({
-    maker: { orgId: t.ada.orgId, userId: t.ada.personId, roleId: null },
+    creator: { orgId: t.ada.orgId, userId: t.ada.personId, roleId: null },
     label: 'Report',
   });
   const query = `q=fjord&result=denied&action=key.revoke&key=${key.id}&address=203.0.113.0/24&person=${t.ada.personId}`;

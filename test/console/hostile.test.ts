@@ -196,7 +196,7 @@ const addedBy = (theirs: Scene) => ({
   orgId: theirs.orgId,
   organizationId: theirs.orgId,
   organization_id: theirs.orgId,
-  makerId: theirs.owner.personId,
+  creatorId: theirs.owner.personId,
   personId: theirs.owner.personId,
   by: 'operator',
   byOperator: 'true',

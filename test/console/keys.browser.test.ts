@@ -87,7 +87,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
       name: 'Bo Lindqvist',
       permissions: ['org.read', 'org.keys.manage'],
     });
-    const { id, key } = await t.make.apiKey({ maker: bo, scopes: ['org.read'], label: 'Calendar' });
+    const { id, key } = await t.make.apiKey({ creator: bo, scopes: ['org.read'], label: 'Calendar' });
     const read = async () => (await t.api.get(`/v1/orgs/${ada.orgId}`, { key })).status;
     expect(await read()).toBe(200);
     await t.make.permissionLost(bo, 'org.read');
@@ -105,7 +105,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const successor = ((await made.textContent()) ?? '').trim();
     expect((await t.api.get(`/v1/orgs/${ada.orgId}`, { key: successor })).status).toBe(200);
     const keys = await listKeys(t.owner.orm.em, ada.orgId, t.now());
-    expect(keys.find((each) => each.id !== id)?.makerId).toBe(ada.personId);
+    expect(keys.find((each) => each.id !== id)?.creatorId).toBe(ada.personId);
     expectQuiet(visit);
   });
 
@@ -113,7 +113,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const t = await setupWithApi();
     const ada = await t.enrol({ name: 'Ada Rivers' });
     const { key } = await t.make.apiKey({
-      maker: { orgId: ada.orgId, userId: ada.personId, roleId: null },
+      creator: { orgId: ada.orgId, userId: ada.personId, roleId: null },
       label: 'Report',
     });
     const visit = await openVisit(t.origin, { screen, sessionToken: ada.sessionToken });
@@ -138,7 +138,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const t = await setupConsole();
     const ada = await t.enrol({ name: '<b>Ada</b> \u202eRivers' });
     for (const label of ['<script>alert(1)</script>', '=1+1', '\u202eتقرير', 'W'.repeat(100)])
-      await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null }, label });
+      await t.make.apiKey({ creator: { orgId: ada.orgId, userId: ada.personId, roleId: null }, label });
     for (const scheme of ['light', 'dark'] as const) {
       const visit = await openVisit(t.origin, { screen, scheme, sessionToken: ada.sessionToken });
       for (const path of ['keys', 'activity']) {

@@ -18,7 +18,7 @@ const newKeyAt = ({ orgId }: Pick<Enrolled, 'orgId'>) => `/o/${orgId}/keys/new`;
 const createKey = (visitor: HttpVisitor, ada: Enrolled, more: Record<string, string | string[]> = {}) =>
   visitor.submit(newKeyAt(ada), newKeyAt(ada), { ...fields, ...more });
 const keysOf = (t: ConsoleInstallation, { orgId }: Enrolled) => listKeys(t.owner.orm.em, orgId, t.now());
-const makerOf = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, roleId: null });
+const creatorOf = ({ orgId, personId }: Enrolled) => ({ orgId, userId: personId, roleId: null });
 
 describe('creating a key', () => {
   it('shows the key once with a working curl line, and never in a list, a log or the database', async () => {
@@ -193,7 +193,7 @@ describe('a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
-    const { id, key } = await t.make.apiKey({ maker: makerOf(ada) });
+    const { id, key } = await t.make.apiKey({ creator: creatorOf(ada) });
     const read = async () => (await api.get(`/v1/orgs/${ada.orgId}`, { key })).status;
     expect(await read()).toBe(200);
     const at = `/o/${ada.orgId}/keys/${id}/revoke`;
@@ -212,7 +212,7 @@ describe('a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const api = await startTestApi(t.database, { REDIS_URL: '' });
-    const old = await t.make.apiKey({ maker: makerOf(ada), label: 'Report' });
+    const old = await t.make.apiKey({ creator: creatorOf(ada), label: 'Report' });
     const at = `/o/${ada.orgId}/keys/${old.id}/rotate`;
     const rotated = await t.http(ada).submit(at, at, { overlapHours: '24', expiry: 'never' });
     expect(rotated.status).toBe(200);
@@ -228,7 +228,7 @@ describe('a key', () => {
   it('of an organization with 25 live keys is rotated without an overlap, as the page says before and after', async () => {
     const t = shared();
     const ada = await t.enrol();
-    for (let n = 0; n < 25; n += 1) await t.make.apiKey({ maker: makerOf(ada) });
+    for (let n = 0; n < 25; n += 1) await t.make.apiKey({ creator: creatorOf(ada) });
     const [old] = await keysOf(t, ada);
     const at = `/o/${ada.orgId}/keys/${old?.id}/rotate`;
     const rendered = await t.http(ada).get(at);
@@ -244,7 +244,7 @@ describe('a key', () => {
     const t = shared();
     const ada = await t.enrol();
     const bo = await t.enrol({ orgId: ada.orgId, permissions: ['org.keys.manage', 'org.read'] });
-    const { id } = await t.make.apiKey({ maker: makerOf(ada), scopes: ['org.read', 'org.clients.read'] });
+    const { id } = await t.make.apiKey({ creator: creatorOf(ada), scopes: ['org.read', 'org.clients.read'] });
     const at = `/o/${ada.orgId}/keys/${id}/rotate`;
     const page = await t.http(bo).get(at);
     expect(page.text).toContain('your roles don’t include org.clients.read');
@@ -262,9 +262,9 @@ describe('a key', () => {
   it('warns about its expiry only until it is replaced', async () => {
     const t = shared();
     const ada = await t.enrol();
-    const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
+    const creator = { orgId: ada.orgId, userId: ada.personId, roleId: null };
     const { id } = await t.make.apiKey({
-      maker,
+      creator,
       scopes: ['org.read'],
       expiresAt: new Date(t.now().getTime() + 5 * 86_400_000),
     });
@@ -283,7 +283,7 @@ describe('a key', () => {
       name: 'Bo Lindqvist',
       permissions: ['org.read', 'org.clients.read'],
     });
-    const { id } = await t.make.apiKey({ maker: bo, scopes: ['org.read', 'org.clients.read'] });
+    const { id } = await t.make.apiKey({ creator: bo, scopes: ['org.read', 'org.clients.read'] });
     const page = async () => (await t.http(ada).get(`/o/${ada.orgId}/keys/${id}`)).text.replace(/<[^>]*>/g, '');
     expect(await page()).toMatch(
       /Bo Lindqvist leaves, is removed or suspended\s*All: the organization, the roster of clients/,
@@ -301,7 +301,7 @@ describe('a leaked key', () => {
   it('leads to its revocation when pasted, and appears in no response, address, log or row', async () => {
     const t = shared();
     const ada = await t.enrol();
-    const { id, key } = await t.make.apiKey({ maker: makerOf(ada) });
+    const { id, key } = await t.make.apiKey({ creator: creatorOf(ada) });
     // Also when the second factor is stale: the page that asks for it must not contain the key.
     t.pass(6 * 60_000);
     const visitor = t.http(ada);
@@ -340,7 +340,10 @@ describe('a leaked key', () => {
   it('is not repeated when the text is refused: without a key, with several, too long, or submitted too late', async () => {
     const t = shared();
     const ada = await t.enrol();
-    const [one, two] = [await t.make.apiKey({ maker: makerOf(ada) }), await t.make.apiKey({ maker: makerOf(ada) })];
+    const [one, two] = [
+      await t.make.apiKey({ creator: creatorOf(ada) }),
+      await t.make.apiKey({ creator: creatorOf(ada) }),
+    ];
     const texts = [one.key.slice(0, -1), `${one.key}, ${two.key}`, `${one.key} ${'x'.repeat(10_000)}`];
     for (const key of texts) {
       const refused = await t.http(ada).submit(at(ada), at(ada), { key });

@@ -70,7 +70,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
     const [ada, api] = [await t.enrol({ name: 'Ada Rivers' }), await startTestApi(t.database, { REDIS_URL: '' })];
     const bo = await t.enrol({ orgId: ada.orgId, name: 'Bo Lindqvist' });
     const key = await t.make.apiKey({
-      maker: { orgId: ada.orgId, userId: ada.personId, roleId: null },
+      creator: { orgId: ada.orgId, userId: ada.personId, roleId: null },
       label: 'Monthly report',
       scopes: ['org.read', 'org.analytics.read'],
     });

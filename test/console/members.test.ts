@@ -15,10 +15,10 @@ async function setupMembers() {
   const t = shared();
   const ada = await t.enrol({ name: 'Ada Rivers' });
   const { orgId } = ada;
-  const maker = await t.make.member({ orgId, name: 'Frida Okafor', permissions: ['org.read', 'org.clients.read'] });
-  const key = await t.make.apiKey({ maker, scopes: ['org.read', 'org.clients.read'], label: 'Monthly report' });
+  const creator = await t.make.member({ orgId, name: 'Frida Okafor', permissions: ['org.read', 'org.clients.read'] });
+  const key = await t.make.apiKey({ creator, scopes: ['org.read', 'org.clients.read'], label: 'Monthly report' });
   const at = (rest: string) => `/o/${orgId}${rest}`;
-  return { ...t, ada, orgId, maker, key, at, person: at(`/members/person/${maker.userId}`) };
+  return { ...t, ada, orgId, creator, key, at, person: at(`/members/person/${creator.userId}`) };
 }
 
 const lines = async ({ owner }: ConsoleInstallation, orgId: string, action: string) =>
@@ -73,7 +73,7 @@ describe('an invitation', () => {
   it('of a member’s address is refused with a link to the member, and changes nothing of them', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
-    const email = `${t.maker.userId}@EXAMPLE.org`;
+    const email = `${t.creator.userId}@EXAMPLE.org`;
     const typed = { email, name: 'Someone Else', title: 'Clerk', roles: ['admin'] };
     const before = (await owner.get(t.person)).text;
     const refused = await owner.submit(t.at('/members/invite'), t.at('/members/invite'), typed);
@@ -90,7 +90,7 @@ describe('an invitation', () => {
     expect(await lines(t, t.orgId, 'member.invite')).toEqual([]);
     expect(await lines(t, t.orgId, 'member.link')).toContainEqual({
       person: t.ada.personId,
-      detail: { memberId: t.maker.userId },
+      detail: { memberId: t.creator.userId },
     });
   });
 
@@ -133,7 +133,7 @@ describe('the preview of a change', () => {
       status: 303,
     });
 
-    const take = `${t.person}/roles/${t.maker.roleId}/remove`;
+    const take = `${t.person}/roles/${t.creator.roleId}/remove`;
     const page = await owner.get(take);
     expect(textOf(page.text)).toMatch(/“ Monthly report ” .*can no longer read : the roster of clients getFirmRoster/);
     expect(textOf(page.text)).not.toContain('getOrg ');
@@ -141,13 +141,13 @@ describe('the preview of a change', () => {
 
     expect([await read(''), await read('/clients')]).toEqual([200, 403]);
     expect(await lines(t, t.orgId, 'member.role_unassign')).toMatchObject([
-      { person: t.ada.personId, detail: { memberId: t.maker.userId, roleId: t.maker.roleId } },
+      { person: t.ada.personId, detail: { memberId: t.creator.userId, roleId: t.creator.roleId } },
     ]);
   });
 
   it('lists what suspending and removing stop; a suspended member’s keys are refused, and work again after reinstatement', async () => {
     const t = await setupMembers();
-    await t.make.grant({ professional: t.maker });
+    await t.make.grant({ professional: t.creator });
     const api = await startTestApi(t.database, { REDIS_URL: '' });
     const read = async () => (await api.get(`/v1/orgs/${t.orgId}`, { key: t.key.key })).status;
     const owner = t.http(t.ada);
@@ -159,39 +159,39 @@ describe('the preview of a change', () => {
       expect(text).toContain('1 client stays with them');
     }
     expect(await owner.submit(`${t.person}/suspend`, `${t.person}/suspend`)).toMatchObject({ status: 303 });
-    expect([await read(), await statusOf(t, t.orgId, t.maker.userId)]).toEqual([403, 'suspended']);
+    expect([await read(), await statusOf(t, t.orgId, t.creator.userId)]).toEqual([403, 'suspended']);
     expect(textOf((await owner.get(t.person)).text)).toContain('Inactive');
     expect(await owner.submit(t.person, `${t.person}/reinstate`)).toMatchObject({ status: 303 });
     expect(await read()).toBe(200);
     expect(await owner.submit(`${t.person}/remove`, `${t.person}/remove`)).toMatchObject({ status: 303 });
-    expect([await read(), await statusOf(t, t.orgId, t.maker.userId)]).toEqual([403, 'left']);
+    expect([await read(), await statusOf(t, t.orgId, t.creator.userId)]).toEqual([403, 'left']);
     for (const action of ['member.suspend', 'member.reinstate', 'member.remove'])
       expect(await lines(t, t.orgId, action)).toMatchObject([
-        { person: t.ada.personId, detail: { memberId: t.maker.userId } },
+        { person: t.ada.personId, detail: { memberId: t.creator.userId } },
       ]);
   });
 
   it('is shown again when more would stop than it listed, and nothing changes', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
-    for (const path of [`${t.person}/suspend`, `${t.person}/remove`, `${t.person}/roles/${t.maker.roleId}/remove`]) {
+    for (const path of [`${t.person}/suspend`, `${t.person}/remove`, `${t.person}/roles/${t.creator.roleId}/remove`]) {
       const opened = await owner.get(path);
-      await t.make.apiKey({ maker: t.maker, scopes: ['org.read'], label: `Newer than ${path.slice(-6)}` });
+      await t.make.apiKey({ creator: t.creator, scopes: ['org.read'], label: `Newer than ${path.slice(-6)}` });
       const asked = await owner.submit(opened, path);
       expect(asked.status).toBe(422);
       expect(textOf(asked.text)).toMatch(/Nothing was changed.*Newer than/);
     }
-    expect(await statusOf(t, t.orgId, t.maker.userId)).toBe('active');
+    expect(await statusOf(t, t.orgId, t.creator.userId)).toBe('active');
   });
 
   it('is shown before a changed role stops keys, and the change follows its confirmation', async () => {
     const t = await setupMembers();
     const owner = t.http(t.ada);
-    const change = t.at(`/members/roles/${t.maker.roleId}/change`);
+    const change = t.at(`/members/roles/${t.creator.roleId}/change`);
     const asked = await owner.submit(change, change, { name: 'Clerk', description: '', permissions: ['org.read'] });
     expect(textOf(asked.text)).toMatch(/Review affected API keys.*Not saved yet.*“ Monthly report ”.*getFirmRoster/);
     const permissions = async () =>
-      (await t.owner.pool.query('select name, permissions from role where id = $1', [t.maker.roleId])).rows[0];
+      (await t.owner.pool.query('select name, permissions from role where id = $1', [t.creator.roleId])).rows[0];
     expect((await permissions()).permissions).toEqual(['org.read', 'org.clients.read']);
     expect(await owner.submit(asked, change)).toMatchObject({ status: 303 });
     expect(await permissions()).toEqual({ name: 'Clerk', permissions: ['org.read'] });
@@ -307,7 +307,7 @@ describe('a custom role', () => {
   it('keeps permissions that the member who renames it does not hold', async () => {
     const t = await setupMembers();
     const bo = await t.enrol({ orgId: t.orgId, permissions: ['org.read', 'org.roles.read', 'org.roles.manage'] });
-    const change = t.at(`/members/roles/${t.maker.roleId}/change`);
+    const change = t.at(`/members/roles/${t.creator.roleId}/change`);
     const form = await t.http(bo).get(change);
     const boxes = form.text.match(/<input type="checkbox"[^>]*>/g) ?? [];
     const checkbox = boxes.filter((box) => /\bchecked\b/.test(box));
@@ -372,11 +372,11 @@ describe('a hostile browser', () => {
     for (const name of [evil, 'א'.repeat(10_000), '\u202Egnp.exe', '=cmd|x'])
       await t.make.member({ orgId: t.orgId, name, roleKey: 'member' });
     await t.owner.pool.query(`update role set name = $2, description = $2 where id = $1`, [
-      t.maker.roleId,
+      t.creator.roleId,
       evil.repeat(200),
     ]);
     const owner = t.http(t.ada);
-    for (const path of ['/members', '/members/roles', `/members/roles/${t.maker.roleId}`, '/members/invite']) {
+    for (const path of ['/members', '/members/roles', `/members/roles/${t.creator.roleId}`, '/members/invite']) {
       const page = await owner.get(t.at(path));
       expect(page.status).toBe(200);
       expect(page.text).not.toContain('<script>alert');

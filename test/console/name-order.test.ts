@@ -2,7 +2,7 @@
 // cspell:ignore Øystein Łódź
 import { expect, it } from 'vitest';
 import { listKeyChoices, listPeopleChoices } from '#domain/audit-log/choices.ts';
-import { listMakerRoles } from '#domain/keys/usage.ts';
+import { listCreatorRoles } from '#domain/keys/usage.ts';
 import { listMembers } from '#domain/members/list-members.ts';
 import { listRoles } from '#domain/members/list-roles.ts';
 import { listOrganizationsSql } from '../../apps/orgctl/organizations.ts';
@@ -39,7 +39,7 @@ it('members, roles, organizations and choices are in the order of Intl.Collator,
       holder.userId,
       roleId,
     ]);
-    await t.make.apiKey({ maker: { orgId, userId: ada.personId, roleId: null }, label: name });
+    await t.make.apiKey({ creator: { orgId, userId: ada.personId, roleId: null }, label: name });
     await t.make.member({ orgId: await t.make.organization({ name }), userId: ada.personId, roleKey: 'owner' });
   }
   const { em } = t.owner.orm;
@@ -57,7 +57,7 @@ it('members, roles, organizations and choices are in the order of Intl.Collator,
   const holderRow = (await listMembers(em.fork(), orgId, { ...filter, text: 'Someone' }, null, 2, new Date())).rows[0];
   expect(among(holderRow?.roles.map(({ name }) => name) ?? [])).toEqual(ordered);
   expect(among((await listRoles(em.fork(), orgId)).map(({ name }) => name))).toEqual(ordered);
-  expect(among((await listMakerRoles(pool, orgId, holder.userId)).map(({ name }) => name))).toEqual(ordered);
+  expect(among((await listCreatorRoles(pool, orgId, holder.userId)).map(({ name }) => name))).toEqual(ordered);
   expect(among((await listPeopleChoices(pool, orgId, null)).map(({ name }) => name))).toEqual(ordered);
   expect(among((await listKeyChoices(pool, orgId, null)).map(({ label }) => label))).toEqual(ordered);
   const { rows } = await pool.query<{ name: string }>(listOrganizationsSql);

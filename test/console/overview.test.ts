@@ -22,20 +22,20 @@ const plain = (text: string) =>
 async function setup() {
   const t = await setupConsole({ TEMPORAL_ADDRESS: '127.0.0.1:9' });
   const ada = await t.enrol({ name: 'Ada Rivers' });
-  const maker = { orgId: ada.orgId, userId: ada.personId, roleId: null };
+  const creator = { orgId: ada.orgId, userId: ada.personId, roleId: null };
   const visitor = t.http(ada);
   const request = (webhookId: string) => ({
     organizationId: ada.orgId,
     webhookId,
     by: { personId: ada.personId, address: '203.0.113.7' },
   });
-  return { ...t, ada, maker, visitor, request, overview: async () => (await visitor.get(`/o/${ada.orgId}`)).text };
+  return { ...t, ada, creator, visitor, request, overview: async () => (await visitor.get(`/o/${ada.orgId}`)).text };
 }
 
 it('each step stays completed, also when the key is revoked or long unused, or the webhook is deleted', async () => {
   const t = await setup();
   expect(await t.overview()).toContain('Get started');
-  const key = await t.make.apiKey({ maker: t.maker });
+  const key = await t.make.apiKey({ creator: t.creator });
   await writeLines(t.owner, [
     { orgId: t.ada.orgId, keyId: key.id, at: new Date(Date.now() - 9 * dayMs), status: 403, code: 'forbidden' },
   ]);
@@ -94,7 +94,7 @@ it('webhooks and keys that need attention are listed by name, the worst first, e
       await t.owner.pool.query('update receiver set failing_since = now() where webhook_id = $1', [id]);
     if (set !== null) await t.owner.pool.query(`update webhook set ${set} where id = $1`, [id]);
   }
-  const key = await t.make.apiKey({ maker: t.maker, label: 'Old report' });
+  const key = await t.make.apiKey({ creator: t.creator, label: 'Old report' });
   await t.owner.pool.query(`update api_key set expires_at = now() + interval '3 days' where id = $1`, [key.id]);
   const text = await t.overview();
   const lines = [...text.matchAll(/<li><svg[\s\S]*?<\/li>/g)].map(([line]) => plain(line));
@@ -109,7 +109,7 @@ it('webhooks and keys that need attention are listed by name, the worst first, e
 
 it('what samples and operators set up before the first sign-in completes no step', async () => {
   const t = await setup();
-  const key = await t.make.apiKey({ maker: t.maker });
+  const key = await t.make.apiKey({ creator: t.creator });
   await writeLines(t.owner, [{ orgId: t.ada.orgId, keyId: key.id, at: new Date() }]);
   const webhook = await insertWebhook(t, t.ada);
   await t.make.delivery({ webhook, state: 'delivered' });
@@ -131,7 +131,7 @@ it('deliveries and calls of 24 hours are rendered with their numbers in words an
   await t.make.delivery({ webhook: one, state: 'delivered', attempts: [{ status: 200, cause: 'accepted' }] });
   await t.make.delivery({ webhook: other, state: 'exhausted', attempts: [failed] });
   await t.make.delivery({ webhook: one, state: 'delivered', attempts: [failed, { status: 200, cause: 'accepted' }] });
-  const key = await t.make.apiKey({ maker: t.maker });
+  const key = await t.make.apiKey({ creator: t.creator });
   const line = { orgId: t.ada.orgId, keyId: key.id, at: new Date() };
   await writeLines(t.owner, [line, line, { ...line, status: 403, code: 'forbidden' }]);
   await sumCalls(t.owner);

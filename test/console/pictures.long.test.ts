@@ -59,7 +59,7 @@ const pictures: readonly Shown[] = [
     name: 'overview-phone',
     size: { width: phone, height: 960 },
     async take(page, t, ada) {
-      await t.make.apiKey({ maker: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
+      await t.make.apiKey({ creator: { orgId: ada.orgId, userId: ada.personId, roleId: null } });
       await page.goto(`/o/${ada.orgId}`);
     },
   },

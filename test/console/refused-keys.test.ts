@@ -6,8 +6,8 @@ import { setupConsole } from './setup.ts';
 
 it('1,500 requests with a revoked key write one activity row per key and minute, and a stop writes the rest', async () => {
   const t = await setupConsole({ TRUSTED_PROXIES: '127.0.0.1' });
-  const maker = await t.make.member();
-  const [revoked, live] = [await t.make.apiKey({ maker }), await t.make.apiKey({ maker })];
+  const creator = await t.make.member();
+  const [revoked, live] = [await t.make.apiKey({ creator }), await t.make.apiKey({ creator })];
   await t.owner.pool.query('update api_key set revoked_at = now(), slot = null where id = $1', [revoked.id]);
   const send = async (key: string, address: string) => {
     const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
@@ -39,8 +39,8 @@ it('1,500 requests with a revoked key write one activity row per key and minute,
   for (const line of lines) {
     expect(line.second % 60).toBe(0);
     expect(line).toMatchObject({
-      orgId: maker.orgId,
-      personId: maker.userId,
+      orgId: creator.orgId,
+      personId: creator.userId,
       action: 'api.console',
       status: 403,
       code: 'api_key_not_accepted',

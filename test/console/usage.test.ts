@@ -16,7 +16,7 @@ async function setupCalls() {
   const t = shared();
   const ada = await t.enrol();
   const key = await t.make.apiKey({
-    maker: { orgId: ada.orgId, userId: ada.personId, roleId: null },
+    creator: { orgId: ada.orgId, userId: ada.personId, roleId: null },
     label: 'Reports',
   });
   const call = { orgId: ada.orgId, keyId: key.id, action: 'api.getOrg', address: '203.0.113.9' };

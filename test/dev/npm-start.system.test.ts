@@ -142,7 +142,7 @@ describe('npm start', () => {
 const keyOf = (organization?: { id: string; ownerUserId: string }) =>
   organization === undefined
     ? []
-    : ['--region', 'us', '--org', organization.id, '--maker', organization.ownerUserId, '--scopes', 'org.read'];
+    : ['--region', 'us', '--org', organization.id, '--creator', organization.ownerUserId, '--scopes', 'org.read'];
 
 /** Lists what the processes of a state folder have of the hostile shell. Linux shows it. */
 function listHostileVariables(folder: string): string[] {

@@ -21,7 +21,7 @@ it('npm start brings up two regions beside another stack; a key of one region is
     message: `This API key is for United States; send it to ${us.api}.`,
   });
 
-  const make = ['--region', 'us', '--org', org.id, '--maker', org.ownerUserId, '--scopes'];
+  const make = ['--region', 'us', '--org', org.id, '--creator', org.ownerUserId, '--scopes'];
   const made = await place.command('apps/dev/create-key.ts', ...make, 'org.read');
   expect(made.code).toBe(0);
   const key = made.stdout.trim();

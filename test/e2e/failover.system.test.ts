@@ -63,7 +63,7 @@ async function setup() {
   const professional = await make.member();
   const { orgId } = professional;
   await make.webhook({ orgId, url: receiver.url });
-  const key = await make.apiKey({ maker: professional });
+  const key = await make.apiKey({ creator: professional });
 
   const origin = 'http://localhost:3000';
   const [api, console, worker] = await Promise.all([

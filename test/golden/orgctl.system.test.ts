@@ -62,7 +62,7 @@ it('every command prints an unchanged document, whatever the defaults of the dat
   await run('webhook', 'release', ...webhook);
   await run('delivery', 'redeliver', ...webhook, ...event);
   await run('webhook', 'delete', ...webhook);
-  const key = await make.apiKey({ maker: owner });
+  const key = await make.apiKey({ creator: owner });
   await run('key', 'revoke', '--key', key.id);
   await expect(goldenText(printed)).toMatchFileSnapshot('orgctl.json');
 });

@@ -49,7 +49,7 @@ async function setupFixture() {
   });
   const [first] = organizations;
   if (first === undefined) throw new Error('the fixture has no organization');
-  const input = { organizationId: first.id, makerId: first.ownerUserId ?? '', scopes, label: '', expiresAt: null };
+  const input = { organizationId: first.id, creatorId: first.ownerUserId ?? '', scopes, label: '', expiresAt: null };
   const { key } = await createKey(installation.owner.orm.em, { ...input, byOperator: true }, testKeySecrets);
   return { ...installation, orgId: first.id, key };
 }
@@ -89,24 +89,24 @@ it('every refusal has an unchanged response', async () => {
   await ask('a key of the other region', path, generateKey('ca', testKeySecrets.tagSecrets[0]));
   await ask('an unknown key', path, generateKey('us', testKeySecrets.tagSecrets[0]));
 
-  const maker = await make.member({ permissions: ['org.read', 'org.billing.manage'] });
-  const own = `/v1/orgs/${maker.orgId}`;
+  const creator = await make.member({ permissions: ['org.read', 'org.billing.manage'] });
+  const own = `/v1/orgs/${creator.orgId}`;
   const [revoked, expired, narrow, lost] = [
-    await make.apiKey({ maker, scopes: ['org.read'] }),
-    await make.apiKey({ maker, scopes: ['org.read'] }),
-    await make.apiKey({ maker, scopes: ['org.read'] }),
-    await make.apiKey({ maker, scopes: ['org.billing.manage'] }),
+    await make.apiKey({ creator, scopes: ['org.read'] }),
+    await make.apiKey({ creator, scopes: ['org.read'] }),
+    await make.apiKey({ creator, scopes: ['org.read'] }),
+    await make.apiKey({ creator, scopes: ['org.billing.manage'] }),
   ];
   await make.keyRevoked(revoked);
   await make.keyExpired(expired);
-  await make.permissionLost(maker, 'org.billing.manage');
+  await make.permissionLost(creator, 'org.billing.manage');
   await ask('a revoked key', own, revoked.key);
   await ask('an expired key', own, expired.key);
   await ask('a missing scope', `${own}/seats`, narrow.key);
-  await ask('a permission that the maker lost', `${own}/seats`, lost.key);
+  await ask('a permission that the creator lost', `${own}/seats`, lost.key);
   await ask('a key of another organization', path, narrow.key);
-  await owner.pool.query(`update membership set status = 'left' where person_id = $1`, [maker.userId]);
-  await ask('a maker who left', own, narrow.key);
+  await owner.pool.query(`update membership set status = 'left' where person_id = $1`, [creator.userId]);
+  await ask('a creator who left', own, narrow.key);
 
   await ask('a malformed id', '/v1/orgs/1/seats');
   await ask('a query', `${path}?limit=1`);

@@ -32,7 +32,7 @@ mtype:an = { none, accepted, refused, internal, closed, waits, noreply };
 typedef Delivery {
   bool exists; mtype:st state = queued; byte rn; byte failures; bool due;
   /* slot row */
-  bool slot; byte slot_run; bool admitted; byte maker; bool expired; bool last;
+  bool slot; byte slot_run; bool admitted; byte creator; bool expired; bool last;
   /* for properties */
   byte posting; byte posts; byte requested; byte settled; bool was2xx;
   /* the workflow: one per id */
@@ -51,7 +51,7 @@ bool parked; byte faults = FAULTS; byte parks = PARKS; byte people = PEOPLE;
 #define OPEN(i) (d[i].state == queued || d[i].state == running)
 
 inline free_slot(i) {
-  d[i].slot = 0; d[i].admitted = 0; d[i].maker = 0; d[i].expired = 0; d[i].slot_run = 0; d[i].last = 0 }
+  d[i].slot = 0; d[i].admitted = 0; d[i].creator = 0; d[i].expired = 0; d[i].slot_run = 0; d[i].last = 0 }
 inline settle(i, s) {
   d[i].state = s; d[i].settled++; d[i].due = 0;
   assert(d[i].settled <= d[i].requested);
@@ -112,7 +112,7 @@ end_w:
         :: !(d[i].slot && d[i].admitted) && !parked && !d[i].slot && d[i].due && HELD >= SLOTS ->
            answer = closed; d[i].state = queued
         :: else ->
-           d[i].state = running; d[i].slot = 1; d[i].slot_run = d[i].rn; d[i].admitted = 1; d[i].maker = me;
+           d[i].state = running; d[i].slot = 1; d[i].slot_run = d[i].rn; d[i].admitted = 1; d[i].creator = me;
            d[i].expired = 0; d[i].due = 0; d[i].last = (d[i].failures >= N - 1); last = d[i].last;
            d[i].posting++; d[i].posts++;
            assert(d[i].posting == 1); assert(POSTING <= SLOTS); assert(d[i].posts <= N + L)
@@ -129,20 +129,20 @@ end_w:
   :: d_step { true -> d[i].posting--; answer = accepted }
   :: d_step { true -> d[i].posting--; answer = refused }
   :: d_step { faults > 0 -> faults--; d[i].posting--; d[i].posts--; answer = internal }
-  :: d_step { faults > 0 -> faults--; d[i].posting--; if :: d[i].maker == me -> d[i].maker = 0 :: else fi; die(i) };
+  :: d_step { faults > 0 -> faults--; d[i].posting--; if :: d[i].creator == me -> d[i].creator = 0 :: else fi; die(i) };
        goto end_w
   fi;
   if
   :: d_step { true -> /* outcome */
       if
       :: answer == accepted -> d[i].was2xx = 1;
-         if :: d[i].slot && d[i].maker == me -> free_slot(i) :: else fi;
+         if :: d[i].slot && d[i].creator == me -> free_slot(i) :: else fi;
          if
          :: OPEN(i) -> settle(i, delivered)
          :: d[i].state == exhausted -> d[i].state = delivered
          :: else
          fi
-      :: answer != accepted && d[i].slot && d[i].maker == me ->
+      :: answer != accepted && d[i].slot && d[i].creator == me ->
          free_slot(i);
          if
          :: d[i].state == running && d[i].rn == r ->
@@ -157,8 +157,8 @@ end_w:
          fi
       :: else -> answer = waits /* closed as lost meanwhile */
       fi }
-  :: d_step { faults > 0 -> faults--; answer = noreply; if :: d[i].maker == me -> d[i].maker = 0 :: else fi }
-  :: d_step { faults > 0 -> faults--; if :: d[i].maker == me -> d[i].maker = 0 :: else fi; die(i) }; goto end_w
+  :: d_step { faults > 0 -> faults--; answer = noreply; if :: d[i].creator == me -> d[i].creator = 0 :: else fi }
+  :: d_step { faults > 0 -> faults--; if :: d[i].creator == me -> d[i].creator = 0 :: else fi; die(i) }; goto end_w
   fi;
 report:
   if
@@ -185,7 +185,7 @@ end_c: do
   :: d_step { d[i].slot && !d[i].expired -> d[i].expired = 1 }
 #else
   /* the slot is not used any more: its time passes */
-  :: d_step { d[i].slot && !d[i].expired && d[i].posting == 0 && (d[i].admitted -> d[i].maker == 0 :
+  :: d_step { d[i].slot && !d[i].expired && d[i].posting == 0 && (d[i].admitted -> d[i].creator == 0 :
       (d[i].starting == 0 && !(d[i].phase == ask && d[i].own_run == d[i].slot_run))) -> d[i].expired = 1 }
   /* a process is late: that is a fault */
   :: d_step { faults > 0 && d[i].slot && !d[i].expired && d[i].posting == 0 -> faults--; d[i].expired = 1 }

@@ -21,7 +21,7 @@ it('a region moves to a second release, each event arrives once, and all alerts 
   const professional = await make.member();
   const { orgId } = professional;
   await make.webhook({ orgId, url: receiver.url });
-  const { key } = await make.apiKey({ maker: professional });
+  const { key } = await make.apiKey({ creator: professional });
   const install = async () => ({
     api: await startTestApi(database, { REDIS_URL: inject('redisUrl') }),
     worker: await startTestWorker(database),

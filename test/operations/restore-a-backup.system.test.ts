@@ -67,7 +67,7 @@ it('a restore to a point in time sends what was sent after it again under the sa
   const { orgId } = professional;
   await before.make.webhook({ orgId, url: receiver.url });
   const paused = await before.make.webhook({ orgId, url: receiver.url, eventTypes: ['seat.ended'] });
-  const key = await before.make.apiKey({ maker: professional });
+  const key = await before.make.apiKey({ creator: professional });
   const first = await startWorker(before.database);
   await before.make.grant({ professional });
   await vi.waitFor(async () => expect(await statesOf(before.owner.pool)).toEqual([delivered(1)]), patient);

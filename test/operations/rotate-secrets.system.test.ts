@@ -117,9 +117,9 @@ async function arrange() {
       ]),
     );
   const receiver = await startReceiver();
-  const maker = await make.member();
-  await make.webhook({ orgId: maker.orgId, url: receiver.url });
-  const { key } = await make.apiKey({ maker });
+  const creator = await make.member();
+  await make.webhook({ orgId: creator.orgId, url: receiver.url });
+  const { key } = await make.apiKey({ creator });
   const api = await startTestApi(database, filesOf(Object.keys(ofApi)));
   const worker = await startTestWorker(database, filesOf(['WEBHOOK_SECRET_KEYS']));
   const metricsOf = async () =>
@@ -165,9 +165,9 @@ async function arrange() {
     },
     /** Expects that the key reads with the exact limit, and that a new event arrives. */
     async expectWorking(): Promise<void> {
-      expect((await api.get(`/v1/orgs/${maker.orgId}`, { key })).status).toBe(200);
+      expect((await api.get(`/v1/orgs/${creator.orgId}`, { key })).status).toBe(200);
       const before = receiver.received.length;
-      await make.grant({ professional: maker });
+      await make.grant({ professional: creator });
       await vi.waitFor(() => expect(receiver.received.length).toBeGreaterThan(before), patient);
       await vi.waitFor(async () => expect(await metricsOf()).toContain('org_api_limiter_without_redis 0\n'), patient);
     },

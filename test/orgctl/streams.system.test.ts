@@ -133,7 +133,7 @@ async function setupCalls() {
     'delivery redeliver': async () => [...(await addDelivery('exhausted')), '--no-wait'],
     'delivery cancel': () => addDelivery('running'),
     'redelivery cancel': addRedelivery,
-    'key revoke': async () => ['--key', (await make.apiKey({ maker: { orgId, userId, roleId: null } })).id],
+    'key revoke': async () => ['--key', (await make.apiKey({ creator: { orgId, userId, roleId: null } })).id],
     'secrets reseal': () => [],
     'probe create': () => ['--url', `${receiver.url}/probe`],
   };

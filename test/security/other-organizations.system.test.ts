@@ -57,7 +57,7 @@ it('the API answers no id of another organization with anything of it, with any 
   const [mine, theirs] = [await arrange(t, 'Harbor'), await arrange(t, mark)];
   const api = await startTestApi(t.database, {}, [], onTestFinished);
   const own = { orgId: mine.orgId, userId: mine.owner.personId, roleId: null };
-  const keys = Array.from({ length: 4 }, () => t.make.apiKey({ maker: own }));
+  const keys = Array.from({ length: 4 }, () => t.make.apiKey({ creator: own }));
   const senders = [...(await Promise.all(keys)).map(({ key }) => key), mine.memberKey.key, undefined];
   for (const { resource, operationId } of endpoints) {
     for (const [index, id] of Object.values(idsOf(theirs)).entries()) {

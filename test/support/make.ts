@@ -21,7 +21,7 @@ export interface MadeKey {
   id: string;
   key: string;
   orgId: string;
-  makerId: string;
+  creatorId: string;
 }
 
 /** A webhook from a factory; `secret` is the value of its signing secret. */
@@ -161,12 +161,19 @@ export function createFactories(database: Database) {
     },
 
     async apiKey(
-      fields: { maker?: MadeMember; scopes?: readonly Scope[]; expiresAt?: Date | null; label?: string } = {},
+      fields: { creator?: MadeMember; scopes?: readonly Scope[]; expiresAt?: Date | null; label?: string } = {},
     ): Promise<MadeKey> {
-      const { maker = await make.member(), scopes = allScopes, expiresAt = null, label = 'test' } = fields;
-      const input = { organizationId: maker.orgId, makerId: maker.userId, scopes, expiresAt, label, byOperator: true };
+      const { creator = await make.member(), scopes = allScopes, expiresAt = null, label = 'test' } = fields;
+      const input = {
+        organizationId: creator.orgId,
+        creatorId: creator.userId,
+        scopes,
+        expiresAt,
+        label,
+        byOperator: true,
+      };
       const { id, key } = await createKey(database.orm.em, input, testKeySecrets);
-      return { id, key, orgId: maker.orgId, makerId: maker.userId };
+      return { id, key, orgId: creator.orgId, creatorId: creator.userId };
     },
 
     async keyRevoked(key: MadeKey): Promise<void> {

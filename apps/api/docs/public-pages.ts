@@ -31,7 +31,7 @@ const types = {
  *
  * Swagger UI renders the page. It was the only one of those tried that runs without inline styles
  * and scripts and without a request to another host: redoc 3.0.1 needs inline styles and shows a
- * picture from a CDN, `@scalar/api-reference` 1.72.1 requests its maker's registry,
+ * picture from a CDN, `@scalar/api-reference` 1.72.1 requests its creator's registry,
  * `@stoplight/elements` 9.0.25 and rapidoc 9.3.8 need inline styles, and the former does not list
  * the webhooks.
  */

@@ -12,9 +12,9 @@ export type Decision =
   | 'scope_missing'
   | 'no_organization'
   | 'other_organization'
-  | 'maker_left'
-  | 'maker_inactive'
-  | 'maker_not_permitted';
+  | 'creator_left'
+  | 'creator_inactive'
+  | 'creator_not_permitted';
 
 /** A key that a statement found. `expiresAt` is ISO 8601 or null. */
 export interface KeyRow {
@@ -78,7 +78,7 @@ export function authorized(scope: Scope, body: string, columns: string): string 
       api.utc(k.expires_at) as "expiresAt", v.decision, ${columns}
     from unnest($1::integer[], $2::bytea[], $3::uuid[]) as asked (index, fingerprint, organization_id),
     lateral (
-      select id, organization_id, expires_at, revoked_at, scopes, maker_id, maker_left_at
+      select id, organization_id, expires_at, revoked_at, scopes, creator_id, creator_left_at
       from api.key where fingerprint = asked.fingerprint
       offset 0
     ) k, lateral (
@@ -90,14 +90,14 @@ export function authorized(scope: Scope, body: string, columns: string): string 
         when k.organization_id <> asked.organization_id and not exists (select from api.organization o
           where o.id = asked.organization_id) then 'no_organization'
         when k.organization_id <> asked.organization_id then 'other_organization'
-        when k.maker_left_at is not null then 'maker_left'
+        when k.creator_left_at is not null then 'creator_left'
         when not exists (
-          select from api.member m where m.organization_id = asked.organization_id and m.person_id = k.maker_id
-            and m.status = 'active') then 'maker_inactive'
+          select from api.member m where m.organization_id = asked.organization_id and m.person_id = k.creator_id
+            and m.status = 'active') then 'creator_inactive'
         when not exists (
           select from api.member_role mr join api.role r on r.id = mr.role_id
-          where mr.organization_id = asked.organization_id and mr.person_id = k.maker_id
-            and '${scope}' = any (r.permissions)) then 'maker_not_permitted'
+          where mr.organization_id = asked.organization_id and mr.person_id = k.creator_id
+            and '${scope}' = any (r.permissions)) then 'creator_not_permitted'
         else 'ok'
       end as decision
       offset 0

@@ -197,8 +197,8 @@ async function initialize(cluster: Cluster, durable: boolean, report: Report): P
 /** Removes what killed starts left; the name has the pid of the process that created it. */
 function removeUnfinished(folder: string): void {
   for (const name of readdirSync(folder)) {
-    const maker = /^data\.unfinished-(\d+)/.exec(name)?.[1];
-    if (maker && !isAlive(Number(maker))) rmSync(path.join(folder, name), { recursive: true, force: true });
+    const creator = /^data\.unfinished-(\d+)/.exec(name)?.[1];
+    if (creator && !isAlive(Number(creator))) rmSync(path.join(folder, name), { recursive: true, force: true });
   }
 }
 

@@ -74,18 +74,18 @@ export const errorReasons = {
     when: 'The key is for another organization',
     message: () => 'This API key belongs to another organization.',
   },
-  maker_left: {
+  creator_left: {
     code: 'forbidden',
     when: 'The person who created the key left, also if they returned since',
     message: () =>
       'The person who created this API key has left the organization. Create a new key; this one stays inactive.',
   },
-  maker_inactive: {
+  creator_inactive: {
     code: 'forbidden',
     when: 'The person who created the key is suspended',
     message: () => 'The person who created this API key is no longer an active member of the organization.',
   },
-  maker_not_permitted: {
+  creator_not_permitted: {
     code: 'forbidden',
     when: 'The person who created the key lost the permission',
     message: ({ scope }: Pick<ErrorValues, 'scope'>) =>

@@ -8,7 +8,7 @@ const ApiKeySchema = defineEntity({
   properties: {
     id: p.uuid().primary(),
     organizationId: p.uuid(),
-    makerId: p.text(),
+    creatorId: p.text(),
     label: p.text(),
     fingerprint: p.blob(),
     pepperVersion: p.smallint(),
@@ -18,7 +18,7 @@ const ApiKeySchema = defineEntity({
     expiresAt: p.datetime().strictNullable(),
     revokedAt: p.datetime().strictNullable(),
     /** When its creator left the organization; set by a trigger. */
-    makerLeftAt: p.datetime().nullable(),
+    creatorLeftAt: p.datetime().nullable(),
     slot: p.smallint().strictNullable(),
     predecessorId: p.uuid().strictNullable(),
   },
@@ -34,7 +34,7 @@ export class ApiKey extends ApiKeySchema.class {
   stateAt(now: Date): KeyState {
     if (this.revokedAt !== null) return 'revoked';
     if (this.expiresAt !== null && this.expiresAt <= now) return 'expired';
-    return this.makerLeftAt ? 'inactive' : 'live';
+    return this.creatorLeftAt ? 'inactive' : 'live';
   }
 
   /** Revokes the key and frees its slot. Only the first revocation counts. */

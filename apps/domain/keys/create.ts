@@ -14,13 +14,13 @@ import { findFreeSlot, lockMembership } from './slots.ts';
 export interface CreateKey {
   organizationId: string;
   /** The person whom the key acts for; it can never do more than they can now. */
-  makerId: string;
+  creatorId: string;
   scopes: readonly Scope[];
   /** The name that its creator gives it. */
   label: string;
   /** Null: valid until revoked. */
   expiresAt: Date | null;
-  /** Whether an operator creates it for `makerId`, who then needs the scopes but not the right. */
+  /** Whether an operator creates it for `creatorId`, who then needs the scopes but not the right. */
   byOperator?: boolean;
   /** The IP address of the caller, for the activity log. */
   address?: string | null;
@@ -68,8 +68,8 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
   if (input.scopes.length === 0) throw new KeyRefused('no_scopes', 'Choose at least one permission.');
   if (input.expiresAt !== null && input.expiresAt <= now)
     throw new KeyRefused('expiry_in_the_past', 'The expiry is in the past. Enter a later time.');
-  await lockMembership(tx, input.organizationId, input.makerId);
-  const held = await findPermissions(tx, input.organizationId, input.makerId);
+  await lockMembership(tx, input.organizationId, input.creatorId);
+  const held = await findPermissions(tx, input.organizationId, input.creatorId);
   if (held === null)
     throw new KeyRefused('not_an_active_member', 'The key’s owner is not an active member of the organization.');
   if (!input.byOperator && !held.has('org.keys.manage')) {
@@ -95,8 +95,8 @@ export async function insertKey(
   const id = randomUUIDv7();
   const hint = keyHint(key);
   const scopes = [...new Set(input.scopes)];
-  const { organizationId, makerId, label, expiresAt, slot, predecessorId, createdAt } = input;
-  const row = { id, organizationId, makerId, label, hint, scopes, createdAt, expiresAt, slot, predecessorId };
+  const { organizationId, creatorId, label, expiresAt, slot, predecessorId, createdAt } = input;
+  const row = { id, organizationId, creatorId, label, hint, scopes, createdAt, expiresAt, slot, predecessorId };
   tx.create(ApiKey, {
     ...row,
     fingerprint: fingerprint(key, pepper),
@@ -104,7 +104,7 @@ export async function insertKey(
     revokedAt: null,
   });
   await tx.flush();
-  const by = input.byOperator ? 'operator' : { personId: makerId, address: input.address ?? null };
+  const by = input.byOperator ? 'operator' : { personId: creatorId, address: input.address ?? null };
   const detail = { hint, scopes, predecessorId };
   await recordActivity(tx, { organizationId, by, keyId: id, action, detail });
   return { id, key, hint, expiresAt };

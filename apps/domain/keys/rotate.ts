@@ -12,7 +12,7 @@ export interface RotateKey {
   organizationId: string;
   keyId: string;
   /** The caller: the successor acts for this person, who must hold all of the key's scopes. */
-  makerId: string;
+  creatorId: string;
   /** How long both keys work, 0 to 7 days. */
   overlapSeconds: number;
   /** When the successor expires; null: until revoked. */
@@ -40,7 +40,7 @@ export async function rotateKey(
   secrets: KeySecrets,
   now: () => Date = () => new Date(),
 ): Promise<RotatedKey> {
-  const { organizationId, keyId, makerId, overlapSeconds, expiresAt, address = null } = input;
+  const { organizationId, keyId, creatorId, overlapSeconds, expiresAt, address = null } = input;
   if (!(overlapSeconds >= 0 && overlapSeconds <= keyRotationOverlapMaxDays * 86_400)) {
     throw new KeyRefused('overlap_too_long', `Both keys can work for 0 to ${keyRotationOverlapMaxDays} days.`);
   }
@@ -48,7 +48,14 @@ export async function rotateKey(
     await lockOrganization(tx, organizationId);
     const at = now();
     const { key: old, slot: oldSlot } = await getLiveKey(tx, organizationId, keyId, at);
-    const successor = { organizationId, makerId, scopes: old.scopes as Scope[], label: old.label, expiresAt, address };
+    const successor = {
+      organizationId,
+      creatorId,
+      scopes: old.scopes as Scope[],
+      label: old.label,
+      expiresAt,
+      address,
+    };
     await assertMayCreate(tx, successor, at);
     const freeSlot = overlapSeconds > 0 ? await findFreeSlot(tx, organizationId, at) : null;
     if (freeSlot === null) {

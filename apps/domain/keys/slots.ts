@@ -5,8 +5,8 @@ import { shareLock } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 
 /**
- * Makes a change of the maker's membership wait until the transaction ends, and waits for one that
- * is under way: a key created while its maker leaves would otherwise be missed by the trigger that
+ * Makes a change of the creator's membership wait until the transaction ends, and waits for one that
+ * is under way: a key created while its creator leaves would otherwise be missed by the trigger that
  * ends their keys.
  */
 export async function lockMembership(tx: EntityManager, organizationId: string, personId: string): Promise<void> {

@@ -8,9 +8,9 @@ export interface KeyUsage {
   id: string;
   label: string;
   hint: string;
-  makerId: string;
-  makerName: string;
-  makerStatus: 'invited' | 'active' | 'suspended' | 'left';
+  creatorId: string;
+  creatorName: string;
+  creatorStatus: 'invited' | 'active' | 'suspended' | 'left';
   scopes: Scope[];
   working: Scope[];
   createdAt: Date;
@@ -19,7 +19,7 @@ export interface KeyUsage {
   /**
    * When its creator left the organization, which made the key inactive; null while they have not.
    */
-  makerLeftAt: Date | null;
+  creatorLeftAt: Date | null;
   state: KeyState;
   /** The last call, refused ones included, except calls over the limit; null: none in the log. */
   lastUsedAt: Date | null;
@@ -34,26 +34,26 @@ export interface KeyUsage {
 const endedPerPage = 25;
 
 const usageOf = (row: KeyUsage): KeyUsage =>
-  withDates(row, 'createdAt', 'expiresAt', 'revokedAt', 'makerLeftAt', 'lastUsedAt');
+  withDates(row, 'createdAt', 'expiresAt', 'revokedAt', 'creatorLeftAt', 'lastUsedAt');
 
 /** Matches calls with an answer, except calls over the limit. */
 const isUse = 'a.status is not null and a.status <> 429';
 
 /** `$1` organization, `$2` now. */
 const usageSql = /* sql */ `
-  select k.id, k.label, k.hint, k.maker_id as "makerId", coalesce(m.name, k.maker_id) as "makerName",
-    coalesce(m.status, 'left') as "makerStatus", k.scopes,
+  select k.id, k.label, k.hint, k.creator_id as "creatorId", coalesce(m.name, k.creator_id) as "creatorName",
+    coalesce(m.status, 'left') as "creatorStatus", k.scopes,
     array(
       select u.scope from unnest(k.scopes) with ordinality as u (scope, place)
-      where k.maker_left_at is null and m.status = 'active' and exists (
+      where k.creator_left_at is null and m.status = 'active' and exists (
         select from membership_role mr join role r on r.id = mr.role_id
         where mr.organization_id = m.organization_id and mr.person_id = m.person_id and u.scope = any(r.permissions))
       order by u.place
     ) as working,
     k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
-      k.maker_left_at as "makerLeftAt",
+      k.creator_left_at as "creatorLeftAt",
     case when k.revoked_at is not null then 'revoked' when k.expires_at <= $2::timestamptz then 'expired'
-      when k.maker_left_at is not null then 'inactive' else 'live' end as state,
+      when k.creator_left_at is not null then 'inactive' else 'live' end as state,
     (select a.at from activity a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse}
       order by a.at desc, a.id desc limit 1) as "lastUsedAt",
     coalesce(u.uses, 0)::float8 as "uses24h",
@@ -61,7 +61,7 @@ const usageSql = /* sql */ `
     (select s.id from api_key s where s.organization_id = k.organization_id and s.predecessor_id = k.id
       order by s.id desc limit 1) as "successorId"
   from api_key k
-  left join membership m on m.organization_id = k.organization_id and m.person_id = k.maker_id
+  left join membership m on m.organization_id = k.organization_id and m.person_id = k.creator_id
   left join (
     select s.key_id, sum(s.calls) as uses from call_sum s
     where s.organization_id = $1 and s.unit = 'hour' and s.starts_at > $2::timestamptz - interval '24 hours'
@@ -70,10 +70,10 @@ const usageSql = /* sql */ `
   ) u on u.key_id = k.id
   where k.organization_id = $1`;
 
-const liveSql = `${usageSql} and k.revoked_at is null and k.maker_left_at is null
+const liveSql = `${usageSql} and k.revoked_at is null and k.creator_left_at is null
     and (k.expires_at is null or k.expires_at > $2::timestamptz)
   order by k.id desc`;
-const endedSql = `${usageSql} and (k.revoked_at is not null or k.maker_left_at is not null
+const endedSql = `${usageSql} and (k.revoked_at is not null or k.creator_left_at is not null
   or k.expires_at <= $2::timestamptz)
     and ($3::uuid is null or k.id < $3::uuid)
   order by k.id desc limit $4`;
@@ -137,19 +137,19 @@ export async function listCallers(pool: Pool, organizationId: string, keyId: str
 }
 
 /** A role of a key's creator. */
-interface MakerRole {
+interface CreatorRole {
   id: string;
   name: string;
 }
 
 /** `$1` organization, `$2` person. */
-const makerRolesSql = /* sql */ `
+const creatorRolesSql = /* sql */ `
   select r.id, r.name from membership_role mr join role r on r.id = mr.role_id
   where mr.organization_id = $1 and mr.person_id = $2
   order by r.position nulls last, r.name collate "und-x-icu", r.id`;
 
-export async function listMakerRoles(pool: Pool, organizationId: string, personId: string): Promise<MakerRole[]> {
+export async function listCreatorRoles(pool: Pool, organizationId: string, personId: string): Promise<CreatorRole[]> {
   const values = [organizationId, personId];
-  const { rows } = await pool.query<MakerRole>({ name: 'listMakerRoles', text: makerRolesSql, values });
+  const { rows } = await pool.query<CreatorRole>({ name: 'listCreatorRoles', text: creatorRolesSql, values });
   return rows;
 }

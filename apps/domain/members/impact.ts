@@ -14,7 +14,7 @@ export interface MemberKey {
   id: string;
   label: string;
   hint: string;
-  makerId: string;
+  creatorId: string;
   scopes: Scope[];
   working: Scope[];
 }
@@ -38,11 +38,11 @@ interface Creator {
   personId: string;
   isActive: boolean;
   roles: { id: string; permissions: Permission[] }[];
-  keys: Omit<MemberKey, 'makerId' | 'working'>[];
+  keys: Omit<MemberKey, 'creatorId' | 'working'>[];
 }
 
 /** Lists the live keys that a member created, oldest first, with what each can read now. */
-export async function listKeysOfMaker(
+export async function listKeysOfCreator(
   em: EntityManager,
   organizationId: string,
   personId: string,
@@ -52,7 +52,7 @@ export async function listKeysOfMaker(
   return creators.flatMap((creator) => {
     const held = permissionsOf(creator);
     const workingOf = (key: { scopes: Scope[] }) => key.scopes.filter((scope) => held.has(scope));
-    return creator.keys.map((key) => ({ ...key, makerId: personId, working: workingOf(key) }));
+    return creator.keys.map((key) => ({ ...key, creatorId: personId, working: workingOf(key) }));
   });
 }
 
@@ -101,7 +101,7 @@ function findAffectedKeys(creators: Creator[], after: (creator: Creator) => Crea
         const lost = key.scopes.filter((scope) => before.has(scope) && !left.has(scope));
         return {
           ...key,
-          makerId: creator.personId,
+          creatorId: creator.personId,
           scopes: lost,
           operations: lost.flatMap((scope) => operationsOfScope[scope]),
           losesAllScopes: !key.scopes.some((scope) => left.has(scope)),
@@ -132,8 +132,8 @@ async function listCreators(
       select json_agg(json_build_object('id', k.id, 'label', k.label, 'hint', k.hint, 'scopes', k.scopes)
         order by k.created_at, k.id) as keys
       from api_key k
-      where k.organization_id = m.organization_id and k.maker_id = m.person_id and k.revoked_at is null
-        and k.maker_left_at is null
+      where k.organization_id = m.organization_id and k.creator_id = m.person_id and k.revoked_at is null
+        and k.creator_left_at is null
         and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)
     ) k
     where m.organization_id = ${organizationId} and k.keys is not null

@@ -138,7 +138,7 @@ const columns = (now: Date): SqlPart => sql`
     from membership_role mr join role r on r.id = mr.role_id
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
   (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null
-    and k.maker_id = m.person_id
+    and k.creator_id = m.person_id
     and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "liveKeys",
   ${isConfirmed()} as "hasEnrolled",
   case when ${isConfirmed()} then greatest(

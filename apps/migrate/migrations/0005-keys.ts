@@ -9,7 +9,7 @@ export class Keys extends Migration {
       create table api_key (
         id uuid primary key default new_id(),
         organization_id uuid not null constraint api_key_organization references organization,
-        maker_id text collate "C" not null constraint api_key_maker references person,
+        creator_id text collate "C" not null constraint api_key_creator references person,
         label text not null default '',
         fingerprint bytea not null constraint api_key_fingerprint_unique unique
           constraint api_key_fingerprint_length check (length(fingerprint) = 32),
@@ -23,16 +23,16 @@ export class Keys extends Migration {
         created_at timestamptz not null default now(),
         expires_at timestamptz constraint api_key_expires_after_it_was_made check (expires_at > created_at),
         revoked_at timestamptz,
-        -- When the maker's membership in which it was created ended. Its calls get 403 from then
+        -- When the creator's membership in which it was created ended. Its calls get 403 from then
         -- on. Only a trigger writes it.
-        maker_left_at timestamptz,
+        creator_left_at timestamptz,
         -- One of the organization's 25 slots. A live key always has one; an expired key keeps its
         -- until the next key is created.
         slot smallint constraint api_key_slot_of_25 check (slot between 1 and 25),
         predecessor_id uuid constraint api_key_predecessor references api_key,
         constraint api_key_live_has_slot
-          check (slot is not null or revoked_at is not null or maker_left_at is not null or expires_at is not null),
-        constraint api_key_ended_has_no_slot check ((revoked_at is null and maker_left_at is null) or slot is null)
+          check (slot is not null or revoked_at is not null or creator_left_at is not null or expires_at is not null),
+        constraint api_key_ended_has_no_slot check ((revoked_at is null and creator_left_at is null) or slot is null)
       );
       -- At most 25 live keys, for every writer: the index is the proof, not the code that picks a
       -- free slot.
@@ -44,26 +44,26 @@ export class Keys extends Migration {
     // membership's row: the later one sees what the earlier one committed. The rules on updates
     // apply to every login, including the owner's.
     this.addSql(/* sql */ `
-      create function api_key_maker_is_active() returns trigger
+      create function api_key_creator_is_active() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         perform from membership m
-          where m.organization_id = new.organization_id and m.person_id = new.maker_id
+          where m.organization_id = new.organization_id and m.person_id = new.creator_id
             and m.status = 'active' for share;
         if not found then
           raise exception 'only an active member can create a key'
-            using errcode = 'check_violation', constraint = 'api_key_maker_is_active';
+            using errcode = 'check_violation', constraint = 'api_key_creator_is_active';
         end if;
         return new;
       end $$;
-      create trigger api_key_maker_is_active before insert on api_key for each row
-        execute function api_key_maker_is_active();
+      create trigger api_key_creator_is_active before insert on api_key for each row
+        execute function api_key_creator_is_active();
 
       create function membership_end_ends_keys() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        update api_key k set maker_left_at = clock_timestamp(), slot = null
-          where k.organization_id = old.organization_id and k.maker_id = old.person_id and k.maker_left_at is null;
+        update api_key k set creator_left_at = clock_timestamp(), slot = null
+          where k.organization_id = old.organization_id and k.creator_id = old.person_id and k.creator_left_at is null;
         return null;
       end $$;
       create trigger membership_left_ends_keys after update on membership for each row
@@ -79,7 +79,7 @@ export class Keys extends Migration {
       end $$;
       create trigger api_key_stays_ended before update on api_key for each row
         when (old.revoked_at is distinct from new.revoked_at and old.revoked_at is not null
-          or old.maker_left_at is distinct from new.maker_left_at and old.maker_left_at is not null
+          or old.creator_left_at is distinct from new.creator_left_at and old.creator_left_at is not null
           or old.expires_at is not null and (new.expires_at is null or new.expires_at > old.expires_at))
         execute function api_key_stays_ended();
     `);

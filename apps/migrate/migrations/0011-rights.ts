@@ -8,7 +8,7 @@ export class Rights extends Migration {
   override up(): void {
     this.addSql(/* sql */ `
       create view api.key as
-        select id, organization_id, maker_id, fingerprint, scopes, expires_at, revoked_at, maker_left_at
+        select id, organization_id, creator_id, fingerprint, scopes, expires_at, revoked_at, creator_left_at
           from public.api_key;
       create view api.organization as
         select id, name, slug, kind, status, created_at from public.organization;
@@ -135,9 +135,9 @@ export class Rights extends Migration {
         recorded bigint;
       begin
         insert into public.activity (id, at, organization_id, person_id, key_id, action, status, code, address)
-        select u.id, now(), k.organization_id, k.maker_id, u.key_id, u.action, u.status, u.code, u.address
+        select u.id, now(), k.organization_id, k.creator_id, u.key_id, u.action, u.status, u.code, u.address
         from unnest(ids, keys, actions, statuses, codes, addresses) as u (id, key_id, action, status, code, address)
-        cross join lateral (select organization_id, maker_id from public.api_key where id = u.key_id offset 0) k
+        cross join lateral (select organization_id, creator_id from public.api_key where id = u.key_id offset 0) k
         where u.action ~ '^api\\.[A-Za-z]+$' and u.action <> 'api.console' and u.status >= 100;
         get diagnostics recorded = row_count;
         if recorded <> cardinality(ids) then
@@ -150,7 +150,7 @@ export class Rights extends Migration {
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count)
-        select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.rate_limited', 429,
+        select date_trunc('minute', now()), k.organization_id, k.creator_id, k.id, 'api.rate_limited', 429,
           'rate_limited', least(sum(r.refused), 2147483647)::integer
         from unnest(fingerprints, counts) as r (fingerprint, refused)
         join public.api_key k on k.fingerprint = r.fingerprint
@@ -175,7 +175,7 @@ export class Rights extends Migration {
       returns void language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
         insert into public.activity (at, organization_id, person_id, key_id, action, status, code, count, address)
-        select date_trunc('minute', now()), k.organization_id, k.maker_id, k.id, 'api.console', 403,
+        select date_trunc('minute', now()), k.organization_id, k.creator_id, k.id, 'api.console', 403,
           'api_key_not_accepted',
           least(sum(r.refused), 2147483647)::integer, max(r.address)
         from unnest(fingerprints, counts, addresses) as r (fingerprint, refused, address)
@@ -222,7 +222,7 @@ export class Rights extends Migration {
       grant insert on person, membership, role, client_grant, seat to org_api_console;
       grant delete on role to org_api_console;
       grant update (status, ends_at, end_reason) on client_grant to org_api_console;
-      grant insert (id, organization_id, maker_id, label, fingerprint, pepper_version, hint, scopes, created_at,
+      grant insert (id, organization_id, creator_id, label, fingerprint, pepper_version, hint, scopes, created_at,
         expires_at, revoked_at, slot,
         predecessor_id) on api_key to org_api_console;
       grant update (expires_at, revoked_at, slot) on api_key to org_api_console;

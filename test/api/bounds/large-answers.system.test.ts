@@ -36,17 +36,17 @@ const room = 64 * 1_048_576;
 const shared = shareInstallation(async (onFinished) => {
   const installation = await setupDatabase(onFinished);
   const { database, owner, make } = installation;
-  const maker = await make.member();
-  await giveGrants(owner, maker, grants);
+  const creator = await make.member();
+  await giveGrants(owner, creator, grants);
   await owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 34)`);
   const api = await openDatabase({ server: parsePostgresUrl(database.urls.api), applicationName: 'large', poolMax: 2 });
   onFinished(() => api.close());
-  const { key } = await make.apiKey({ maker });
+  const { key } = await make.apiKey({ creator });
   const values = {
     fingerprints: fingerprints(key, testKeySecrets.peppers),
-    organizationId: maker.orgId,
+    organizationId: creator.orgId,
   };
-  return { ...installation, maker, key, values, pool: api.pool, path: `/v1/orgs/${maker.orgId}/clients` };
+  return { ...installation, creator, key, values, pool: api.pool, path: `/v1/orgs/${creator.orgId}/clients` };
 });
 
 const largeBodies = new LargeBodies();
@@ -119,10 +119,10 @@ it('chunks and entity tag are those of the answer in one piece', async () => {
 });
 
 it('what commits while its statement runs changes neither decision, entity tag nor body', async () => {
-  const { make, maker, owner, pool } = shared();
+  const { make, creator, owner, pool } = shared();
   const before = Buffer.from(await readWhole());
-  const made = await make.apiKey({ maker });
-  const values = { fingerprints: fingerprints(made.key, testKeySecrets.peppers), organizationId: maker.orgId };
+  const made = await make.apiKey({ creator });
+  const values = { fingerprints: fingerprints(made.key, testKeySecrets.peppers), organizationId: creator.orgId };
   const reading = readRoster(pool, values, room, []);
   await expect
     .poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`, 'large'), { timeout: 30_000 })
@@ -190,11 +190,11 @@ it('chunks arrive in many turns of the event loop, at most 40 in one', async () 
 });
 
 it('a roster of 100,000 grants grows the process by less than four times its size, and several stay within a pod', async () => {
-  const { database, maker, key, path } = shared();
+  const { database, creator, key, path } = shared();
   const api = await startChildApi(database);
   const headers = { authorization: `Bearer ${key}` };
   const resident = () => residentMiB(api.process.pid ?? 0);
-  for (let times = 0; times < 50; times += 1) await exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers });
+  for (let times = 0; times < 50; times += 1) await exchange(`${api.url}/v1/orgs/${creator.orgId}`, { headers });
   const before = resident();
   let most = before;
   const timer = setInterval(() => {
@@ -233,9 +233,9 @@ it('its activity row is committed before its first byte', async () => {
 });
 
 it('a revocation before its statement begins is seen, and no byte of the roster is sent', async () => {
-  const { database, make, maker, path } = shared();
+  const { database, make, creator, path } = shared();
   const api = await startTestApi(database);
-  const made = await make.apiKey({ maker });
+  const made = await make.apiKey({ creator });
   await (await api.get(path, { key: made.key })).arrayBuffer();
   const first = await openReader(api.url, { path, key: made.key });
   await expect.poll(() => countWaiting(`state = 'active' and query like '%tag.etag%'`), { timeout: 30_000 }).toBe(1);

@@ -41,10 +41,10 @@ async function setupPod(organizations: number, keysEach: number) {
   const { database, owner, make } = await setupDatabase();
   const attackers: Bystander[] = [];
   for (let n = 0; n < organizations; n += 1) {
-    const maker = await make.member();
-    await giveGrants(owner, maker);
-    const path = `/v1/orgs/${maker.orgId}/clients`;
-    for (let m = 0; m < keysEach; m += 1) attackers.push({ path, key: (await make.apiKey({ maker })).key });
+    const creator = await make.member();
+    await giveGrants(owner, creator);
+    const path = `/v1/orgs/${creator.orgId}/clients`;
+    for (let m = 0; m < keysEach; m += 1) attackers.push({ path, key: (await make.apiKey({ creator })).key });
   }
   const others: Bystander[] = [];
   // Enough keys that a fast machine reads all rounds within a minute without reaching a rate limit.

@@ -20,11 +20,11 @@ interface Firm {
 function makeFirms({ make, owner }: TestInstallation, count: number): Promise<Firm[]> {
   return Promise.all(
     Array.from({ length: count }, async () => {
-      const maker = await make.member();
-      await giveGrants(owner, maker, grants);
+      const creator = await make.member();
+      await giveGrants(owner, creator, grants);
       return {
-        path: `/v1/orgs/${maker.orgId}/clients`,
-        keys: await Promise.all([make.apiKey({ maker }), make.apiKey({ maker })]),
+        path: `/v1/orgs/${creator.orgId}/clients`,
+        keys: await Promise.all([make.apiKey({ creator }), make.apiKey({ creator })]),
       };
     }),
   );

@@ -28,10 +28,10 @@ interface Scene extends TestInstallation {
  */
 async function setupRoster(settings: TestSettings = tight): Promise<Scene> {
   const installation = await setup(settings);
-  const maker = await installation.make.member();
-  await giveGrants(installation.owner, maker, grants.more);
-  const key = await installation.make.apiKey({ maker });
-  const path = `/v1/orgs/${maker.orgId}/clients`;
+  const creator = await installation.make.member();
+  await giveGrants(installation.owner, creator, grants.more);
+  const key = await installation.make.apiKey({ creator });
+  const path = `/v1/orgs/${creator.orgId}/clients`;
   const first = await installation.api.get(path, { key: key.key });
   expect((await first.arrayBuffer()).byteLength).toBeGreaterThan(6_000_000);
   return { ...installation, key, path };
@@ -126,10 +126,10 @@ it('memory is released on every path: 200, 304, refusal, and a client that leave
 
 it('20 parallel calls of one key for a roster of 4 MB all succeed when all are read', async () => {
   const installation = await setup();
-  const maker = await installation.make.member();
-  await giveGrants(installation.owner, maker, grants.many);
-  const { key } = await installation.make.apiKey({ maker });
-  const path = `/v1/orgs/${maker.orgId}/clients`;
+  const creator = await installation.make.member();
+  await giveGrants(installation.owner, creator, grants.many);
+  const { key } = await installation.make.apiKey({ creator });
+  const path = `/v1/orgs/${creator.orgId}/clients`;
   for (let round = 0; round < 2; round += 1) {
     const answers = await Promise.all(Array.from({ length: 20 }, () => installation.api.get(path, { key })));
     const bodies = await Promise.all(answers.map((answer) => answer.text()));
@@ -143,12 +143,12 @@ it('20 parallel calls of one key for a roster of 4 MB all succeed when all are r
 
 it('a roster that is larger than the memory of its key is answered completely', async () => {
   const installation = await setup(tight);
-  const maker = await installation.make.member();
-  await giveGrants(installation.owner, maker, 60_000);
+  const creator = await installation.make.member();
+  await giveGrants(installation.owner, creator, 60_000);
   // Characters of one to four bytes, so that a chunk could end within a character.
   await installation.owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 30)`);
-  const { key } = await installation.make.apiKey({ maker });
-  const answer = await installation.api.get(`/v1/orgs/${maker.orgId}/clients`, { key });
+  const { key } = await installation.make.apiKey({ creator });
+  const answer = await installation.api.get(`/v1/orgs/${creator.orgId}/clients`, { key });
   const roster = (await answer.json()) as { clients: { family: string }[] };
   expect(roster.clients).toHaveLength(60_000);
   expect(roster.clients.every(({ family }) => family.endsWith('aé€😀'.repeat(6)))).toBe(true);

@@ -70,8 +70,8 @@ async function makeKeys({
   const keys: Record<string, string[]> = {};
   for (const { id: orgId, ownerUserId } of imported.organizations) {
     if (ownerUserId === null) continue;
-    const maker = { orgId, userId: ownerUserId, roleId: null };
-    const made = Array.from({ length: liveKeysPerOrganization }, () => make.apiKey({ maker }));
+    const creator = { orgId, userId: ownerUserId, roleId: null };
+    const made = Array.from({ length: liveKeysPerOrganization }, () => make.apiKey({ creator }));
     keys[orgId] = (await Promise.all(made)).map(({ key }) => key);
   }
   return keys;

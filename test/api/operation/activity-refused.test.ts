@@ -4,9 +4,9 @@ import { setup } from '#test/setup.ts';
 
 it('a read whose activity row cannot be written gets 500 and is counted as refused by the log', async () => {
   const { api, owner, make } = await setup();
-  const maker = await make.member();
-  const { key } = await make.apiKey({ maker });
-  const read = () => api.get(`/v1/orgs/${maker.orgId}`, { key });
+  const creator = await make.member();
+  const { key } = await make.apiKey({ creator });
+  const read = () => api.get(`/v1/orgs/${creator.orgId}`, { key });
   const refused = async () =>
     /^org_api_activity_lines_refused_total (\d+)$/m.exec(await (await fetch(`${api.metricsUrl}/metrics`)).text())?.[1];
   expect((await read()).status).toBe(200);
@@ -15,7 +15,7 @@ it('a read whose activity row cannot be written gets 500 and is counted as refus
   await owner.pool.query('revoke execute on function api.record_key_uses from org_api_read');
   const answer = await read();
   expect(answer.status).toBe(500);
-  expect(await answer.text()).not.toContain(maker.orgId);
+  expect(await answer.text()).not.toContain(creator.orgId);
   expect(await refused()).toBe('1');
 
   await owner.pool.query('grant execute on function api.record_key_uses to org_api_read');

@@ -12,11 +12,11 @@ async function setupBehindProxy() {
   url.host = `127.0.0.1:${proxy.port}`;
   const logLines: string[] = [];
   const api = await startTestApi(database, { API_DATABASE_URL: url.href }, logLines);
-  const maker = await make.member();
-  const { key } = await make.apiKey({ maker });
-  const path = `/v1/orgs/${maker.orgId}`;
+  const creator = await make.member();
+  const { key } = await make.apiKey({ creator });
+  const path = `/v1/orgs/${creator.orgId}`;
   expect((await api.get(path, { key })).status).toBe(200);
-  return { api, proxy, owner, key, path, make, maker, logLines };
+  return { api, proxy, owner, key, path, make, creator, logLines };
 }
 
 async function expectUnavailable(answer: Response): Promise<void> {
@@ -47,15 +47,15 @@ it('while connections are refused, every read gets 503 at once, health checks an
 });
 
 it('while the database is silent, every request ends with 503, and reads recover with the database', async () => {
-  const { api, proxy, make, maker, path } = await setupBehindProxy();
-  const keys = await Promise.all([1, 2, 3].map(() => make.apiKey({ maker })));
+  const { api, proxy, make, creator, path } = await setupBehindProxy();
+  const keys = await Promise.all([1, 2, 3].map(() => make.apiKey({ creator })));
   proxy.pause();
   // More requests than connections: each waits for a connection, then for its statement. If one
   // waited without end, the test's deadline would fail.
   const reads = keys.flatMap(({ key }) => Array.from({ length: 10 }, () => api.get(path, { key })));
   for (const answer of await Promise.all(reads)) await expectUnavailable(answer);
   await proxy.resume();
-  const { key } = await make.apiKey({ maker });
+  const { key } = await make.apiKey({ creator });
   await expect.poll(async () => (await api.get(path, { key })).status, { timeout: 20_000 }).toBe(200);
 }, 60_000);
 
@@ -102,8 +102,8 @@ it.each(['standby', 'full'] as const)(
 );
 
 it('a server that refuses writes on connections that were open costs one refused round of reads', async () => {
-  const { api, owner, make, maker, path } = await setupBehindProxy();
-  const keys = await Promise.all([1, 2, 3, 4, 5].map(() => make.apiKey({ maker })));
+  const { api, owner, make, creator, path } = await setupBehindProxy();
+  const keys = await Promise.all([1, 2, 3, 4, 5].map(() => make.apiKey({ creator })));
   const readAtOnce = async () =>
     (await Promise.all(keys.map(({ key }) => api.get(path, { key })))).map(({ status }) => status);
   expect(await readAtOnce()).toEqual([200, 200, 200, 200, 200]);

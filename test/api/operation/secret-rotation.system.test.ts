@@ -23,7 +23,7 @@ it('a new database login and a new pepper are loaded while reads continue, and n
   const first = await newLogin();
   const { api, secret, values, logLines } = await start(first.url);
   const members = await Promise.all(Array.from({ length: 12 }, () => make.member()));
-  const keys = await Promise.all(members.map((maker) => make.apiKey({ maker })));
+  const keys = await Promise.all(members.map((creator) => make.apiKey({ creator })));
   const reads = keepReading(api, keys);
 
   const second = await newLogin();
@@ -35,7 +35,7 @@ it('a new database login and a new pepper are loaded while reads continue, and n
     owner.orm.em,
     {
       organizationId: member?.orgId ?? '',
-      makerId: member?.userId ?? '',
+      creatorId: member?.userId ?? '',
       scopes: ['org.read'],
       expiresAt: null,
       label: 'made with the new pepper',

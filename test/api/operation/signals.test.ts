@@ -10,8 +10,8 @@ const connections = 40;
 
 it('SIGTERM under constant load on keep-alive connections fails no request and exits with code 0', async () => {
   const { database, make } = await setupDatabase();
-  const maker = await make.member();
-  const keys = await Promise.all(Array.from({ length: 24 }, () => make.apiKey({ maker })));
+  const creator = await make.member();
+  const keys = await Promise.all(Array.from({ length: 24 }, () => make.apiKey({ creator })));
   const leaving = await startChildApi(database, { DRAIN_DELAY_MS: '1500' });
   // A load balancer checks readiness a few times a second and sends new requests to another pod
   // once it is off.
@@ -33,7 +33,7 @@ it('SIGTERM under constant load on keep-alive connections fails no request and e
     for (let turn = connection; loading; turn += connections) {
       const headers = { authorization: `Bearer ${keys[turn % keys.length]?.key}` };
       try {
-        const { status } = await exchange(`${target}/v1/orgs/${maker.orgId}/members`, { agent, headers });
+        const { status } = await exchange(`${target}/v1/orgs/${creator.orgId}/members`, { agent, headers });
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
       } catch (error) {
         failures.push((error as Error).message);
@@ -59,10 +59,10 @@ it('SIGTERM under constant load on keep-alive connections fails no request and e
 
 it('requests in progress are answered when the server closes', async () => {
   const { database, make, owner } = await setupDatabase();
-  const maker = await make.member();
-  const keys = await Promise.all(Array.from({ length: 3 }, () => make.apiKey({ maker })));
+  const creator = await make.member();
+  const keys = await Promise.all(Array.from({ length: 3 }, () => make.apiKey({ creator })));
   const api = await startChildApi(database, { DRAIN_DELAY_MS: '0' });
-  await exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers: { authorization: `Bearer ${keys[0]?.key}` } });
+  await exchange(`${api.url}/v1/orgs/${creator.orgId}`, { headers: { authorization: `Bearer ${keys[0]?.key}` } });
   // Reads wait for this lock, so that they are certainly in progress when the signal arrives.
   const lock = await owner.pool.connect();
   await lock.query('begin; lock table membership in access exclusive mode');
@@ -75,7 +75,7 @@ it('requests in progress are answered when the server closes', async () => {
   // One by one, because reads that arrive together share a statement and would wait as one.
   const reads: ReturnType<typeof exchange>[] = [];
   for (const { key } of keys) {
-    reads.push(exchange(`${api.url}/v1/orgs/${maker.orgId}`, { headers: { authorization: `Bearer ${key}` } }));
+    reads.push(exchange(`${api.url}/v1/orgs/${creator.orgId}`, { headers: { authorization: `Bearer ${key}` } }));
     await expect.poll(waiting, { timeout: 30_000 }).toBe(reads.length);
   }
   api.process.kill('SIGTERM');

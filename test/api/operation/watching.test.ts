@@ -8,13 +8,13 @@ const uuid = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 
 it('metrics count requests by operation and status, without an organization, key, person or address', async () => {
   const { api, make } = await setup();
-  const maker = await make.member();
-  const { key } = await make.apiKey({ maker });
-  await api.get(`/v1/orgs/${maker.orgId}`, { key });
-  await api.get(`/v1/orgs/${maker.orgId}/seats`, { key });
-  await api.get(`/v1/orgs/${maker.orgId}/seats`, { key });
-  await api.get(`/v1/orgs/${maker.orgId}`);
-  await api.get(`/v1/anything/${maker.userId}`);
+  const creator = await make.member();
+  const { key } = await make.apiKey({ creator });
+  await api.get(`/v1/orgs/${creator.orgId}`, { key });
+  await api.get(`/v1/orgs/${creator.orgId}/seats`, { key });
+  await api.get(`/v1/orgs/${creator.orgId}/seats`, { key });
+  await api.get(`/v1/orgs/${creator.orgId}`);
+  await api.get(`/v1/anything/${creator.userId}`);
 
   const page = await fetch(`${api.metricsUrl}/metrics`);
   expect(page.headers.get('content-type')).toMatch(/^text\/plain/);
@@ -38,7 +38,7 @@ it('metrics count requests by operation and status, without an organization, key
   ])
     expect(text).toContain(series);
   expect(text).not.toMatch(uuid);
-  for (const secret of [key.slice(7, 20), maker.userId, '127.0.0.1', 'Harbor']) expect(text).not.toContain(secret);
+  for (const secret of [key.slice(7, 20), creator.userId, '127.0.0.1', 'Harbor']) expect(text).not.toContain(secret);
 
   expect((await fetch(`${api.metricsUrl}/`)).status).toBe(404);
   expect((await api.get('/metrics')).status).toBe(404); // not on the port that partners reach
@@ -46,17 +46,17 @@ it('metrics count requests by operation and status, without an organization, key
 
 it('the log has one JSON line for each request, without a key, body, name, path or address', async () => {
   const { api, make, logLines } = await setup();
-  const maker = await make.member({ name: 'Zelda Quill' });
-  const { id, key } = await make.apiKey({ maker });
+  const creator = await make.member({ name: 'Zelda Quill' });
+  const { id, key } = await make.apiKey({ creator });
   const grant = await make.grant({
-    professional: maker,
-    familyId: await make.family({ orgId: maker.orgId, name: 'Okonkwo family' }),
+    professional: creator,
+    familyId: await make.family({ orgId: creator.orgId, name: 'Okonkwo family' }),
   });
   const answers = [
-    await api.get(`/v1/orgs/${maker.orgId}/clients`, { key }),
-    await api.get(`/v1/orgs/${maker.orgId}/clients?token=${key}`, { key }),
+    await api.get(`/v1/orgs/${creator.orgId}/clients`, { key }),
+    await api.get(`/v1/orgs/${creator.orgId}/clients?token=${key}`, { key }),
     await api.get(`/nowhere/${key}`),
-    await api.get(`/v1/orgs/${maker.orgId}/clients`, { key: `${key}0`, headers: { 'user-agent': key, cookie: key } }),
+    await api.get(`/v1/orgs/${creator.orgId}/clients`, { key: `${key}0`, headers: { 'user-agent': key, cookie: key } }),
   ];
   expect(await answers[0]?.text()).toContain('Okonkwo');
   const lines = logLines
@@ -77,12 +77,12 @@ it('the log has one JSON line for each request, without a key, body, name, path 
     method: 'GET',
     operation: 'getFirmRoster',
     status: 200,
-    organizationId: maker.orgId,
+    organizationId: creator.orgId,
     keyId: id,
     limitLeft: 119,
     durationMs: expect.any(Number),
   });
-  for (const secret of [key.slice(7), key.slice(7, 20), 'Zelda', 'Okonkwo', maker.userId, grant.familyId, 'nowhere'])
+  for (const secret of [key.slice(7), key.slice(7, 20), 'Zelda', 'Okonkwo', creator.userId, grant.familyId, 'nowhere'])
     expect(logLines.join('')).not.toContain(secret);
 });
 
@@ -101,9 +101,9 @@ it('request traces reach the OTLP endpoint, and contain only ids and statuses', 
   const { database, make } = await setupDatabase();
   const { port } = collector.address() as AddressInfo;
   const api = await startTestApi(database, { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
-  const maker = await make.member();
-  const { key } = await make.apiKey({ maker });
-  const answer = await api.get(`/v1/orgs/${maker.orgId}`, { key });
+  const creator = await make.member();
+  const { key } = await make.apiKey({ creator });
+  const answer = await api.get(`/v1/orgs/${creator.orgId}`, { key });
   await api.stop(); // sends the remaining spans
 
   const text = received.join('\n');
@@ -117,7 +117,7 @@ it('request traces reach the OTLP endpoint, and contain only ids and statuses', 
     answer.headers.get('request-id') ?? '',
   ])
     expect(text).toContain(part);
-  for (const secret of [key.slice(7, 20), maker.userId, 'Harbor']) expect(text).not.toContain(secret);
+  for (const secret of [key.slice(7, 20), creator.userId, 'Harbor']) expect(text).not.toContain(secret);
 });
 
 it('an unreachable OTLP endpoint delays no response and no stop', async () => {

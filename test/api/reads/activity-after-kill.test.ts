@@ -44,12 +44,12 @@ async function readUntilKilled(
 
 it('every response that a client received has its activity row, also when the API is killed with SIGKILL under load', async () => {
   const { database, owner, make } = await setupDatabase();
-  const maker = await make.member();
+  const creator = await make.member();
   let lostInAll = 0;
   for (const enough of answersBeforeKill) {
-    const keys = await Promise.all(Array.from({ length: 20 }, () => make.apiKey({ maker })));
+    const keys = await Promise.all(Array.from({ length: 20 }, () => make.apiKey({ creator })));
     const api = await startChildApi(database);
-    const path = `${api.url}/v1/orgs/${maker.orgId}`;
+    const path = `${api.url}/v1/orgs/${creator.orgId}`;
     const { received, lost } = await readUntilKilled(
       [path, `${path}/members`, `${path}/seats`],
       keys.map(({ key }) => key),

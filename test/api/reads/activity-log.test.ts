@@ -30,10 +30,10 @@ async function listUses({ owner }: TestInstallation): Promise<Line[]> {
 it('the log holds exactly one row for each use of a known key: actor, action, address, outcome and Request-Id', async () => {
   const installation = await setup();
   const { api, make } = installation;
-  const maker = await make.member({ permissions: ['org.read', 'org.clients.read'] });
-  const made = await make.apiKey({ maker, scopes: ['org.read', 'org.clients.read'] });
+  const creator = await make.member({ permissions: ['org.read', 'org.clients.read'] });
+  const made = await make.apiKey({ creator, scopes: ['org.read', 'org.clients.read'] });
   const other = await make.organization();
-  const path = `/v1/orgs/${maker.orgId}`;
+  const path = `/v1/orgs/${creator.orgId}`;
   const expected: Line[] = [];
   async function use(
     target: string,
@@ -50,8 +50,8 @@ it('the log holds exactly one row for each use of a known key: actor, action, ad
       status,
       code,
       count: 1,
-      organization_id: maker.orgId,
-      person_id: maker.userId,
+      organization_id: creator.orgId,
+      person_id: creator.userId,
       key_id: made.id,
       address: '127.0.0.1',
     });
@@ -67,7 +67,7 @@ it('the log holds exactly one row for each use of a known key: actor, action, ad
   await use('/v1/orgs/00000000-0000-4000-8000-000000000000', 'api.getOrg');
   await use(path, 'api.getOrg', { method: 'POST' });
   await use('/v1/nowhere', 'api.none');
-  await make.permissionLost(maker, 'org.clients.read');
+  await make.permissionLost(creator, 'org.clients.read');
   await use(`${path}/clients`, 'api.getFirmRoster');
   await make.keyRevoked(made);
   await use(path, 'api.getOrg');
@@ -99,10 +99,10 @@ it('the log holds no row for an unknown key', async () => {
 it('the log holds a row for each of many parallel reads, although they share inserts', async () => {
   const installation = await setup();
   const { api, make } = installation;
-  const maker = await make.member();
-  const keys = await Promise.all(Array.from({ length: 10 }, () => make.apiKey({ maker })));
+  const creator = await make.member();
+  const keys = await Promise.all(Array.from({ length: 10 }, () => make.apiKey({ creator })));
   const answers = await Promise.all(
-    keys.flatMap(({ key }) => Array.from({ length: 60 }, () => api.get(`/v1/orgs/${maker.orgId}`, { key }))),
+    keys.flatMap(({ key }) => Array.from({ length: 60 }, () => api.get(`/v1/orgs/${creator.orgId}`, { key }))),
   );
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   const lines = await listUses(installation);
@@ -114,9 +114,9 @@ it('the log holds one row for each key and minute of calls over the limit, to wh
   const installation = await setup();
   const { api, make, database } = installation;
   const second = await startTestApi(database);
-  const maker = await make.member();
-  const [loud, quiet] = [await make.apiKey({ maker }), await make.apiKey({ maker })];
-  const path = `/v1/orgs/${maker.orgId}`;
+  const creator = await make.member();
+  const [loud, quiet] = [await make.apiKey({ creator }), await make.apiKey({ creator })];
+  const path = `/v1/orgs/${creator.orgId}`;
   await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key: loud.key })));
   expect((await api.get(path, { key: quiet.key })).status).toBe(200);
 
@@ -138,8 +138,8 @@ it('the log holds one row for each key and minute of calls over the limit, to wh
       action: 'api.rate_limited',
       code: 'rate_limited',
       key_id: loud.id,
-      organization_id: maker.orgId,
-      person_id: maker.userId,
+      organization_id: creator.orgId,
+      person_id: creator.userId,
     });
   }
 });

@@ -17,7 +17,7 @@ const readsBefore = 16;
 const readsAfter = 24;
 
 interface Case {
-  maker: MadeMember;
+  creator: MadeMember;
   made: MadeKey;
   installation: TestInstallation;
 }
@@ -27,7 +27,7 @@ const sql =
   (text: string, value: (c: Case) => string | null): Change =>
   (c) =>
     c.installation.owner.pool.query(text, [value(c)]);
-const person = (c: Case) => c.maker.userId;
+const person = (c: Case) => c.creator.userId;
 
 const changes: Record<string, [change: Change, code: ErrorCode]> = {
   'a revocation': [(c) => c.installation.make.keyRevoked(c.made), 'invalid_api_key'],
@@ -35,7 +35,13 @@ const changes: Record<string, [change: Change, code: ErrorCode]> = {
     (c) =>
       rotateKey(
         c.installation.owner.orm.em,
-        { organizationId: c.made.orgId, keyId: c.made.id, makerId: c.maker.userId, overlapSeconds: 0, expiresAt: null },
+        {
+          organizationId: c.made.orgId,
+          keyId: c.made.id,
+          creatorId: c.creator.userId,
+          overlapSeconds: 0,
+          expiresAt: null,
+        },
         testKeySecrets,
       ),
     'invalid_api_key',
@@ -46,16 +52,16 @@ const changes: Record<string, [change: Change, code: ErrorCode]> = {
     'insufficient_scope',
   ],
   'a permission taken from the role': [
-    (c) => c.installation.make.permissionLost(c.maker, 'org.clients.read'),
+    (c) => c.installation.make.permissionLost(c.creator, 'org.clients.read'),
     'forbidden',
   ],
-  'a role taken from the maker': [sql('delete from membership_role where person_id = $1', person), 'forbidden'],
-  'a suspension of the maker': [
+  'a role taken from the creator': [sql('delete from membership_role where person_id = $1', person), 'forbidden'],
+  'a suspension of the creator': [
     sql(`update membership set status = 'suspended' where person_id = $1`, person),
     'forbidden',
   ],
-  'the maker’s leaving': [sql(`update membership set status = 'left' where person_id = $1`, person), 'forbidden'],
-  'the removal of the maker’s row': [sql('delete from membership where person_id = $1', person), 'forbidden'],
+  'the creator’s leaving': [sql(`update membership set status = 'left' where person_id = $1`, person), 'forbidden'],
+  'the removal of the creator’s row': [sql('delete from membership where person_id = $1', person), 'forbidden'],
 };
 
 /**
@@ -82,7 +88,7 @@ async function readBeside(c: Case, apis: TestApi[], change: Change) {
       // Reads continue while the change runs, up to a limit.
       if (began > 90 && committedAt === Number.POSITIVE_INFINITY) await changing;
       const beganAt = performance.now();
-      const answer = await api.get(`/v1/orgs/${c.maker.orgId}/clients`, { key: c.made.key });
+      const answer = await api.get(`/v1/orgs/${c.creator.orgId}/clients`, { key: c.made.key });
       const { error } = (await answer.json()) as { error?: string };
       reads.push({ beganAt, status: answer.status, error });
     }
@@ -96,12 +102,12 @@ it.each(Object.entries(changes))('%s is seen by every read that begins after it'
   const apis = [installation.api, await startTestApi(installation.database)];
   const cases = await Promise.all(
     Array.from({ length: 4 }, async () => {
-      const maker = await installation.make.member({
+      const creator = await installation.make.member({
         permissions: ['org.clients.read', 'org.roles.read', 'org.keys.manage'],
         signedIn: true,
       });
-      const made = await installation.make.apiKey({ maker, scopes: ['org.clients.read'] });
-      return { maker, made, installation };
+      const made = await installation.make.apiKey({ creator, scopes: ['org.clients.read'] });
+      return { creator, made, installation };
     }),
   );
 
@@ -120,13 +126,13 @@ it.each(Object.entries(changes))('%s is seen by every read that begins after it'
 
 it('an expiry is seen by every read that begins after its time', async () => {
   const { api, make } = shared();
-  const maker = await make.member();
+  const creator = await make.member();
   const expiresAt = new Date(Date.now() + 2_000);
-  const { key } = await make.apiKey({ maker, expiresAt });
+  const { key } = await make.apiKey({ creator, expiresAt });
   const reads: { beganAt: number; status: number }[] = [];
   while (reads.filter((read) => read.beganAt > expiresAt.getTime()).length < 20) {
     const beganAt = Date.now();
-    const { status } = await api.get(`/v1/orgs/${maker.orgId}`, { key });
+    const { status } = await api.get(`/v1/orgs/${creator.orgId}`, { key });
     reads.push({ beganAt, status });
     if (beganAt < expiresAt.getTime()) await new Promise((resolve) => setTimeout(resolve, 20));
   }
@@ -136,13 +142,13 @@ it('an expiry is seen by every read that begins after its time', async () => {
 
 it('a restored permission or membership is seen by the next read', async () => {
   const { api, make, owner } = shared();
-  const maker = await make.member({ permissions: ['org.read'] });
-  const { key } = await make.apiKey({ maker, scopes: ['org.read'] });
-  const statusOf = async () => (await api.get(`/v1/orgs/${maker.orgId}`, { key })).status;
+  const creator = await make.member({ permissions: ['org.read'] });
+  const { key } = await make.apiKey({ creator, scopes: ['org.read'] });
+  const statusOf = async () => (await api.get(`/v1/orgs/${creator.orgId}`, { key })).status;
   for (let turn = 0; turn < 10; turn += 1) {
-    await owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [maker.userId]);
+    await owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [creator.userId]);
     expect(await statusOf()).toBe(403);
-    await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [maker.userId]);
+    await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [creator.userId]);
     expect(await statusOf()).toBe(200);
   }
 });

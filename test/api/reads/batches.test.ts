@@ -299,8 +299,8 @@ it('a connection that breaks fails the reads of its statement and no other', asy
 });
 
 /** Adds rows to each list of an organization until it has this many. */
-async function fillLists({ owner }: Scene, maker: MadeMember, rows: number): Promise<void> {
-  const { orgId } = maker;
+async function fillLists({ owner }: Scene, creator: MadeMember, rows: number): Promise<void> {
+  const { orgId } = creator;
   const fill = (sql: string) => owner.pool.query(sql, [orgId, rows]);
   const missing = (table: string) =>
     `generate_series((select count(*) from ${table} where organization_id = $1) + 1, $2::integer) n`;
@@ -321,7 +321,7 @@ async function fillLists({ owner }: Scene, maker: MadeMember, rows: number): Pro
     'select count(*)::integer as count from client_grant where organization_id = $1',
     [orgId],
   );
-  await giveGrants(owner, maker, rows - (grants[0]?.count ?? 0));
+  await giveGrants(owner, creator, rows - (grants[0]?.count ?? 0));
   await owner.pool.query(
     `insert into seat (organization_id, grant_id, family_id) select organization_id, id, family_id from client_grant g
      where organization_id = $1 and not exists (select from seat s where s.grant_id = g.id)`,
@@ -332,8 +332,8 @@ async function fillLists({ owner }: Scene, maker: MadeMember, rows: number): Pro
 it('a list of 256 rows is a small body, and one of 257 rows a large one of the same content', async () => {
   const scene = await setupBatches();
   const { make, pool, read, request } = scene;
-  const maker = await make.member();
-  const key = await make.apiKey({ maker });
+  const creator = await make.member();
+  const key = await make.apiKey({ creator });
   const lists = endpoints.filter(({ lists }) => lists.length > 0);
   expect(lists.map(({ operationId }) => operationId)).toEqual([
     'getFirmRoster',
@@ -345,13 +345,13 @@ it('a list of 256 rows is a small body, and one of 257 rows a large one of the s
     const large = await readInChunks(pool, request(key, endpoint), { onEnd: () => {} }, 6_000_000, []);
     return Buffer.concat(large?.chunks ?? []).toString();
   };
-  await fillLists(scene, maker, 256);
+  await fillLists(scene, creator, 256);
   for (const endpoint of lists) {
     const row = await read(key, endpoint);
     expect(row?.body?.length, endpoint.operationId).toBeGreaterThan(10_000);
     expect(await readLarge(endpoint)).toBe(row?.body);
   }
-  await fillLists(scene, maker, 257);
+  await fillLists(scene, creator, 257);
   for (const endpoint of lists) {
     expect(await read(key, endpoint), endpoint.operationId).toMatchObject({ decision: 'ok', body: null });
     expect((await readLarge(endpoint)).length).toBeGreaterThan(10_000);
@@ -361,27 +361,27 @@ it('a list of 256 rows is a small body, and one of 257 rows a large one of the s
 it('a list of ended seats is large by itself, and so is any body of more than 64 KiB', async () => {
   const scene = await setupBatches();
   const { make, owner, read } = scene;
-  const maker = await make.member();
-  const key = await make.apiKey({ maker });
-  await fillLists(scene, maker, 1);
+  const creator = await make.member();
+  const key = await make.apiKey({ creator });
+  await fillLists(scene, creator, 1);
   const seatFamilies = endpoints.find(({ operationId }) => operationId === 'getOrgSeatFamilies');
   await owner.pool.query(
     `insert into seat (organization_id, grant_id, family_id, ended_at, end_reason)
      select organization_id, id, family_id, now(), 'access_ended' from client_grant, generate_series(1, 256)
      where organization_id = $1`,
-    [maker.orgId],
+    [creator.orgId],
   );
   expect(await read(key, seatFamilies)).toMatchObject({ decision: 'ok', body: null });
-  await owner.pool.query(`update organization set name = repeat('a', 70000) where id = $1`, [maker.orgId]);
+  await owner.pool.query(`update organization set name = repeat('a', 70000) where id = $1`, [creator.orgId]);
   expect(await read(key)).toMatchObject({ decision: 'ok', body: null });
 });
 
 it('what a large body holds is what is not sent yet', async () => {
   const scene = await setupBatches();
   const { make, owner, pool, request } = scene;
-  const maker = await make.member();
-  const key = await make.apiKey({ maker });
-  await giveGrants(owner, maker, 1_000);
+  const creator = await make.member();
+  const key = await make.apiKey({ creator });
+  await giveGrants(owner, creator, 1_000);
   const roster = endpoints.find(({ operationId }) => operationId === 'getFirmRoster');
   const reads = new BoundedReads({ pool, tracing, memoryMiB: 16, databasePoolMax: 5 });
   const asked = request(key, roster);

@@ -14,12 +14,12 @@ interface SeatFamilies {
 
 it('access is ended in roster, seat counts and seat families from its end on, also before a row says so', async () => {
   const { api, make, owner } = await setup();
-  const maker = await make.member();
-  const { orgId } = maker;
-  const { key } = await make.apiKey({ maker });
-  const seated = await make.grant({ professional: maker });
-  const eligible = await make.grant({ professional: maker });
-  const lasting = await make.grant({ professional: maker, endsAt: new Date(Date.now() + 86_400_000) });
+  const creator = await make.member();
+  const { orgId } = creator;
+  const { key } = await make.apiKey({ creator });
+  const seated = await make.grant({ professional: creator });
+  const eligible = await make.grant({ professional: creator });
+  const lasting = await make.grant({ professional: creator, endsAt: new Date(Date.now() + 86_400_000) });
   const seat = await make.seat({ orgId, grant: seated });
   const lastingSeat = await make.seat({ orgId, grant: lasting });
   const get = async (resource: string) => (await api.get(`/v1/orgs/${orgId}${resource}`, { key })).json();

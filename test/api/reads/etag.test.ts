@@ -8,9 +8,9 @@ const installation = shareApi();
 describe.each(endpoints)('$operationId', ({ resource, operationId }) => {
   it('gives all keys of the organization one ETag, and answers 304 to it with a count and an activity row', async () => {
     const { api, make, owner } = installation();
-    const maker = await make.member();
-    const [one, two] = [await make.apiKey({ maker }), await make.apiKey({ maker })];
-    const path = `/v1/orgs/${maker.orgId}${resource}`;
+    const creator = await make.member();
+    const [one, two] = [await make.apiKey({ creator }), await make.apiKey({ creator })];
+    const path = `/v1/orgs/${creator.orgId}${resource}`;
     const etag = (await api.get(path, { key: one.key })).headers.get('etag') ?? '';
     expect((await api.get(path, { key: two.key })).headers.get('etag')).toBe(etag);
 

@@ -50,7 +50,7 @@ it.for<Region>(['us', 'ca'])(
       const imported = await importFile({ ...document, source: createReadStream(file) });
       const byOrganization: Record<string, Answers> = {};
       for (const { id, ownerUserId } of imported.organizations) {
-        const input = { organizationId: id, makerId: ownerUserId ?? '', scopes, label: '', expiresAt: null };
+        const input = { organizationId: id, creatorId: ownerUserId ?? '', scopes, label: '', expiresAt: null };
         const { key } = await createKey(owner.orm.em, { ...input, byOperator: true }, { ...testKeySecrets, region });
         byOrganization[id] = await readAll(api, id, key);
       }

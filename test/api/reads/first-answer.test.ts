@@ -4,13 +4,13 @@ import { setup } from '#test/setup.ts';
 describe('GET /v1/orgs/{orgId}/seats', () => {
   it('answers 403 forbidden after the key’s creator has lost the permission', async () => {
     const { api, make } = await setup();
-    const maker = await make.member({ permissions: ['org.billing.manage'] });
-    const { key } = await make.apiKey({ maker, scopes: ['org.billing.manage'] });
-    expect((await api.get(`/v1/orgs/${maker.orgId}/seats`, { key })).status).toBe(200);
+    const creator = await make.member({ permissions: ['org.billing.manage'] });
+    const { key } = await make.apiKey({ creator, scopes: ['org.billing.manage'] });
+    expect((await api.get(`/v1/orgs/${creator.orgId}/seats`, { key })).status).toBe(200);
 
-    await make.permissionLost(maker, 'org.billing.manage');
+    await make.permissionLost(creator, 'org.billing.manage');
 
-    const answer = await api.get(`/v1/orgs/${maker.orgId}/seats`, { key });
+    const answer = await api.get(`/v1/orgs/${creator.orgId}/seats`, { key });
     expect(answer.status).toBe(403);
     expect(await answer.json()).toMatchObject({ error: 'forbidden' });
   });

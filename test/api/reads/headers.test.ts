@@ -48,10 +48,10 @@ describe.each(endpoints)('$operationId', ({ resource, scope }) => {
 
   it('sends them also when the key is refused, and Key-Expires only for a key with an expiry', async () => {
     const { api, make } = installation();
-    const maker = await make.member({ permissions: [scope] });
-    const made = await make.apiKey({ maker, scopes: [scope] });
-    const path = `/v1/orgs/${maker.orgId}${resource}`;
-    await make.permissionLost(maker, scope);
+    const creator = await make.member({ permissions: [scope] });
+    const made = await make.apiKey({ creator, scopes: [scope] });
+    const path = `/v1/orgs/${creator.orgId}${resource}`;
+    await make.permissionLost(creator, scope);
     const forbidden = await api.get(path, { key: made.key });
     await make.keyRevoked(made);
     const revoked = await api.get(path, { key: made.key });

@@ -81,8 +81,8 @@ it.each(cases)('once $end, a key gets 403 from every read, also after $back', as
     `insert into membership (organization_id, person_id, name, email, status) values ($1, $2, 'Ada', $3, 'active')`,
     [elsewhere, member.personId, member.email],
   );
-  const maker: MadeMember = { orgId: member.orgId, userId: member.personId, roleId: null };
-  const old = await people.make.apiKey({ maker });
+  const creator: MadeMember = { orgId: member.orgId, userId: member.personId, roleId: null };
+  const old = await people.make.apiKey({ creator });
   await expectEach(api, member.orgId, old.key, 200);
 
   await leave(people, member);
@@ -90,7 +90,7 @@ it.each(cases)('once $end, a key gets 403 from every read, also after $back', as
   await comeBack(people, member);
   await expectEach(api, member.orgId, old.key, left);
 
-  const fresh = await people.make.apiKey({ maker });
+  const fresh = await people.make.apiKey({ creator });
   await expectEach(api, member.orgId, fresh.key, 200);
 });
 
@@ -98,7 +98,7 @@ it('a key works again after its creator’s suspension, which is the same period
   const people = await setupPeople();
   const api = await startTestApi(people.database);
   const member = await people.enrol({ roleKey: 'admin' });
-  const { key } = await people.make.apiKey({ maker: { orgId: member.orgId, userId: member.personId, roleId: null } });
+  const { key } = await people.make.apiKey({ creator: { orgId: member.orgId, userId: member.personId, roleId: null } });
   await withStatus('suspended')(people, member);
   await expectEach(api, member.orgId, key, /no longer an active member/);
   await withStatus('active')(people, member);
@@ -112,20 +112,20 @@ it.each(Object.entries(ends))(
     const { em, make } = people;
     const member = await people.enrol({ roleKey: 'admin' });
     const other = await make.member({ orgId: member.orgId });
-    const maker: MadeMember = { orgId: member.orgId, userId: member.personId, roleId: null };
-    for (let made = 0; made < liveKeysPerOrganization; made += 1) await make.apiKey({ maker });
-    await expect(make.apiKey({ maker: other })).rejects.toMatchObject({ reason: 'too_many_keys' });
+    const creator: MadeMember = { orgId: member.orgId, userId: member.personId, roleId: null };
+    for (let made = 0; made < liveKeysPerOrganization; made += 1) await make.apiKey({ creator });
+    await expect(make.apiKey({ creator: other })).rejects.toMatchObject({ reason: 'too_many_keys' });
 
     await leave(people, member);
     const keys = await listKeys(em, member.orgId, new Date());
     expect(keys.map(({ state }) => state)).toEqual(Array(liveKeysPerOrganization).fill('inactive'));
     const [first] = keys;
     const rotation = { organizationId: member.orgId, keyId: first?.id ?? '', overlapSeconds: 60, expiresAt: null };
-    await expect(rotateKey(em, { ...rotation, makerId: other.userId }, testKeySecrets)).rejects.toMatchObject({
+    await expect(rotateKey(em, { ...rotation, creatorId: other.userId }, testKeySecrets)).rejects.toMatchObject({
       reason: 'key_not_live',
     });
-    for (let made = 0; made < liveKeysPerOrganization; made += 1) await make.apiKey({ maker: other });
-    await expect(make.apiKey({ maker: other })).rejects.toMatchObject({ reason: 'too_many_keys' });
+    for (let made = 0; made < liveKeysPerOrganization; made += 1) await make.apiKey({ creator: other });
+    await expect(make.apiKey({ creator: other })).rejects.toMatchObject({ reason: 'too_many_keys' });
   },
 );
 
@@ -136,7 +136,7 @@ it('a key that is created while its creator leaves is refused, or ends with the 
     Array.from({ length: 12 }, async (_, n) => {
       const { orgId, userId: personId } = await people.make.member({ roleKey: 'admin' });
       const member = { orgId, personId, email: `${personId}@example.org`, token: '' };
-      const input = { organizationId: member.orgId, makerId: member.personId, scopes: ['org.read'] as const };
+      const input = { organizationId: member.orgId, creatorId: member.personId, scopes: ['org.read'] as const };
       const creating = createKey(em, { ...input, label: '', expiresAt: null }, testKeySecrets).then(
         () => 'created',
         (error: { reason?: string }) => error.reason,
@@ -145,7 +145,7 @@ it('a key that is created while its creator leaves is refused, or ends with the 
       const [created] = await Promise.all([creating, leaving(people, member)]);
       await withStatus('active')(people, member);
       const { rows } = await owner.pool.query<{ live: number }>(
-        'select count(*)::int as live from api_key where organization_id = $1 and maker_left_at is null',
+        'select count(*)::int as live from api_key where organization_id = $1 and creator_left_at is null',
         [member.orgId],
       );
       return { created, live: rows[0]?.live };
@@ -163,7 +163,7 @@ it('a key waits for a removal in progress, and is then refused', async () => {
   try {
     await client.query('begin');
     await client.query(`update membership set status = 'left' where organization_id = $1`, [member.orgId]);
-    const input = { organizationId: member.orgId, makerId: member.personId, scopes: ['org.read'] as const };
+    const input = { organizationId: member.orgId, creatorId: member.personId, scopes: ['org.read'] as const };
     const creating = createKey(em, { ...input, label: '', expiresAt: null }, testKeySecrets);
     creating.catch(() => {});
     await expect

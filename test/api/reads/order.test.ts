@@ -53,10 +53,10 @@ async function setupReader() {
   expect(rows).toEqual([{ dictionary: true }]);
   const make = createFactories(owner);
   const api = await startTestApi(database);
-  const maker = await make.member({ name: 'Mina' });
-  const { key } = await make.apiKey({ maker });
-  const get = async (resource: string) => (await api.get(`/v1/orgs/${maker.orgId}${resource}`, { key })).json();
-  return { make, owner, maker, orgId: maker.orgId, get };
+  const creator = await make.member({ name: 'Mina' });
+  const { key } = await make.apiKey({ creator });
+  const get = async (resource: string) => (await api.get(`/v1/orgs/${creator.orgId}${resource}`, { key })).json();
+  return { make, owner, creator, orgId: creator.orgId, get };
 }
 
 /** Creates a family and an active grant for each name, with equal dates. */

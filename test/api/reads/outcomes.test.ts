@@ -112,10 +112,10 @@ async function writeFamilies({ pool }: Database, orgId: string, userId: string, 
 async function setupOutcomes() {
   const { api, make, owner } = await setup();
   return async (families: Family[]): Promise<unknown> => {
-    const maker = await make.member();
-    const { key } = await make.apiKey({ maker, scopes: ['org.analytics.read'] });
-    await writeFamilies(owner, maker.orgId, maker.userId, families);
-    const answer = await api.get(`/v1/orgs/${maker.orgId}/outcomes`, { key });
+    const creator = await make.member();
+    const { key } = await make.apiKey({ creator, scopes: ['org.analytics.read'] });
+    await writeFamilies(owner, creator.orgId, creator.userId, families);
+    const answer = await api.get(`/v1/orgs/${creator.orgId}/outcomes`, { key });
     expect(answer.status).toBe(200);
     return answer.json();
   };

@@ -15,11 +15,11 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
   it('reports the first cause in order, as the causes are removed one by one', async () => {
     const { api, make, owner } = installation();
     const other = await make.organization();
-    const maker = await make.member({ permissions: [scope, otherScope(scope)] });
-    const { id, key } = await make.apiKey({ maker, scopes: [otherScope(scope) as typeof scope] });
-    const sql = (text: string) => () => owner.pool.query(text, [text.includes('api_key') ? id : maker.userId]);
+    const creator = await make.member({ permissions: [scope, otherScope(scope)] });
+    const { id, key } = await make.apiKey({ creator, scopes: [otherScope(scope) as typeof scope] });
+    const sql = (text: string) => () => owner.pool.query(text, [text.includes('api_key') ? id : creator.userId]);
     const leave = sql(`update membership set status = 'left' where person_id = $1`);
-    const lose = () => make.permissionLost(maker, scope);
+    const lose = () => make.permissionLost(creator, scope);
     const revokeAndExpire = sql(
       `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day',
         revoked_at = now(), slot = null where id = $1`,
@@ -41,16 +41,16 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
         /no organization/,
       ],
       [null, other, 'forbidden', /another organization/],
-      [null, maker.orgId, 'forbidden', /has left the organization/],
+      [null, creator.orgId, 'forbidden', /has left the organization/],
       [
-        sql('update api_key set maker_left_at = null, slot = 1 where id = $1'),
-        maker.orgId,
+        sql('update api_key set creator_left_at = null, slot = 1 where id = $1'),
+        creator.orgId,
         'forbidden',
         /no longer an active member/,
       ],
       [
         sql(`update membership set status = 'active' where person_id = $1`),
-        maker.orgId,
+        creator.orgId,
         'forbidden',
         /no longer holds/,
       ],
@@ -59,8 +59,8 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
       await repair?.();
       await expectRefusal(await api.get(`/v1/orgs/${orgId}${resource}`, { key }), code, message);
     }
-    await owner.pool.query('update role set permissions = array[$2] where id = $1', [maker.roleId, scope]);
-    expect((await api.get(`/v1/orgs/${maker.orgId}${resource}`, { key })).status).toBe(200);
+    await owner.pool.query('update role set permissions = array[$2] where id = $1', [creator.roleId, scope]);
+    expect((await api.get(`/v1/orgs/${creator.orgId}${resource}`, { key })).status).toBe(200);
   });
 });
 

@@ -21,9 +21,9 @@ const sharedWithoutDatabase = shareApi({
 
 /** Creates an organization with an owner's key, and the path of the read. */
 async function setupRead({ resource }: Endpoint, installation: TestInstallation = shared()) {
-  const maker = await installation.make.member();
-  const made = await installation.make.apiKey({ maker });
-  return { ...installation, maker, made, key: made.key, path: `/v1/orgs/${maker.orgId}${resource}` };
+  const creator = await installation.make.member();
+  const made = await installation.make.apiKey({ creator });
+  return { ...installation, creator, made, key: made.key, path: `/v1/orgs/${creator.orgId}${resource}` };
 }
 
 describe.each(endpoints)('$operationId', (endpoint) => {
@@ -65,8 +65,8 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   });
 
   it('answers 401 invalid_api_key to an unknown, a revoked and an expired key, and says which', async () => {
-    const { api, path, make, maker } = await setupRead(endpoint);
-    const [revoked, expired] = [await make.apiKey({ maker }), await make.apiKey({ maker })];
+    const { api, path, make, creator } = await setupRead(endpoint);
+    const [revoked, expired] = [await make.apiKey({ creator }), await make.apiKey({ creator })];
     await make.keyRevoked(revoked);
     await make.keyExpired(expired);
 
@@ -83,13 +83,13 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   });
 
   it('answers 400 invalid_request to a malformed organization id and to any query parameter', async () => {
-    const { api, path, key, maker } = await setupRead(endpoint);
+    const { api, path, key, creator } = await setupRead(endpoint);
     const malformed = [
       '1',
       'null',
-      maker.orgId.slice(1),
-      `${maker.orgId}0`,
-      maker.orgId.replaceAll('-', ''),
+      creator.orgId.slice(1),
+      `${creator.orgId}0`,
+      creator.orgId.replaceAll('-', ''),
       '%00',
       "'",
     ];
@@ -105,17 +105,17 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   });
 
   it('answers 403 insufficient_scope to a key that carries every scope but the one it needs', async () => {
-    const { api, path, make, maker } = await setupRead(endpoint);
-    const { key } = await make.apiKey({ maker, scopes: scopes.filter((scope) => scope !== endpoint.scope) });
+    const { api, path, make, creator } = await setupRead(endpoint);
+    const { key } = await make.apiKey({ creator, scopes: scopes.filter((scope) => scope !== endpoint.scope) });
     const message = await expectRefusal(await api.get(path, { key }), 'insufficient_scope');
     expect(message).toContain(endpoint.scope);
   });
 
   it('answers 200 to a key that carries its scope and no other, of a creator with that permission and no other', async () => {
     const { api, make } = await setupRead(endpoint);
-    const maker = await make.member({ permissions: [endpoint.scope] });
-    const { key } = await make.apiKey({ maker, scopes: [endpoint.scope] });
-    const answer = await api.get(`/v1/orgs/${maker.orgId}${endpoint.resource}`, { key });
+    const creator = await make.member({ permissions: [endpoint.scope] });
+    const { key } = await make.apiKey({ creator, scopes: [endpoint.scope] });
+    const answer = await api.get(`/v1/orgs/${creator.orgId}${endpoint.resource}`, { key });
     expect(answer.status).toBe(200);
   });
 
@@ -127,37 +127,37 @@ describe.each(endpoints)('$operationId', (endpoint) => {
 
   it('answers 403 forbidden for another organization, a creator who left and a creator without the permission, and says which', async () => {
     const { api, make, owner } = await setupRead(endpoint);
-    const maker = await make.member({ permissions: [endpoint.scope] });
-    const { key } = await make.apiKey({ maker, scopes: [endpoint.scope] });
-    const path = `/v1/orgs/${maker.orgId}${endpoint.resource}`;
+    const creator = await make.member({ permissions: [endpoint.scope] });
+    const { key } = await make.apiKey({ creator, scopes: [endpoint.scope] });
+    const path = `/v1/orgs/${creator.orgId}${endpoint.resource}`;
 
     const other = await make.organization();
     const elsewhere = await api.get(`/v1/orgs/${other}${endpoint.resource}`, { key });
     await expectRefusal(elsewhere, 'forbidden', /belongs to another organization/);
 
     for (const status of ['suspended', 'invited']) {
-      await owner.pool.query('update membership set status = $1 where person_id = $2', [status, maker.userId]);
+      await owner.pool.query('update membership set status = $1 where person_id = $2', [status, creator.userId]);
       await expectRefusal(await api.get(path, { key }), 'forbidden', /no longer an active member/);
     }
-    await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [maker.userId]);
-    await make.permissionLost(maker, endpoint.scope);
+    await owner.pool.query(`update membership set status = 'active' where person_id = $1`, [creator.userId]);
+    await make.permissionLost(creator, endpoint.scope);
     await expectRefusal(await api.get(path, { key }), 'forbidden', new RegExp(`no longer holds ${endpoint.scope}`));
 
-    await owner.pool.query(`update membership set status = 'left' where person_id = $1`, [maker.userId]);
+    await owner.pool.query(`update membership set status = 'left' where person_id = $1`, [creator.userId]);
     await expectRefusal(await api.get(path, { key }), 'forbidden', /has left the organization/);
   });
 
   it('ignores a permission that the creator holds in another organization', async () => {
-    const { api, make, owner, maker } = await setupRead(endpoint);
+    const { api, make, owner, creator } = await setupRead(endpoint);
     const here = await make.member({ permissions: [] });
     await make.role({ orgId: here.orgId, permissions: [...scopes] });
     // The creator of the key is an owner there and a member without a permission here.
     await owner.pool.query(
       `insert into membership (organization_id, person_id, name, email, status)
         values ($1, $2, 'Ada', 'a@example.org', 'active')`,
-      [here.orgId, maker.userId],
+      [here.orgId, creator.userId],
     );
-    const { id, key } = await make.apiKey({ maker });
+    const { id, key } = await make.apiKey({ creator });
     await owner.pool.query('update api_key set organization_id = $1, slot = 25 where id = $2', [here.orgId, id]);
     const answer = await api.get(`/v1/orgs/${here.orgId}${endpoint.resource}`, { key });
     await expectRefusal(answer, 'forbidden', /no longer holds/);
@@ -193,7 +193,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
   });
 
   it('answers 429 rate_limited with Retry-After to the 121st request of a key, and 200 to another key', async () => {
-    const { api, path, key, make, maker } = await setupRead(endpoint);
+    const { api, path, key, make, creator } = await setupRead(endpoint);
     const first = await Promise.all(Array.from({ length: requestsPerWindow }, () => api.get(path, { key })));
     expect(new Set(first.map((answer) => answer.status))).toEqual(new Set([200]));
 
@@ -204,7 +204,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
     expect(waitSeconds).toBeLessThanOrEqual(60);
     expect(refused.headers.get('ratelimit')).toBe(`"key";r=0;t=${waitSeconds}`);
 
-    const other = await make.apiKey({ maker });
+    const other = await make.apiKey({ creator });
     expect((await api.get(path, { key: other.key })).status).toBe(200);
   });
 });

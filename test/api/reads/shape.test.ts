@@ -6,13 +6,13 @@ import { endpoints } from '../../../apps/api/endpoints.ts';
 
 /** Creates an organization with data of every kind. */
 async function makeFullOrganization({ make, owner }: TestInstallation): Promise<MadeMember> {
-  const maker = await make.member({ name: 'Noor Okafor' });
-  const { orgId, userId } = maker;
+  const creator = await make.member({ name: 'Noor Okafor' });
+  const { orgId, userId } = creator;
   await make.member({ orgId, name: 'Untitled', permissions: ['org.read'] });
-  const seated = await make.grant({ professional: maker });
-  const ending = await make.grant({ professional: maker, endsAt: new Date(Date.now() + 86_400_000) });
-  await make.grant({ professional: maker, endsAt: new Date(), endReason: 'moved', kind: 'neutral' });
-  for (const kind of ['attorney', 'neutral'] as const) await make.grant({ professional: maker, kind });
+  const seated = await make.grant({ professional: creator });
+  const ending = await make.grant({ professional: creator, endsAt: new Date(Date.now() + 86_400_000) });
+  await make.grant({ professional: creator, endsAt: new Date(), endReason: 'moved', kind: 'neutral' });
+  for (const kind of ['attorney', 'neutral'] as const) await make.grant({ professional: creator, kind });
   await make.seat({ orgId, grant: seated });
   await make.seat({ orgId, grant: ending });
   const statements = [
@@ -33,7 +33,7 @@ async function makeFullOrganization({ make, owner }: TestInstallation): Promise<
       from family`,
   ];
   for (const statement of statements) await owner.pool.query(statement);
-  return maker;
+  return creator;
 }
 
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -65,25 +65,25 @@ describe.each(endpoints)('$operationId', ({ resource, response }) => {
     const full = await makeFullOrganization(installation);
     const bare = await make.member();
     await owner.pool.query('delete from seat_plan where organization_id = $1', [bare.orgId]);
-    for (const maker of [full, bare]) {
-      const { key } = await make.apiKey({ maker });
-      const text = await (await api.get(`/v1/orgs/${maker.orgId}${resource}`, { key })).text();
+    for (const creator of [full, bare]) {
+      const { key } = await make.apiKey({ creator });
+      const text = await (await api.get(`/v1/orgs/${creator.orgId}${resource}`, { key })).text();
       expect(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')).not.toMatch(/\s/); // compact JSON
       const body: unknown = JSON.parse(text);
       expect(response.parse(body)).toEqual(body); // parsing removes undeclared fields
-      expectValues(body, maker === full);
+      expectValues(body, creator === full);
     }
   });
 });
 
 it('sums and texts are unchanged: negative, beyond 32 bits, in any script', async () => {
   const installation = await setup();
-  const maker = await makeFullOrganization(installation);
+  const creator = await makeFullOrganization(installation);
   const name = 'Łódź “Family” \\ \u0001 👩‍👧 Law';
   await installation.owner.pool.query('update organization set name = $1', [name]);
-  const { key } = await installation.make.apiKey({ maker });
+  const { key } = await installation.make.apiKey({ creator });
   const get = async (resource: string) =>
-    (await installation.api.get(`/v1/orgs/${maker.orgId}${resource}`, { key })).json() as Promise<unknown>;
+    (await installation.api.get(`/v1/orgs/${creator.orgId}${resource}`, { key })).json() as Promise<unknown>;
   expect(await get('')).toMatchObject({ name });
   expect(await get('/referral-earnings')).toEqual({
     months: [

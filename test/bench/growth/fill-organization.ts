@@ -85,7 +85,7 @@ export async function fillOrganization(
   for (let n = 0; n < keysEach; n += 1) {
     const input = {
       organizationId: id,
-      makerId: personId,
+      creatorId: personId,
       scopes: ['org.read'] as const,
       label: `Key ${n}`,
       expiresAt: null,

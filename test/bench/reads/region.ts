@@ -56,8 +56,8 @@ export async function fillOrganizations(owner: pg.Client, secrets: KeySecrets): 
  * belong to different organizations.
  */
 async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey[]> {
-  const { rows } = await owner.query<{ id: string; maker: string }>(
-    `select organization_id as id, min(person_id) as maker from membership group by 1 order by 1`,
+  const { rows } = await owner.query<{ id: string; creator: string }>(
+    `select organization_id as id, min(person_id) as creator from membership group by 1 order by 1`,
   );
   const keys: BenchKey[] = [];
   for (let slot = 1; slot <= keysEach; slot += 1) {
@@ -66,12 +66,12 @@ async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey
       organizationId: id,
     }));
     await owner.query(
-      `insert into api_key (organization_id, maker_id, fingerprint, pepper_version, hint, scopes, expires_at, slot)
-       select k.organization_id, k.maker, k.fingerprint, $4, 'bench', $5, now() + interval '30 days', $6
-       from unnest($1::uuid[], $2::text[], $3::bytea[]) as k (organization_id, maker, fingerprint)`,
+      `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, expires_at, slot)
+       select k.organization_id, k.creator, k.fingerprint, $4, 'bench', $5, now() + interval '30 days', $6
+       from unnest($1::uuid[], $2::text[], $3::bytea[]) as k (organization_id, creator, fingerprint)`,
       [
         rows.map((row) => row.id),
-        rows.map((row) => row.maker),
+        rows.map((row) => row.creator),
         made.map(({ key }) => fingerprint(key, secrets.peppers[0])),
         secrets.peppers[0].version,
         scopes,

@@ -42,13 +42,13 @@ export function createHours(stack: SoakStack, region: SoakRegion, apps: Record<A
 
   async function rotate(hour: number): Promise<void> {
     const used = region.keys[hour] as SoakRegion['keys'][number];
-    const { rows } = await stack.owner.query<{ id: string; makerId: string }>(
-      'select id, maker_id as "makerId" from api_key where organization_id = $1 and fingerprint = $2',
+    const { rows } = await stack.owner.query<{ id: string; creatorId: string }>(
+      'select id, creator_id as "creatorId" from api_key where organization_id = $1 and fingerprint = $2',
       [used.organizationId, fingerprint(used.key, stack.secrets.peppers[0])],
     );
-    const { id = '', makerId = '' } = rows[0] ?? {};
+    const { id = '', creatorId = '' } = rows[0] ?? {};
     const expiresAt = new Date(Date.now() + keyDays * 24 * hourMs);
-    const request = { organizationId: used.organizationId, keyId: id, makerId, overlapSeconds, expiresAt };
+    const request = { organizationId: used.organizationId, keyId: id, creatorId, overlapSeconds, expiresAt };
     used.key = (await rotateKey(em, request, stack.secrets)).key;
 
     const { id: organizationId, webhookId } = region.organizations[

@@ -88,13 +88,13 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
   ];
   await t.link(invited);
   const spare = await role('Spare');
-  const maker = { orgId, userId: owner.personId, roleId: null };
+  const creator = { orgId, userId: owner.personId, roleId: null };
   // Before the webhooks, which otherwise would get their events.
-  const grant = await make.grant({ professional: maker });
+  const grant = await make.grant({ professional: creator });
   const seatId = await make.seat({ orgId, grant });
-  const seatlessGrant = await make.grant({ professional: maker });
-  const key = await make.apiKey({ maker, label: `${short} key` });
-  const memberKey = await make.apiKey({ maker: member, scopes: ['org.read'], label: `${short} member’s key` });
+  const seatlessGrant = await make.grant({ professional: creator });
+  const key = await make.apiKey({ creator, label: `${short} key` });
+  const memberKey = await make.apiKey({ creator: member, scopes: ['org.read'], label: `${short} member’s key` });
   const webhook = await make.webhook({ orgId, description: `${short} webhook` });
   const pausedWebhook = await make.webhook({ orgId, description: `${short} paused` });
   await database.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [

@@ -6,7 +6,7 @@ export const pages: readonly JudgedPage[] = [
     route: 'listActivity',
     picture: 'activity',
     async path(t, { orgId, personId }) {
-      const key = await t.make.apiKey({ maker: { orgId, userId: personId, roleId: null }, label: 'Nightly export' });
+      const key = await t.make.apiKey({ creator: { orgId, userId: personId, roleId: null }, label: 'Nightly export' });
       await t.owner.pool.query(
         `insert into activity (at, organization_id, person_id, key_id, action, status, code, address, count)
          select now() - make_interval(mins => n), $1, $2, $3, u.action, u.status, u.code, '203.0.113.9', u.count

@@ -18,7 +18,7 @@ async function insertKey(
   const { label, scopes = read, daysOld = 3, expiresInDays, calls = 0 } = fields;
   const input = {
     organizationId: orgId,
-    makerId: personId,
+    creatorId: personId,
     scopes,
     label,
     byOperator: true,
@@ -76,7 +76,7 @@ export const pages: readonly JudgedPage[] = [
     picture: 'keys-ended',
     async path(t, { orgId, personId }) {
       const id = await insertKey(t, { orgId, personId }, { label: 'Old report', daysOld: 90 });
-      await t.make.keyRevoked({ id, orgId, makerId: personId, key: '' });
+      await t.make.keyRevoked({ id, orgId, creatorId: personId, key: '' });
       return `/o/${orgId}/keys?state=ended`;
     },
   },

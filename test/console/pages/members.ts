@@ -31,19 +31,19 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
   const statuses = ['active', 'active', 'suspended', 'left'];
   for (const [index, name] of names.entries())
     await t.make.member({ orgId, name, status: statuses[index % 4] ?? 'active', roleKey: 'member' });
-  const maker = await t.make.member({
+  const creator = await t.make.member({
     orgId,
     name: 'Frida Okafor',
     permissions: ['org.read', 'org.clients.read', 'org.members.read'],
   });
   await t.owner.pool.query(
     `update role set name = 'Case manager', description = 'Sees clients and colleagues' where id = $1`,
-    [maker.roleId],
+    [creator.roleId],
   );
   await t.owner.pool.query(
     `insert into membership_role (organization_id, person_id, role_id) select $1, $2, id from role
       where organization_id is null and key = 'billing'`,
-    [orgId, maker.userId],
+    [orgId, creator.userId],
   );
   const keys: [string, Scope[]][] = [
     ['Monthly report', ['org.read', 'org.clients.read']],
@@ -52,15 +52,15 @@ async function makeStaff(t: ConsoleInstallation, ada: Enrolled): Promise<{ perso
   for (const [label, scopes] of keys)
     await createKey(
       t.owner.orm.em,
-      { organizationId: orgId, makerId: maker.userId, scopes, label, expiresAt: null, byOperator: true },
+      { organizationId: orgId, creatorId: creator.userId, scopes, label, expiresAt: null, byOperator: true },
       testKeySecrets,
     );
-  for (let n = 0; n < 3; n += 1) await t.make.grant({ professional: maker });
-  return { personId: maker.userId, roleId: maker.roleId ?? '' };
+  for (let n = 0; n < 3; n += 1) await t.make.grant({ professional: creator });
+  return { personId: creator.userId, roleId: creator.roleId ?? '' };
 }
 
 /** The page of the member who created keys, or one below it. */
-const ofMaker =
+const ofCreator =
   (rest = '') =>
   async (t: ConsoleInstallation, ada: Enrolled) => {
     const { personId, roleId } = await staffOf(t, ada);
@@ -104,11 +104,11 @@ export const pages: readonly JudgedPage[] = [
     picture: 'member-self',
     path: (_t, ada) => `/o/${ada.orgId}/members/person/${ada.personId}`,
   },
-  { route: 'showMember', picture: 'member', path: ofMaker() },
-  { route: 'showMemberChange', picture: 'member-change', path: ofMaker('/change') },
-  { route: 'showRemoveRole', picture: 'member-take-role', path: ofMaker('/roles/ROLE/remove') },
-  { route: 'showSuspend', picture: 'member-suspend', path: ofMaker('/suspend') },
-  { route: 'showRemove', picture: 'member-remove', path: ofMaker('/remove') },
+  { route: 'showMember', picture: 'member', path: ofCreator() },
+  { route: 'showMemberChange', picture: 'member-change', path: ofCreator('/change') },
+  { route: 'showRemoveRole', picture: 'member-take-role', path: ofCreator('/roles/ROLE/remove') },
+  { route: 'showSuspend', picture: 'member-suspend', path: ofCreator('/suspend') },
+  { route: 'showRemove', picture: 'member-remove', path: ofCreator('/remove') },
   {
     route: 'leaveOrganization',
     picture: 'leave-refused',

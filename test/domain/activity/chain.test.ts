@@ -127,8 +127,8 @@ describe('the chain of the activity log', () => {
 
   it('follows a line that counts requests while it grows, and finds it changed afterwards', async () => {
     const t = await setup();
-    const maker = await t.make.member();
-    const key = await t.make.apiKey({ maker });
+    const creator = await t.make.member();
+    const key = await t.make.apiKey({ creator });
     const refuse = () =>
       t.owner.pool.query(`select api.record_refusals(array[k.fingerprint], array[2]) from api_key k where k.id = $1`, [
         key.id,

@@ -51,7 +51,7 @@ it('each filter matches exactly its rows, and filters combine with AND', async (
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ name: 'Ada Rivers' });
   const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
-  const key = await make.apiKey({ maker: ada, label: 'Report' });
+  const key = await make.apiKey({ creator: ada, label: 'Report' });
   await owner.pool.query('delete from activity');
   const [read, refused, old, made, strange] = await writeLines(owner, [
     { orgId: ada.orgId, personId: ada.userId, keyId: key.id, at: minutesAgo(1), address: '203.0.113.4' },
@@ -82,7 +82,7 @@ it('a row has all that is stored of it, with current names', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ name: 'Ada Rivers' });
   const bo = await make.member({ orgId: ada.orgId, name: 'Bo Lindqvist' });
-  const key = await make.apiKey({ maker: ada, label: 'Report' });
+  const key = await make.apiKey({ creator: ada, label: 'Report' });
   const detail = { memberId: bo.userId, key: 'admin' };
   const [id = ''] = await writeLines(owner, [
     {
@@ -135,7 +135,7 @@ it('another organization’s rows appear on no page and in no file, and are not 
   const { owner, make } = await setupDatabase();
   const organizationId = await make.organization();
   const theirs = await make.member();
-  const key = await make.apiKey({ maker: theirs });
+  const key = await make.apiKey({ creator: theirs });
   const [id = ''] = await writeLines(owner, [{ orgId: theirs.orgId, personId: theirs.userId, keyId: key.id }]);
   const em = owner.orm.em;
   for (const filter of [everything, { ...everything, keyId: key.id }, { ...everything, personId: theirs.userId }]) {

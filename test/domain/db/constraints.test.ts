@@ -11,7 +11,7 @@ import { wrongWebhookStates } from './webhook-states.ts';
 interface Scene {
   owner: Database;
   make: Factories;
-  maker: MadeMember;
+  creator: MadeMember;
   orgId: string;
   /** An active grant without a seat. */
   grant: { id: string; familyId: string };
@@ -236,7 +236,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   ],
   [
     'a key of a member who is not active',
-    'api_key_maker_is_active',
+    'api_key_creator_is_active',
     `update membership set status = 'suspended'; ${insertKey({})}`,
   ],
   [
@@ -245,9 +245,9 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `${insertKey({})}; update api_key set revoked_at = now(), slot = null; update api_key set revoked_at = null, slot = 1`,
   ],
   [
-    'a key that comes back with its maker',
+    'a key that comes back with its creator',
     'api_key_stays_ended',
-    `${insertKey({})}; update membership set status = 'left'; update api_key set maker_left_at = null, slot = 1`,
+    `${insertKey({})}; update membership set status = 'left'; update api_key set creator_left_at = null, slot = 1`,
   ],
   [
     'an expiry that is put off',
@@ -339,18 +339,18 @@ function insertInvoice(shareCents: number): string {
 }
 
 function insertKey({ slot = '1', print = '01', length = 32, scopes = '{org.read}', expiresAt = 'null' }): string {
-  return `insert into api_key (organization_id, maker_id, fingerprint, pepper_version, hint, scopes, slot, expires_at)
+  return `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, slot, expires_at)
     values ('$org', '$user', decode(repeat('${print}', ${length}), 'hex'), 1, '', '${scopes}', ${slot}, ${expiresAt})`;
 }
 
 async function setupScene(): Promise<Scene> {
   const { owner, make } = await setupDatabase();
-  const maker = await make.member();
-  return { owner, make, maker, orgId: maker.orgId, grant: await make.grant({ professional: maker }) };
+  const creator = await make.member();
+  return { owner, make, creator, orgId: creator.orgId, grant: await make.grant({ professional: creator }) };
 }
 
-function written(statement: string, { orgId, maker, grant }: Scene): string {
-  const ids: Record<string, string> = { org: orgId, user: maker.userId, grant: grant.id, family: grant.familyId };
+function written(statement: string, { orgId, creator, grant }: Scene): string {
+  const ids: Record<string, string> = { org: orgId, user: creator.userId, grant: grant.id, family: grant.familyId };
   return statement.replaceAll(/\$(org|user|grant|family)\b/g, (_, name: string) => ids[name] ?? '');
 }
 
@@ -378,9 +378,9 @@ describe('is impossible:', () => {
 
 describe('a seat', () => {
   it('is assigned exactly once when twenty transactions assign the last one', async () => {
-    const { owner, make, maker, orgId } = await setupScene();
+    const { owner, make, creator, orgId } = await setupScene();
     await owner.pool.query('update seat_plan set invoiced = 3 where organization_id = $1', [orgId]);
-    const grants = await Promise.all(Array.from({ length: 22 }, () => make.grant({ professional: maker })));
+    const grants = await Promise.all(Array.from({ length: 22 }, () => make.grant({ professional: creator })));
     for (const grant of grants.slice(0, 2)) await make.seat({ orgId, grant });
     const tries = await Promise.allSettled(grants.slice(2).map((grant) => make.seat({ orgId, grant })));
     // Regression: the rule locked the plan "for update". Concurrent inserts held a share lock of
@@ -411,8 +411,8 @@ describe('a seat', () => {
   });
 
   it('that is assigned while its grant ends is never held without access', async () => {
-    const { owner, make, maker, orgId } = await setupScene();
-    const grants = await Promise.all(Array.from({ length: 15 }, () => make.grant({ professional: maker })));
+    const { owner, make, creator, orgId } = await setupScene();
+    const grants = await Promise.all(Array.from({ length: 15 }, () => make.grant({ professional: creator })));
     await Promise.all(
       grants.flatMap((grant) => [
         make.seat({ orgId, grant }).catch(() => {}),

@@ -52,7 +52,7 @@ it('the console cannot reactivate a revoked key, extend an expiry, or change a k
   expect(await outcomeOf(client, 'update api_key set expires_at = null')).toBe('api_key_stays_ended');
   await make.keyRevoked(key);
   expect(await outcomeOf(client, 'update api_key set revoked_at = null, slot = 1')).toBe('api_key_stays_ended');
-  for (const column of ['scopes', 'maker_id', 'organization_id', 'fingerprint', 'maker_left_at', 'created_at'])
+  for (const column of ['scopes', 'creator_id', 'organization_id', 'fingerprint', 'creator_left_at', 'created_at'])
     expect(await outcomeOf(client, `update api_key set ${column} = ${column}`)).toBe('42501');
 });
 
@@ -130,7 +130,7 @@ it('a login that holds every advisory lock, as a managed server permits, delays 
   );
   await createKey(
     em,
-    { organizationId: orgId, makerId: userId, scopes: ['org.read'], label: '', expiresAt: null },
+    { organizationId: orgId, creatorId: userId, scopes: ['org.read'], label: '', expiresAt: null },
     testKeySecrets,
   );
   await admitAttempt(em, { subject: passwordSubject('ada@example.org'), address: '192.0.2.1' }, new Date());

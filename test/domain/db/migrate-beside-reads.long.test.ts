@@ -43,9 +43,9 @@ class IndexOfActivity extends Migration {
  * the status of each read and the longest duration.
  */
 async function startReading({ api, make }: TestInstallation) {
-  const maker = await make.member({ permissions: ['org.billing.manage'] });
+  const creator = await make.member({ permissions: ['org.billing.manage'] });
   const made = await Promise.all(
-    Array.from({ length: 5 }, () => make.apiKey({ maker, scopes: ['org.billing.manage'] })),
+    Array.from({ length: 5 }, () => make.apiKey({ creator, scopes: ['org.billing.manage'] })),
   );
   const keys = made.map(({ key }) => key);
   const statuses = new Map<number, number>();
@@ -54,7 +54,7 @@ async function startReading({ api, make }: TestInstallation) {
   const underWay = new Set<Promise<void>>();
   async function read(key = ''): Promise<void> {
     const startedAt = performance.now();
-    const { status } = await api.get(`/v1/orgs/${maker.orgId}/seats`, { key });
+    const { status } = await api.get(`/v1/orgs/${creator.orgId}/seats`, { key });
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
     longestMs = Math.max(longestMs, performance.now() - startedAt);
   }
@@ -63,7 +63,7 @@ async function startReading({ api, make }: TestInstallation) {
     underWay.add(reading);
   }, 150);
   return {
-    maker,
+    creator,
     reads: () => [...statuses.values()].reduce((sum, count) => sum + count, 0),
     async stop() {
       clearInterval(timer);
@@ -93,7 +93,7 @@ it('a migration yields to reads while a long transaction holds the log, and then
   const reading = await startReading(t);
   const long = await connectOwner(t.database.ownerUrl);
   await long.query('begin');
-  await long.query(`insert into activity (organization_id, action) values ($1, 'test')`, [reading.maker.orgId]);
+  await long.query(`insert into activity (organization_id, action) values ($1, 'test')`, [reading.creator.orgId]);
 
   const lines: string[] = [];
   let isDone = false;
@@ -126,7 +126,7 @@ it('an index of the filled log is built beside reads, one partition at a time, a
   await owner.query(
     `insert into activity (organization_id, action, at) select $1, 'test', now() - make_interval(secs => n)
       from generate_series(1, 50000) n`,
-    [reading.maker.orgId],
+    [reading.creator.orgId],
   );
   // An invalid index, as an interrupted build leaves it.
   await owner.query(`create index ${partitions[0]}_${index.name} on ${partitions[0]} ${index.on}`);

@@ -19,8 +19,8 @@ async function connectAs(database: TestDatabase, url = database.urls.api): Promi
 
 it('the read login is refused everything beyond its rights', async () => {
   const { database, make } = await setupDatabase();
-  const maker = await make.member();
-  await make.grant({ professional: maker });
+  const creator = await make.member();
+  await make.grant({ professional: creator });
   const client = await connectAs(database);
   const denied = [
     'select * from public.family_day',
@@ -98,7 +98,7 @@ it('the read login records in the activity log only that a key was used, now, by
   expect(rows).toEqual([
     {
       organization_id: key.orgId,
-      person_id: key.makerId,
+      person_id: key.creatorId,
       key_id: key.id,
       action: 'api.getOrg',
       status: 200,
@@ -140,14 +140,14 @@ it('a count of refusals ends at the largest integer: no login can make the next 
 
 it('the read login gets outcomes only as sums over five families or more', async () => {
   const { database, owner, make } = await setup();
-  const maker = await make.member();
+  const creator = await make.member();
   const client = await connectAs(database);
-  const outcomes = async () => (await client.query('select * from api.outcomes($1)', [maker.orgId])).rows[0];
+  const outcomes = async () => (await client.query('select * from api.outcomes($1)', [creator.orgId])).rows[0];
   for (let families = 1; families <= 5; families += 1) {
-    const { familyId } = await make.grant({ professional: maker, since: new Date(Date.now() - 30 * 86_400_000) });
+    const { familyId } = await make.grant({ professional: creator, since: new Date(Date.now() - 30 * 86_400_000) });
     await owner.pool.query(
       `insert into family_day values ($1, $2, (now() at time zone 'UTC')::date - 3, 10, 7, 4, 3, 2, 1)`,
-      [maker.orgId, familyId],
+      [creator.orgId, familyId],
     );
     const row = await outcomes();
     const sums = [

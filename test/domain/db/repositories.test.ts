@@ -41,13 +41,13 @@ async function setupChanges() {
   const { em, orgId: organizationId, make, member } = t;
   const colleague = await make.member({ orgId: organizationId, roleKey: 'member' });
   const roleId = await make.role({ orgId: organizationId, permissions: ['org.read'] });
-  const key = await make.apiKey({ maker: t.admin, scopes: ['org.read'] });
+  const key = await make.apiKey({ creator: t.admin, scopes: ['org.read'] });
   const [first, second] = [await make.grant({ professional: member }), await make.grant({ professional: member })];
   const seatId = await make.seat({ orgId: organizationId, grant: second });
   const webhook = await make.webhook({ orgId: organizationId });
   const failedSince = new Date(Date.now() - 3_600_000).toISOString();
   const redelivery = { id: '' };
-  const makerOf = (by: Authority) => (by === 'operator' ? '' : by.personId);
+  const creatorOf = (by: Authority) => (by === 'operator' ? '' : by.personId);
   const webhookFields = { url: 'https://a.example/', eventTypes: ['seat.given'], description: '' };
   const newKey = { organizationId, scopes: ['org.read'] as const, label: 'x', expiresAt: null };
   const newRole = { organizationId, name: 'Case manager', permissions: ['org.read'] };
@@ -55,13 +55,13 @@ async function setupChanges() {
   const ofMember = { organizationId, personId: member.userId };
   const ofWebhook = { organizationId, webhookId: webhook.id };
   const changes: [string, (by: Authority) => Promise<unknown>][] = [
-    ['key.create', (by) => createKey(em, { ...newKey, makerId: makerOf(by) }, testKeySecrets)],
+    ['key.create', (by) => createKey(em, { ...newKey, creatorId: creatorOf(by) }, testKeySecrets)],
     [
       'key.rotate',
       (by) =>
         rotateKey(
           em,
-          { organizationId, keyId: key.id, makerId: makerOf(by), overlapSeconds: 60, expiresAt: null },
+          { organizationId, keyId: key.id, creatorId: creatorOf(by), overlapSeconds: 60, expiresAt: null },
           testKeySecrets,
         ),
     ],

@@ -54,7 +54,7 @@ it('an entity’s values never appear in the text of a statement', async () => {
     const key = tx.create(ApiKey, {
       id: randomUUID(),
       organizationId: orgId,
-      makerId: userId,
+      creatorId: userId,
       label: 'quartz-heron',
       fingerprint,
       pepperVersion: 1,
@@ -85,9 +85,9 @@ it('an entity’s values never appear in the text of a statement', async () => {
 
 it('an error quotes no fingerprint, sealed secret, name or value', async () => {
   const { owner, make } = await setupDatabase();
-  const maker = await make.member({ name: 'Quartz Heron' });
-  const { id } = await make.apiKey({ maker });
-  const webhook = await make.webhook({ orgId: maker.orgId });
+  const creator = await make.member({ name: 'Quartz Heron' });
+  const { id } = await make.apiKey({ creator });
+  const webhook = await make.webhook({ orgId: creator.orgId });
   const key = await owner.orm.em.fork().findOneOrFail(ApiKey, { id });
   const secret = await owner.orm.em.fork().findOneOrFail(WebhookSecret, { webhookId: webhook.id });
   const em = () => owner.orm.em.fork();

@@ -22,20 +22,25 @@ const permissions = ['org.keys.manage', 'org.read', 'org.clients.read'];
 async function setupKeys() {
   const { database, owner, make } = await setupDatabase();
   const em = owner.orm.em;
-  const maker = await make.member({ permissions, signedIn: true });
-  const by = (who: MadeMember) => ({ organizationId: who.orgId, makerId: who.userId });
+  const creator = await make.member({ permissions, signedIn: true });
+  const by = (who: MadeMember) => ({ organizationId: who.orgId, creatorId: who.userId });
   return {
     database,
     owner,
     make,
-    maker,
+    creator,
     create: (fields: Partial<CreateKey> = {}, now?: () => Date) =>
-      createKey(em, { ...by(maker), scopes: ['org.read'], label: '', expiresAt: null, ...fields }, testKeySecrets, now),
+      createKey(
+        em,
+        { ...by(creator), scopes: ['org.read'], label: '', expiresAt: null, ...fields },
+        testKeySecrets,
+        now,
+      ),
     rotate: (keyId: string, fields: Partial<RotateKey> = {}, now?: () => Date) =>
-      rotateKey(em, { ...by(maker), keyId, overlapSeconds: day, expiresAt: null, ...fields }, testKeySecrets, now),
-    revoke: (keyId: string, personId = maker.userId) =>
-      revokeKey(em, { organizationId: maker.orgId, keyId, by: { personId } }),
-    list: (now = new Date()) => listKeys(em, maker.orgId, now),
+      rotateKey(em, { ...by(creator), keyId, overlapSeconds: day, expiresAt: null, ...fields }, testKeySecrets, now),
+    revoke: (keyId: string, personId = creator.userId) =>
+      revokeKey(em, { organizationId: creator.orgId, keyId, by: { personId } }),
+    list: (now = new Date()) => listKeys(em, creator.orgId, now),
     lines: async () =>
       (
         await owner.pool.query<Record<string, unknown>>(
@@ -47,27 +52,27 @@ async function setupKeys() {
 
 describe('creating a key', () => {
   it('is refused for a creator who is no active member', async () => {
-    const { create, make, owner, maker } = await setupKeys();
+    const { create, make, owner, creator } = await setupKeys();
     for (const status of ['invited', 'suspended', 'left']) {
-      await owner.pool.query('update membership set status = $1 where person_id = $2', [status, maker.userId]);
+      await owner.pool.query('update membership set status = $1 where person_id = $2', [status, creator.userId]);
       await expect(create()).rejects.toMatchObject({ reason: 'not_an_active_member' });
     }
     const elsewhere = await make.member({ signedIn: true });
-    await expect(create({ makerId: elsewhere.userId })).rejects.toMatchObject({ reason: 'not_an_active_member' });
-    await expect(create({ makerId: 'nobody' })).rejects.toMatchObject({ reason: 'not_an_active_member' });
+    await expect(create({ creatorId: elsewhere.userId })).rejects.toMatchObject({ reason: 'not_an_active_member' });
+    await expect(create({ creatorId: 'nobody' })).rejects.toMatchObject({ reason: 'not_an_active_member' });
   });
 
   it('is refused to a member without the permission, unless an operator creates it for them', async () => {
-    const { create, make, maker } = await setupKeys();
-    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'], signedIn: true });
-    await expect(create({ makerId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
-    await create({ makerId: reader.userId, byOperator: true });
-    const owner = await make.member({ orgId: maker.orgId, roleKey: 'owner', signedIn: true });
-    await create({ makerId: owner.userId });
+    const { create, make, creator } = await setupKeys();
+    const reader = await make.member({ orgId: creator.orgId, permissions: ['org.read'], signedIn: true });
+    await expect(create({ creatorId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
+    await create({ creatorId: reader.userId, byOperator: true });
+    const owner = await make.member({ orgId: creator.orgId, roleKey: 'owner', signedIn: true });
+    await create({ creatorId: owner.userId });
   });
 
   it('is refused for a scope that the creator does not hold now, also to an operator', async () => {
-    const { create, make, maker } = await setupKeys();
+    const { create, make, creator } = await setupKeys();
     await expect(create({ scopes: ['org.read', 'org.billing.manage'] })).rejects.toMatchObject({
       reason: 'scope_not_held',
       message: expect.stringContaining('org.billing.manage'),
@@ -76,7 +81,7 @@ describe('creating a key', () => {
       reason: 'scope_not_held',
     });
     await create({ scopes: ['org.clients.read'] });
-    await make.permissionLost(maker, 'org.clients.read');
+    await make.permissionLost(creator, 'org.clients.read');
     await expect(create({ scopes: ['org.clients.read'] })).rejects.toMatchObject({ reason: 'scope_not_held' });
   });
 
@@ -90,17 +95,17 @@ describe('creating a key', () => {
   });
 
   it('returns a key that works at once, stores only its hint, and is recorded once', async () => {
-    const { create, database, maker, lines, list } = await setupKeys();
+    const { create, database, creator, lines, list } = await setupKeys();
     const made = await create({ label: 'reporting', scopes: ['org.read', 'org.read'] });
     const api = await startTestApi(database);
-    expect((await api.get(`/v1/orgs/${maker.orgId}`, { key: made.key })).status).toBe(200);
+    expect((await api.get(`/v1/orgs/${creator.orgId}`, { key: made.key })).status).toBe(200);
     const hint = `${made.key.slice(0, 11)}…${made.key.slice(-4)}`;
     expect(await list()).toMatchObject([
       { id: made.id, hint, label: 'reporting', scopes: ['org.read'], state: 'live' },
     ]);
     expect((await lines())[0]).toEqual({
       action: 'key.create',
-      person_id: maker.userId,
+      person_id: creator.userId,
       key_id: made.id,
       detail: { hint, scopes: ['org.read'], predecessorId: null },
     });
@@ -109,33 +114,33 @@ describe('creating a key', () => {
 
 describe('revoking a key', () => {
   it('is refused without the permission in this organization, and for another organization’s key', async () => {
-    const { create, revoke, make, maker, list } = await setupKeys();
+    const { create, revoke, make, creator, list } = await setupKeys();
     const { id } = await create();
-    const reader = await make.member({ orgId: maker.orgId, permissions: ['org.read'], signedIn: true });
+    const reader = await make.member({ orgId: creator.orgId, permissions: ['org.read'], signedIn: true });
     const elsewhere = await make.member({ signedIn: true });
     for (const person of [reader, elsewhere])
       await expect(revoke(id, person.userId)).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
-    const foreign = await make.apiKey({ maker: elsewhere });
+    const foreign = await make.apiKey({ creator: elsewhere });
     for (const keyId of [foreign.id, randomUUID()])
       await expect(revoke(keyId)).rejects.toMatchObject({ reason: 'no_such_key' });
     expect(await list()).toMatchObject([{ state: 'live' }]);
   });
 
   it('is carried out and recorded once, also when it is repeated', async () => {
-    const { create, revoke, list, lines, maker } = await setupKeys();
+    const { create, revoke, list, lines, creator } = await setupKeys();
     const { id, hint } = await create();
     await Promise.all([revoke(id), revoke(id), revoke(id)]);
     await revoke(id);
     expect(await list()).toMatchObject([{ id, state: 'revoked' }]);
     expect((await lines()).filter(({ action }) => action === 'key.revoke')).toEqual([
-      { action: 'key.revoke', person_id: maker.userId, key_id: id, detail: { hint } },
+      { action: 'key.revoke', person_id: creator.userId, key_id: id, detail: { hint } },
     ]);
   });
 });
 
 describe('rotating a key', () => {
   it('creates a successor with the same scopes and label; both work until the overlap ends', async () => {
-    const { create, rotate, list, lines, owner, database, maker } = await setupKeys();
+    const { create, rotate, list, lines, owner, database, creator } = await setupKeys();
     const start = new Date();
     const old = await create({ scopes: ['org.read', 'org.clients.read'], label: 'case tracking' }, () => start);
     const successor = await rotate(old.id, { overlapSeconds: 7 * day }, () => start);
@@ -159,7 +164,7 @@ describe('rotating a key', () => {
     });
 
     const api = await startTestApi(database);
-    const statusOf = async (key: string) => (await api.get(`/v1/orgs/${maker.orgId}`, { key })).status;
+    const statusOf = async (key: string) => (await api.get(`/v1/orgs/${creator.orgId}`, { key })).status;
     expect([await statusOf(old.key), await statusOf(successor.key)]).toEqual([200, 200]);
     await owner.pool.query(
       `update api_key set created_at = created_at - interval '8 days', expires_at = expires_at - interval '8 days'
@@ -211,20 +216,20 @@ describe('rotating a key', () => {
   });
 
   it('is refused without all its scopes or without the permission to manage keys', async () => {
-    const { create, rotate, make, maker } = await setupKeys();
+    const { create, rotate, make, creator } = await setupKeys();
     const { id } = await create({ scopes: ['org.read', 'org.clients.read'] });
     const reader = await make.member({
-      orgId: maker.orgId,
+      orgId: creator.orgId,
       permissions: ['org.read', 'org.clients.read'],
       signedIn: true,
     });
-    await expect(rotate(id, { makerId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
+    await expect(rotate(id, { creatorId: reader.userId })).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
     const keeper = await make.member({
-      orgId: maker.orgId,
+      orgId: creator.orgId,
       permissions: ['org.keys.manage', 'org.read'],
       signedIn: true,
     });
-    await expect(rotate(id, { makerId: keeper.userId })).rejects.toMatchObject({ reason: 'scope_not_held' });
+    await expect(rotate(id, { creatorId: keeper.userId })).rejects.toMatchObject({ reason: 'scope_not_held' });
   });
 
   it('creates one successor when it is requested twice at once without overlap', async () => {

@@ -24,7 +24,7 @@ async function setupSearch() {
 
 it('a leaked key is found in any pasted text, live, expired or revoked, and the report is recorded', async () => {
   const { owner, make, ada, find } = await setupSearch();
-  const key = await make.apiKey({ maker: ada });
+  const key = await make.apiKey({ creator: ada });
   for (const text of [
     key.key,
     `  ${key.key}\n`,
@@ -48,7 +48,7 @@ it('a leaked key is found in any pasted text, live, expired or revoked, and the 
 
 it('a leaked key is found when it was created with an older pepper', async () => {
   const { make, ada, find } = await setupSearch();
-  const key = await make.apiKey({ maker: ada });
+  const key = await make.apiKey({ creator: ada });
   const newer = { version: 2, secret: randomBytes(32) };
   expect(await find(key.key, ada, { ...testKeySecrets, peppers: [newer, ...testKeySecrets.peppers] })).toEqual({
     keyId: key.id,
@@ -69,7 +69,7 @@ it('a key of another organization or region, and a key that does not exist, get 
 
 it('a text without a key, or with several, is refused with instructions, and never repeated', async () => {
   const { make, ada, find } = await setupSearch();
-  const [one, two] = [await make.apiKey({ maker: ada }), await make.apiKey({ maker: ada })];
+  const [one, two] = [await make.apiKey({ creator: ada }), await make.apiKey({ creator: ada })];
   for (const text of ['', 'hello', one.key.slice(0, -1), `${one.key}x`, one.key.toUpperCase()])
     await expect(find(text)).rejects.toMatchObject({ name: 'KeyRefused', reason: 'no_key_in_text' });
   const both = find(`${one.key} ${two.key}`);
@@ -80,7 +80,7 @@ it('a text without a key, or with several, is refused with instructions, and nev
 it('a member who may not manage keys is refused, whatever they paste', async () => {
   const { make, ada, find } = await setupSearch();
   const bo = await make.member({ orgId: ada.orgId, permissions: ['org.read'], signedIn: true });
-  const key = await make.apiKey({ maker: ada });
+  const key = await make.apiKey({ creator: ada });
   for (const text of [key.key, 'hello'])
     await expect(find(text, bo)).rejects.toMatchObject({ reason: 'may_not_manage_keys' });
 });
@@ -88,7 +88,7 @@ it('a member who may not manage keys is refused, whatever they paste', async () 
 it('ten misses make one person wait, until time passes or a key is found', async () => {
   const { make, ada, find } = await setupSearch();
   const bo = await make.member({ orgId: ada.orgId, signedIn: true });
-  const key = await make.apiKey({ maker: ada });
+  const key = await make.apiKey({ creator: ada });
   const [tagSecret] = testKeySecrets.tagSecrets;
   const unknownKey = generateKey('us', tagSecret);
   for (let n = 0; n < 9; n += 1) expect(await find(unknownKey)).toBeNull();

@@ -16,9 +16,9 @@ const day = 86_400_000;
 /** Fifty transactions wait for one lock, on a machine with other work. */
 const patient = { connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 };
 
-const inputOf = (maker: MadeMember, expiresAt: Date | null = null) => ({
-  organizationId: maker.orgId,
-  makerId: maker.userId,
+const inputOf = (creator: MadeMember, expiresAt: Date | null = null) => ({
+  organizationId: creator.orgId,
+  creatorId: creator.userId,
   scopes: ['org.read'] as const,
   label: 'one of many',
   expiresAt,
@@ -30,7 +30,7 @@ async function liveKeys(database: Database, orgId: string, now = new Date()) {
 
 it('50 parallel creations with the console’s rights leave exactly 25 live keys, and the others are refused with the reason', async () => {
   const { database, owner, make } = await setupDatabase();
-  const maker = await make.member({ signedIn: true });
+  const creator = await make.member({ signedIn: true });
   const consoles = await Promise.all(
     Array.from({ length: 5 }, () =>
       openDatabase({
@@ -44,14 +44,14 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
   try {
     const tries = await Promise.allSettled(
       Array.from({ length: 50 }, (_, n) =>
-        createKey((consoles[n % consoles.length] as Database).orm.em, inputOf(maker), testKeySecrets),
+        createKey((consoles[n % consoles.length] as Database).orm.em, inputOf(creator), testKeySecrets),
       ),
     );
     const made = tries.filter((attempt) => attempt.status === 'fulfilled');
     const refused = tries.filter((attempt) => attempt.status === 'rejected').map(({ reason }) => reason as unknown);
     expect(made.length).toBe(liveKeysPerOrganization);
     for (const reason of refused) expect(reason).toMatchObject({ name: 'KeyRefused', reason: 'too_many_keys' });
-    expect((await liveKeys(owner, maker.orgId)).length).toBe(liveKeysPerOrganization);
+    expect((await liveKeys(owner, creator.orgId)).length).toBe(liveKeysPerOrganization);
     const { rows } = await owner.pool.query(`select count(*)::int as lines from activity where action = 'key.create'`);
     expect(rows).toEqual([{ lines: liveKeysPerOrganization }]); // refused requests leave no row
   } finally {
@@ -61,10 +61,10 @@ it('50 parallel creations with the console’s rights leave exactly 25 live keys
 
 it('parallel creations, revocations and rotations never leave more than 25 live keys', async () => {
   const { owner, make } = await setupDatabase();
-  const maker = await make.member({ signedIn: true });
-  const { orgId, userId } = maker;
+  const creator = await make.member({ signedIn: true });
+  const { orgId, userId } = creator;
   const em = owner.orm.em;
-  const first = await Promise.all(Array.from({ length: 24 }, () => createKey(em, inputOf(maker), testKeySecrets)));
+  const first = await Promise.all(Array.from({ length: 24 }, () => createKey(em, inputOf(creator), testKeySecrets)));
   const counts: number[] = [];
   const by = { personId: userId };
   const ignoreRefusal = (error: unknown) => expect(error).toBeInstanceOf(KeyRefused);
@@ -73,10 +73,10 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
       const common = { organizationId: orgId, keyId: id };
       if (n % 3 === 0) await revokeKey(em, { ...common, by });
       else if (n % 3 === 1) {
-        const rotation = { ...common, makerId: userId, overlapSeconds: n % 2 === 0 ? 0 : 3_600, expiresAt: null };
+        const rotation = { ...common, creatorId: userId, overlapSeconds: n % 2 === 0 ? 0 : 3_600, expiresAt: null };
         await rotateKey(em, rotation, testKeySecrets);
       }
-      await createKey(em, inputOf(maker), testKeySecrets).catch(ignoreRefusal);
+      await createKey(em, inputOf(creator), testKeySecrets).catch(ignoreRefusal);
       counts.push((await liveKeys(owner, orgId)).length);
     }),
   );
@@ -97,20 +97,20 @@ it('the live keys of one organization do not count for another', async () => {
 
 it('a revoked or expired key frees its slot', async () => {
   const { owner, make } = await setupDatabase();
-  const maker = await make.member({ signedIn: true });
+  const creator = await make.member({ signedIn: true });
   const em = owner.orm.em;
   const start = new Date();
   const made = [];
   for (let n = 0; n < liveKeysPerOrganization; n += 1) {
     const expiresAt = n === 7 ? new Date(start.getTime() + day) : null;
-    made.push(await createKey(em, inputOf(maker, expiresAt), testKeySecrets, () => start));
+    made.push(await createKey(em, inputOf(creator, expiresAt), testKeySecrets, () => start));
   }
   const justBefore = () => new Date(start.getTime() + day - 1);
   const atExpiry = () => new Date(start.getTime() + day);
-  await expect(createKey(em, inputOf(maker), testKeySecrets, justBefore)).rejects.toThrow(/25 active keys/);
-  await createKey(em, inputOf(maker), testKeySecrets, atExpiry);
-  await expect(createKey(em, inputOf(maker), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
-  await revokeKey(em, { organizationId: maker.orgId, keyId: made[3]?.id ?? '', by: 'operator' }, atExpiry);
-  await createKey(em, inputOf(maker), testKeySecrets, atExpiry);
-  expect((await liveKeys(owner, maker.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);
+  await expect(createKey(em, inputOf(creator), testKeySecrets, justBefore)).rejects.toThrow(/25 active keys/);
+  await createKey(em, inputOf(creator), testKeySecrets, atExpiry);
+  await expect(createKey(em, inputOf(creator), testKeySecrets, atExpiry)).rejects.toThrow(/25 active keys/);
+  await revokeKey(em, { organizationId: creator.orgId, keyId: made[3]?.id ?? '', by: 'operator' }, atExpiry);
+  await createKey(em, inputOf(creator), testKeySecrets, atExpiry);
+  expect((await liveKeys(owner, creator.orgId, atExpiry())).length).toBe(liveKeysPerOrganization);
 });

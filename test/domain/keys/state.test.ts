@@ -5,8 +5,8 @@ import { ApiKey } from '#domain/keys/api-key.entity.ts';
 const now = new Date('2026-05-05T12:00:00.000Z');
 const earlier = new Date(now.getTime() - 1);
 const later = new Date(now.getTime() + 1);
-const keyWith = (fields: Partial<Pick<ApiKey, 'expiresAt' | 'revokedAt' | 'makerLeftAt' | 'slot'>>) =>
-  Object.assign(new ApiKey(), { expiresAt: null, revokedAt: null, makerLeftAt: null, slot: 3, ...fields });
+const keyWith = (fields: Partial<Pick<ApiKey, 'expiresAt' | 'revokedAt' | 'creatorLeftAt' | 'slot'>>) =>
+  Object.assign(new ApiKey(), { expiresAt: null, revokedAt: null, creatorLeftAt: null, slot: 3, ...fields });
 
 it('a key is live before its expiry, and not at that moment', () => {
   expect(keyWith({}).stateAt(now)).toBe('live');
@@ -15,9 +15,9 @@ it('a key is live before its expiry, and not at that moment', () => {
 });
 
 it('causes of 401 take precedence over causes of 403', () => {
-  expect(keyWith({ makerLeftAt: earlier }).stateAt(now)).toBe('inactive');
-  expect(keyWith({ makerLeftAt: earlier, expiresAt: earlier }).stateAt(now)).toBe('expired');
-  expect(keyWith({ makerLeftAt: earlier, expiresAt: earlier, revokedAt: earlier }).stateAt(now)).toBe('revoked');
+  expect(keyWith({ creatorLeftAt: earlier }).stateAt(now)).toBe('inactive');
+  expect(keyWith({ creatorLeftAt: earlier, expiresAt: earlier }).stateAt(now)).toBe('expired');
+  expect(keyWith({ creatorLeftAt: earlier, expiresAt: earlier, revokedAt: earlier }).stateAt(now)).toBe('revoked');
 });
 
 it('a revoked key has no slot, and keeps the moment of its first revocation', () => {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { rotateKey } from '#domain/keys/rotate.ts';
-import { findKeyUsage, listCallers, listEndedKeys, listLiveKeys, listMakerRoles } from '#domain/keys/usage.ts';
+import { findKeyUsage, listCallers, listCreatorRoles, listEndedKeys, listLiveKeys } from '#domain/keys/usage.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { sumCalls } from '#test/sum-calls.ts';
@@ -14,7 +14,7 @@ const now = () => new Date();
 it('uses are calls that were answered, also refused ones, without calls over the limit and actions on the key', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ signedIn: true });
-  const { id } = await make.apiKey({ maker: ada });
+  const { id } = await make.apiKey({ creator: ada });
   const line = { orgId: ada.orgId, keyId: id };
   expect(await findKeyUsage(owner.pool, ada.orgId, id, now())).toMatchObject({ lastUsedAt: null, uses24h: 0 });
   await writeLines(owner, [
@@ -39,7 +39,7 @@ it('uses are calls that were answered, also refused ones, without calls over the
 it('the list and the page of a key count its uses exactly', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ signedIn: true });
-  const { id } = await make.apiKey({ maker: ada });
+  const { id } = await make.apiKey({ creator: ada });
   await owner.pool.query(
     `insert into activity (organization_id, key_id, action, status) select $1, $2, 'api.getOrg', 200
       from generate_series(1, 2500)`,
@@ -57,17 +57,17 @@ it('a key’s working scopes are those that its creator holds now', async () => 
     permissions: ['org.read', 'org.clients.read', 'org.keys.manage'],
     signedIn: true,
   });
-  const { id } = await make.apiKey({ maker: bo, scopes: ['org.clients.read', 'org.read'] });
+  const { id } = await make.apiKey({ creator: bo, scopes: ['org.clients.read', 'org.read'] });
   const working = async () => (await findKeyUsage(owner.pool, bo.orgId, id, now()))?.working;
   expect(await working()).toEqual(['org.clients.read', 'org.read']);
   await make.permissionLost(bo, 'org.clients.read');
   expect(await working()).toEqual(['org.read']);
-  expect(await listMakerRoles(owner.pool, bo.orgId, bo.userId)).toEqual([{ id: bo.roleId, name: 'A role' }]);
+  expect(await listCreatorRoles(owner.pool, bo.orgId, bo.userId)).toEqual([{ id: bo.roleId, name: 'A role' }]);
   await owner.pool.query(`update membership set status = 'suspended' where person_id = $1`, [bo.userId]);
   expect(await findKeyUsage(owner.pool, bo.orgId, id, now())).toMatchObject({
     working: [],
-    makerName: 'Bo',
-    makerStatus: 'suspended',
+    creatorName: 'Bo',
+    creatorStatus: 'suspended',
     state: 'live',
   });
 });
@@ -75,11 +75,11 @@ it('a key’s working scopes are those that its creator holds now', async () => 
 it('a rotated key and its successor refer to each other, and inactive keys have their own list with pages', async () => {
   const { owner, make } = await setupDatabase();
   const ada = await make.member({ signedIn: true });
-  const old = await make.apiKey({ maker: ada });
+  const old = await make.apiKey({ creator: ada });
   const input = {
     organizationId: ada.orgId,
     keyId: old.id,
-    makerId: ada.userId,
+    creatorId: ada.userId,
     overlapSeconds: 3600,
     expiresAt: null,
   };
@@ -93,7 +93,7 @@ it('a rotated key and its successor refer to each other, and inactive keys have 
   ]);
 
   for (let n = 0; n < 26; n += 1) {
-    const key = await make.apiKey({ maker: ada });
+    const key = await make.apiKey({ creator: ada });
     await make.keyRevoked(key);
   }
   const first = await listEndedKeys(owner.pool, ada.orgId, null, later);

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import { assignRole, removeMember, unassignRole } from '#domain/members/change.ts';
-import { listKeysOfMaker, previewImpact, previewRoleImpact } from '#domain/members/impact.ts';
+import { listKeysOfCreator, previewImpact, previewRoleImpact } from '#domain/members/impact.ts';
 import { changeRole } from '#domain/members/roles.ts';
 import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
@@ -25,31 +25,31 @@ it('the reads of each scope are those that the API declares', () => {
 it('the preview lists the live keys and reads that stop with a member or a role, and the API then refuses exactly those', async () => {
   const t = await setupStaff();
   const { orgId } = t;
-  const maker = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });
+  const creator = await t.make.member({ orgId, permissions: ['org.read', 'org.roles.read'] });
   const by = 'operator' as const;
   // this role has org.read too
-  await assignRole(t.owner.orm.em, { organizationId: orgId, personId: maker.userId, roleId: systemRole.billing, by });
+  await assignRole(t.owner.orm.em, { organizationId: orgId, personId: creator.userId, roleId: systemRole.billing, by });
   const key = await t.make.apiKey({
-    maker,
+    creator,
     scopes: ['org.read', 'org.roles.read', 'org.billing.manage'],
     label: 'case tracking',
   });
-  const revoked = await t.make.apiKey({ maker, scopes: ['org.read'] });
+  const revoked = await t.make.apiKey({ creator, scopes: ['org.read'] });
   await t.make.keyRevoked(revoked);
-  const expired = await t.make.apiKey({ maker, scopes: ['org.read'] });
+  const expired = await t.make.apiKey({ creator, scopes: ['org.read'] });
   await t.make.keyExpired(expired);
-  await t.make.apiKey({ maker: t.boss, scopes: ['org.read'] });
-  await t.make.grant({ professional: maker });
+  await t.make.apiKey({ creator: t.boss, scopes: ['org.read'] });
+  await t.make.grant({ professional: creator });
   const now = new Date();
-  expect(await listKeysOfMaker(t.em, orgId, maker.userId, now)).toMatchObject([
+  expect(await listKeysOfCreator(t.em, orgId, creator.userId, now)).toMatchObject([
     { id: key.id, label: 'case tracking', working: ['org.read', 'org.roles.read', 'org.billing.manage'] },
   ]);
 
   const onRoleLost = await previewImpact(
     t.em,
     orgId,
-    maker.userId,
-    { kind: 'unassign', roleId: maker.roleId ?? '' },
+    creator.userId,
+    { kind: 'unassign', roleId: creator.roleId ?? '' },
     now,
   );
   expect(onRoleLost).toEqual({
@@ -59,16 +59,16 @@ it('the preview lists the live keys and reads that stop with a member or a role,
         id: key.id,
         label: 'case tracking',
         hint: expect.stringContaining('…'),
-        makerId: maker.userId,
+        creatorId: creator.userId,
         scopes: ['org.roles.read'],
         operations: ['listRoles'],
         losesAllScopes: false,
       },
     ],
   });
-  const onRoleChanged = await previewRoleImpact(t.em, orgId, maker.roleId ?? '', ['org.read'], now);
+  const onRoleChanged = await previewRoleImpact(t.em, orgId, creator.roleId ?? '', ['org.read'], now);
   expect(onRoleChanged).toEqual(onRoleLost.keys);
-  const onRemoval = await previewImpact(t.em, orgId, maker.userId, { kind: 'remove' }, now);
+  const onRemoval = await previewImpact(t.em, orgId, creator.userId, { kind: 'remove' }, now);
   expect(onRemoval).toMatchObject({
     activeGrants: 1,
     keys: [{ id: key.id, operations: ['getOrg', 'listRoles', 'getOrgSeats'], losesAllScopes: true }],
@@ -87,13 +87,18 @@ it('the preview lists the live keys and reads that stop with a member or a role,
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 200, getOrgSeats: 200 });
   await changeRole(t.owner.orm.em, {
     organizationId: orgId,
-    roleId: maker.roleId ?? '',
+    roleId: creator.roleId ?? '',
     by,
     permissions: ['org.read'],
   });
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 403, getOrgSeats: 200 });
-  await unassignRole(t.owner.orm.em, { organizationId: orgId, personId: maker.userId, roleId: maker.roleId ?? '', by });
+  await unassignRole(t.owner.orm.em, {
+    organizationId: orgId,
+    personId: creator.userId,
+    roleId: creator.roleId ?? '',
+    by,
+  });
   expect(await statuses()).toEqual({ getOrg: 200, listRoles: 403, getOrgSeats: 200 }); // billing has org.read too
-  await removeMember(t.owner.orm.em, { organizationId: orgId, personId: maker.userId, by });
+  await removeMember(t.owner.orm.em, { organizationId: orgId, personId: creator.userId, by });
   expect(await statuses()).toEqual({ getOrg: 403, listRoles: 403, getOrgSeats: 403 });
 });

@@ -37,7 +37,7 @@ export const createRoutes = member.formPage({
     const { em, keys, now } = visit.console;
     const { organizationId, by } = visit;
     const expiresAt = readExpiry(expiry, now());
-    const request = { organizationId, makerId: by.personId, address: by.address, label, scopes, expiresAt };
+    const request = { organizationId, creatorId: by.personId, address: by.address, label, scopes, expiresAt };
     const created = await createKey(em, request, keys, now);
     return page({
       title: 'API key created',
@@ -54,7 +54,7 @@ export const createRoutes = member.formPage({
 async function newestKey(visit: MemberVisit): Promise<Html> {
   const { pool, now } = visit.console;
   const live = await listLiveKeys(pool, visit.organizationId, now());
-  const newest = live.find(({ makerId }) => makerId === visit.by.personId);
+  const newest = live.find(({ creatorId }) => creatorId === visit.by.personId);
   if (newest === undefined) return html``;
   return shownBefore(
     'A new API key',

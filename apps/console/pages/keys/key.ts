@@ -62,25 +62,25 @@ function warnings(visit: MemberVisit, key: KeyUsage): Html {
     ${isUnused(key, now) ? statusNotice('info', unused) : nothing}`;
 }
 
-const endReason = ({ state, makerName }: KeyUsage): Html =>
+const endReason = ({ state, creatorName }: KeyUsage): Html =>
   state === 'inactive'
-    ? html`This key is inactive, because its owner ${displayName(makerName)} left the organization. All calls return
+    ? html`This key is inactive, because its owner ${displayName(creatorName)} left the organization. All calls return
         403. The key stays inactive if they return.`
     : html`This key ${state === 'revoked' ? 'was revoked' : 'has expired'}. All calls return 401.`;
 
-const inactiveReason = ({ makerName, makerStatus }: KeyUsage): Html =>
-  makerStatus === 'active'
-    ? html`its owner ${displayName(makerName)} no longer has any of its permissions.`
-    : html`its owner ${displayName(makerName)} is not an active member (${makerStatus}).`;
+const inactiveReason = ({ creatorName, creatorStatus }: KeyUsage): Html =>
+  creatorStatus === 'active'
+    ? html`its owner ${displayName(creatorName)} no longer has any of its permissions.`
+    : html`its owner ${displayName(creatorName)} is not an active member (${creatorStatus}).`;
 
 async function keyDetails(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   return detailList([
     ['Key prefix', keyHintCell(key)],
     ['Key ID', copyableId('key ID', key.id)],
     ['Created', time(key.createdAt)],
-    ['Owner', displayName(key.makerName)],
+    ['Owner', displayName(key.creatorName)],
     key.revokedAt !== null && ['Revoked', time(key.revokedAt)],
-    key.makerLeftAt !== null && ['Inactive since', time(key.makerLeftAt)],
+    key.creatorLeftAt !== null && ['Inactive since', time(key.creatorLeftAt)],
     ['Expires', time(key.expiresAt, 'Never')],
     ['Last used', relativeTime(key.lastUsedAt, 'Never')],
     ['Calls in 24 hours', key.uses24h.toLocaleString('en')],

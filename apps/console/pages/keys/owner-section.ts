@@ -1,4 +1,4 @@
-import { type KeyUsage, listMakerRoles } from '#domain/keys/usage.ts';
+import { type KeyUsage, listCreatorRoles } from '#domain/keys/usage.ts';
 import { type MemberChange, previewImpact } from '#domain/members/impact.ts';
 import { describeReads } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
@@ -17,22 +17,22 @@ interface Change {
 export async function ownerSection(visit: MemberVisit, key: KeyUsage): Promise<Html> {
   const { console, organizationId } = visit;
   const { pool, em, now } = console;
-  const roles = key.makerStatus === 'active' ? await listMakerRoles(pool, organizationId, key.makerId) : [];
+  const roles = key.creatorStatus === 'active' ? await listCreatorRoles(pool, organizationId, key.creatorId) : [];
   const changeOf = async (change: MemberChange, description: Html): Promise<Change> => {
-    const { keys } = await previewImpact(em.fork(), organizationId, key.makerId, change, now());
+    const { keys } = await previewImpact(em.fork(), organizationId, key.creatorId, change, now());
     const affected = keys.find(({ id }) => id === key.id);
     return { description, lost: affected?.operations ?? [], losesAllScopes: affected?.losesAllScopes ?? false };
   };
-  const name = displayName(key.makerName);
+  const name = displayName(key.creatorName);
   const changes = [await changeOf({ kind: 'remove' }, html`${name} leaves, is removed or suspended`)];
   for (const role of roles)
     changes.push(
       await changeOf({ kind: 'unassign', roleId: role.id }, html`${name} loses role ${displayName(role.name)}`),
     );
-  return html`<section aria-labelledby="maker"><h2 id="maker">Owner</h2>
+  return html`<section aria-labelledby="creator"><h2 id="creator">Owner</h2>
     <p>The key belongs to
-      ${name}${key.makerStatus === 'active' ? '' : `, who is not an active member (${key.makerStatus})`}. It can never
-      read more than its owner can. To change the owner, ask another member to rotate the key.</p>
+      ${name}${key.creatorStatus === 'active' ? '' : `, who is not an active member (${key.creatorStatus})`}. It can
+      never read more than its owner can. To change the owner, ask another member to rotate the key.</p>
     ${table<Change>({
       caption: 'Impact of changes to the owner',
       columns: [

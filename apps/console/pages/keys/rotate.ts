@@ -36,7 +36,7 @@ export const rotateRoutes = member.formPage({
     const { em, keys, now } = visit.console;
     const { organizationId, by } = visit;
     const old = await getKey(visit);
-    const request = { organizationId, keyId: old.id, makerId: by.personId, address: by.address };
+    const request = { organizationId, keyId: old.id, creatorId: by.personId, address: by.address };
     const change = { overlapSeconds: hours * 3600, expiresAt: readExpiry(expiry, now()) };
     const rotated = await rotateKey(em, { ...request, ...change }, keys, now);
     return page({
@@ -85,7 +85,7 @@ async function rotatePage(visit: MemberVisit, state: FormState): Promise<Page> {
     breadcrumbs: keyBreadcrumbs(visit, key),
     body: html`
       <p>Replaces ${keyName(key)} with a new key with the same name and permissions.</p>
-      ${key.makerId === visit.by.personId ? nothing : newOwner(key)}
+      ${key.creatorId === visit.by.personId ? nothing : newOwner(key)}
       ${obstacle(key, missing) ?? rotateForm(visit, state, key, isFull)}`,
   });
 }
@@ -100,11 +100,11 @@ function obstacle(key: KeyUsage, missing: readonly string[]): Html | null {
   return notice('bad', `${why}Ask a member who has these permissions.`);
 }
 
-const newOwner = ({ makerName }: KeyUsage): Html =>
+const newOwner = ({ creatorName }: KeyUsage): Html =>
   notice(
     'info',
-    html`The old key belongs to ${displayName(makerName)}. You will own the new key, which can never read more than you
-      can.`,
+    html`The old key belongs to ${displayName(creatorName)}. You will own the new key, which can never read more than
+      you can.`,
   );
 
 const noOverlap =

@@ -1,4 +1,4 @@
-import { listKeysOfMaker, type MemberKey } from '#domain/members/impact.ts';
+import { listKeysOfCreator, type MemberKey } from '#domain/members/impact.ts';
 import type { MemberDetails } from '#domain/members/list-members.ts';
 import { badge } from '../../components/notice.ts';
 import { describeScope } from '../../components/reads.ts';
@@ -10,7 +10,7 @@ import type { MemberVisit } from '../../web/visit.ts';
 /** Lists the live API keys that a member owns. */
 export async function keysSection(visit: MemberVisit, { personId, status }: MemberDetails): Promise<Html> {
   const { em, now } = visit.console;
-  const keys = await listKeysOfMaker(em, visit.organizationId, personId, now());
+  const keys = await listKeysOfCreator(em, visit.organizationId, personId, now());
   return html`<section aria-labelledby="keys"><h2 id="keys">API keys</h2>
     ${
       keys.length === 0

@@ -58,7 +58,7 @@ const overviewSql = /* sql */ `
   )
   select
     (select count(*)::int from api_key k where k.organization_id = $1 and k.revoked_at is null
-      and k.maker_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
+      and k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())) as "liveKeys",
     exists (select from own_key) as "hasCreatedKey",
     exists (
       select from own_key k

@@ -23,7 +23,7 @@ import { rosterSql } from '../../../../apps/api/reads/roster.ts';
 interface KeyRow {
   id: string;
   organization_id: string;
-  maker_id: string;
+  creator_id: string;
   scopes: string[];
   expires_at: Date | null;
   revoked_at: Date | null;
@@ -57,7 +57,7 @@ const app = Fastify({
 
 const findKey = {
   name: 'find-key',
-  text: 'select id, organization_id, maker_id, scopes, expires_at, revoked_at from api.key where fingerprint = $1',
+  text: 'select id, organization_id, creator_id, scopes, expires_at, revoked_at from api.key where fingerprint = $1',
 };
 const findPermission = {
   name: 'find-permission',
@@ -96,7 +96,7 @@ async function findRefusal(key: KeyRow, orgId: string, scope: string): Promise<R
   if (key.expires_at !== null && key.expires_at <= new Date()) return new Refusal(401, 'invalid_api_key');
   if (!key.scopes.includes(scope)) return new Refusal(403, 'insufficient_scope');
   if (key.organization_id !== orgId) return new Refusal(403, 'forbidden');
-  const { rows } = await pool.query({ ...findPermission, values: [orgId, key.maker_id, scope] });
+  const { rows } = await pool.query({ ...findPermission, values: [orgId, key.creator_id, scope] });
   return rows.length === 0 ? new Refusal(403, 'forbidden') : null;
 }
 
