@@ -14,6 +14,7 @@ import { refusedPost } from '#test/post-outcomes.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { testSealingKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { allowSockets } from '#test/socket-guard.ts';
 import { startTestWorker } from '#test/worker.ts';
 import type { SignatureCheck } from '#workflows/send-test/types.ts';
 import { startReceiver as startSampleReceiver } from '../../apps/receiver/app.ts';
@@ -137,6 +138,7 @@ describe('the signature check of a receiver', () => {
     const log = createLog({ level: 'silent', name: 'receiver', region: 'us', destination: silence });
     const sample = await startSampleReceiver(config, log);
     onTestFinished(() => sample.stop());
+    allowSockets('receivers', sample.url);
     const url = `${sample.url}/hooks/ours`;
     await call('change', webhook, '--url', url);
     expect((await call('show', webhook)).json()).toMatchObject({ signatureResult: null, signatureCheckedAt: null });
