@@ -40,7 +40,7 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
     release: { run: ['charts/release/main.ts'], summary: 'builds what a release publishes' },
     chaos: { run: ['test/chaos/main.ts'], summary: 'proves that no event is lost while everything is killed' },
     receivers: {
-      run: [vitest, 'run', '--config', 'test/receivers/vitest.config.ts'],
+      run: [vitest, 'run', '--config', 'test/signature-libraries/vitest.config.ts'],
       summary: 'verifies deliveries in seven languages',
     },
     long: { run: [vitest, 'run', '--project', 'long'], summary: 'the tests that take minutes' },

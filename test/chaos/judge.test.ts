@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { attemptsSql } from '#test/attempts-sql.ts';
+import type { Post } from '#test/receiver-process.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { judge } from './judge.ts';
 import type { LedgerReading } from './ledger-readings.ts';
-import type { Post } from './receivers.ts';
 
 const rightReading: LedgerReading = { when: 'a server was killed', difference: 0, overdue: 3 };
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { listLedgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
+import type { Post } from '#test/receiver-process.ts';
 import type { LedgerReading } from './ledger-readings.ts';
 import { natureOf } from './plan.ts';
-import type { Post } from './receivers.ts';
 
 /**
  * Lists problems, one sentence each with ids only: at most this many of a kind, and the number of

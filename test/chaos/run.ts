@@ -3,19 +3,20 @@ import path from 'node:path';
 import { createKey } from '#domain/keys/create.ts';
 import { type Database, openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { type AppProcess, startAppProcess } from '#test/app-processes.ts';
+import { type ReceivingWebhook, startReceivers } from '#test/receiver-process.ts';
+import { type ChaosServers, startServers } from '#test/region-servers.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
+import { insertOrganization, insertWebhook, makeChange, nameMark, subjectIds } from '#test/webhook-changes.ts';
+import { otherSealingKey, sealingKeys, shiftedClock, workerEnvironment } from '#test/worker-settings.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { becomesTrue, readLastComplaint, secondsSince } from '../../apps/dev/servers/process.ts';
 import { uuidOf } from '../../apps/import/generate/random.ts';
-import { type AppProcess, startAppProcess } from './app-processes.ts';
-import { insertOrganization, insertWebhook, makeChange, nameMark, subjectIds } from './changes.ts';
 import { causeFaults, type Victim } from './faults.ts';
 import { type Figures, judge } from './judge.ts';
 import { describeReadings, type LedgerReading, readLedgerNow } from './ledger-readings.ts';
 import { planOf } from './plan.ts';
-import { type ReceivingWebhook, startReceivers } from './receivers.ts';
 import { findSecrets, type Searched } from './secrets-check.ts';
-import { type ChaosServers, startServers } from './servers.ts';
 import {
   breakReplay,
   countLate,
@@ -25,7 +26,6 @@ import {
   loseTemporalStore,
   writeAlteredBundle,
 } from './staged-faults.ts';
-import { otherSealingKey, sealingKeys, shiftedClock, workerEnvironment } from './worker-settings.ts';
 
 export interface ChaosOptions {
   /** Number of changes; each creates a delivery for every webhook. */

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import type { Pool } from 'pg';
+import type { AppProcess } from '#test/app-processes.ts';
+import type { ChaosServers } from '#test/region-servers.ts';
 import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { becomesTrue, secondsSince } from '../../apps/dev/servers/process.ts';
-import type { AppProcess } from './app-processes.ts';
-import type { ChaosServers } from './servers.ts';
 
 /** Faults that need the run in a certain state; the kills of `faults.ts` come at random moments. */
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ofKind, pick, regions, render } from './render.ts';
+import { ofKind, pick, regions, render } from '#test/render-charts.ts';
 
 const names = (manifests: ReturnType<typeof render>, kind: string) =>
   ofKind(manifests, kind).map((one) => one.metadata.name.split('-').at(-1));

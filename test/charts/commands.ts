@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
+import { chart, type Manifest } from '#test/render-charts.ts';
 import { getTool } from '../../charts/tools.ts';
-import { chart, type Manifest } from './render.ts';
 
 const helm = getTool('helm');
 const root = path.resolve(chart, '../..');

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { chart, regions, renderText } from '#test/render-charts.ts';
 import { findTool, getTool } from '../../charts/tools.ts';
 import { renderOperator } from './promtool.ts';
-import { chart, regions, renderText } from './render.ts';
 import { getOwnSchemas, getSchemas } from './schemas.ts';
 
 const buildMs = 600_000;

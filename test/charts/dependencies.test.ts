@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { chart, type Manifest, operatorValues, podsOf, render } from './render.ts';
+import { chart, type Manifest, operatorValues, podsOf, render } from '#test/render-charts.ts';
 import { kubernetesVersions, listUndecoded } from './schemas.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-platform-'));

@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { blocksOf, readPage } from '#test/documents.ts';
 import { getTool } from '../../charts/tools.ts';
-import { blocksOf, readPage } from './documents.ts';
 import { getDeployerSchemas, getSchemas } from './schemas.ts';
 
 const buildMs = 900_000;

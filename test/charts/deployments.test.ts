@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pick, podsOf, regions, render } from './render.ts';
+import { pick, podsOf, regions, render } from '#test/render-charts.ts';
 
 const deployment = (component: string, values: object = {}) => pick(render({ values }), 'Deployment', `-${component}`);
 const containerOf = (component: string, values: object = {}) =>

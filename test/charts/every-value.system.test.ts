@@ -6,9 +6,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { chart, type Manifest, operatorValues, podsOf } from '#test/render-charts.ts';
 import { type ChartValue, readValues } from '../../charts/docs/read-values.ts';
 import { useGoProgram } from './go-program.ts';
-import { chart, type Manifest, operatorValues, podsOf } from './render.ts';
 import { kubernetesVersions, listUndecoded } from './schemas.ts';
 
 const runRenderAll = useGoProgram('render-all');

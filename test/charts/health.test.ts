@@ -9,15 +9,15 @@ import path from 'node:path';
 import { evaluate } from '@marcbachmann/cel-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { regionIn } from '#test/api-server.ts';
+import { blocksOf, readPage } from '#test/documents.ts';
+import type { Manifest } from '#test/render-charts.ts';
 import { completeStatus, condition } from '../../apps/operator/controller/conditions.ts';
 import type { CustomResource, JudgedCondition } from '../../apps/operator/kube/custom-resource.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { getTool } from '../../charts/tools.ts';
-import { regionIn } from '../operator/api-server.ts';
 import { quietRegion } from '../operator/region.ts';
-import { blocksOf, readPage } from './documents.ts';
-import type { Manifest } from './render.ts';
 
 const glua = getTool('glua');
 const page = readPage(path.join(import.meta.dirname, '../../docs/operations/deploy-with-argo-cd-or-flux.md'));

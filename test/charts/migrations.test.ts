@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ofKind, pick, regions, render } from './render.ts';
+import { ofKind, pick, regions, render } from '#test/render-charts.ts';
 
 const job = (values: object = {}, args: readonly string[] = []) => pick(render({ values, args }), 'Job');
 const nameOf = (values: object = {}) => job(values).metadata.name as string;

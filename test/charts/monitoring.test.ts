@@ -6,15 +6,15 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { blocksOf, readGuide, readRunbooks } from '#test/documents.ts';
+import { chart, ofKind, pick, refusalOf, regions, render, renderText } from '#test/render-charts.ts';
 import { setup } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { dashboardOf } from '../../charts/dashboard/dashboard.ts';
 import { rows } from '../../charts/dashboard/panels.ts';
 import { getTool } from '../../charts/tools.ts';
 import { setupConsole } from '../console/setup.ts';
-import { blocksOf, readGuide, readRunbooks } from './documents.ts';
 import { metricsOf, problemsOf, renderRules, watched } from './promtool.ts';
-import { chart, ofKind, pick, refusalOf, regions, render, renderText } from './render.ts';
 import { getSchemas } from './schemas.ts';
 
 const kinds = ['ServiceMonitor', 'PrometheusRule', 'ConfigMap'];

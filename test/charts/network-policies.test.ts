@@ -2,8 +2,8 @@ import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { judgeAddress } from '#domain/webhooks/address/addresses.ts';
 import { connections } from '#test/connections.ts';
+import { type Manifest, ofKind, pick, podsOf, regions, render } from '#test/render-charts.ts';
 import { renderOperator } from './promtool.ts';
-import { type Manifest, ofKind, pick, podsOf, regions, render } from './render.ts';
 
 const policy = (component: string, values: object = {}) =>
   pick(render({ values }), 'NetworkPolicy', `-${component}`).spec;

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { chart, pick, render } from './render.ts';
+import { chart, pick, render } from '#test/render-charts.ts';
 
 /**
  * Returns the text that `helm install` prints at its end. It would ask a cluster for its version,

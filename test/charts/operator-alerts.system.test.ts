@@ -5,12 +5,12 @@
 import { describe, expect, it } from 'vitest';
 import { createLog } from '#runtime/log.ts';
 import { reportSettings } from '#runtime/settings/watch.ts';
+import { readRunbooks } from '#test/documents.ts';
+import { pick } from '#test/render-charts.ts';
 import { createMetrics } from '../../apps/operator/metrics.ts';
 import { settingNames } from '../../apps/operator/region/connections.ts';
 import { always, growing, type Series } from './alerts-data.ts';
-import { readRunbooks } from './documents.ts';
 import { alertsOf, evaluateRules, evaluation, metricsOf, promtool, renderOperator, withoutMetric } from './promtool.ts';
-import { pick } from './render.ts';
 
 /** Building promtool with a cold cache takes minutes. */
 const buildMs = 900_000;

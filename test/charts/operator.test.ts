@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { type Manifest, ofKind, operatorPeers, operatorValues, pick, podsOf, render } from '#test/render-charts.ts';
 import { renderOperator } from './promtool.ts';
-import { type Manifest, ofKind, operatorPeers, operatorValues, pick, podsOf, render } from './render.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const chart = path.join(root, 'charts/org-api-operator');

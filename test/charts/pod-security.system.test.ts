@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { type Manifest, podsOf, regions, render } from '#test/render-charts.ts';
 import { useGoProgram } from './go-program.ts';
-import { type Manifest, podsOf, regions, render } from './render.ts';
 
 const runPodSecurity = useGoProgram('pod-security');
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pick, regions, render } from './render.ts';
+import { pick, regions, render } from '#test/render-charts.ts';
 
 describe.each(regions)('helm test of %s', (region) => {
   const manifests = render({ region });

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { chart, type Manifest, operatorValues, pick, type RenderOptions, render } from '#test/render-charts.ts';
 import { getTool } from '../../charts/tools.ts';
 import type { Series } from './alerts-data.ts';
-import { chart, type Manifest, operatorValues, pick, type RenderOptions, render } from './render.ts';
 
 /**
  * Found when the file is loaded, because on a new machine it is built first, which takes longer

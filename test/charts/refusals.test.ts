@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { refusalOf } from './render.ts';
+import { refusalOf } from '#test/render-charts.ts';
 
 /** Invalid values, on top of us-values.yaml → Helm's message. */
 const misuses: [string, object, RegExp][] = [

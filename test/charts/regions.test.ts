@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Manifest, ofKind, pick, podsOf, regions, render } from './render.ts';
+import { type Manifest, ofKind, pick, podsOf, regions, render } from '#test/render-charts.ts';
 
 /**
  * Where the regions' objects may differ, as the path within an object: each is a name of the

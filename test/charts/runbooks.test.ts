@@ -1,10 +1,10 @@
 /** Runbooks: one for each alert, with commands, expressions and links that exist. */
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { blocksOf, brokenLinks, commandsOf, readPage, readRunbooks } from '#test/documents.ts';
+import { chart, pick, render } from '#test/render-charts.ts';
 import { problemOf } from './commands.ts';
-import { blocksOf, brokenLinks, commandsOf, readPage, readRunbooks } from './documents.ts';
 import { alertsOf, problemsOf, renderAlerts, renderOperator, watched } from './promtool.ts';
-import { chart, pick, render } from './render.ts';
 
 const manifests = render({ values: watched });
 const operator = renderOperator();

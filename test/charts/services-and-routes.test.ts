@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Manifest, ofKind, pick, podsOf, regions, render } from './render.ts';
+import { type Manifest, ofKind, pick, podsOf, regions, render } from '#test/render-charts.ts';
 
 describe.each(regions)('Services of %s', (region) => {
   const manifests = render({ region });

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { temporalAccess } from '#runtime/settings/temporal.ts';
+import { makeCertificate } from '#test/certificates.ts';
+import { type Manifest, pick, podsOf, regions, render } from '#test/render-charts.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
 import { readConfig as readConsole } from '../../apps/console/config.ts';
 import { readConfig as readMigrate } from '../../apps/migrate/config.ts';
 import { readConfig as readDoctor } from '../../apps/orgctl/doctor/config.ts';
 import { readConfig as readWorker } from '../../apps/worker/config.ts';
-import { makeCertificate } from '../delivery/post/certificates.ts';
-import { type Manifest, pick, podsOf, regions, render } from './render.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'org-api-chart-'));
 afterAll(() => rmSync(folder, { recursive: true }));

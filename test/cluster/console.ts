@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { generateSync } from 'otplib';
 import type { Pool } from 'pg';
-import { createHttpVisitor, type HttpVisitor, hiddenFields } from '../console/http-visitor.ts';
+import { createHttpVisitor, type HttpVisitor, hiddenFields } from '#test/http-visitor.ts';
 import { runCommand } from './command.ts';
 import type { Installation } from './installation.ts';
 

@@ -4,8 +4,8 @@ import { request as sendRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { makeCertificate } from '#test/certificates.ts';
 import { getTool } from '../../charts/tools.ts';
-import { makeCertificate } from '../delivery/post/certificates.ts';
 import type { Cluster } from './cluster.ts';
 import { runCommand } from './command.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Region } from '#domain/contract/regions.ts';
-import type { HttpVisitor } from '../console/http-visitor.ts';
+import type { HttpVisitor } from '#test/http-visitor.ts';
 import type { Cluster } from './cluster.ts';
 import { startGrant } from './events.ts';
 import type { IngressController, Routes } from './ingress-controller.ts';

@@ -1,7 +1,7 @@
 /** The activity log in a browser: filter, details and CSV. */
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, inject, it } from 'vitest';
-import { writeLines } from '../domain/activity/lines.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
 import { closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';

@@ -2,9 +2,9 @@
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { writeLines } from '#test/audit-log-lines.ts';
+import { unescaped } from '#test/http-visitor.ts';
 import { byteOrderMark } from '../../apps/console/web/csv.ts';
-import { writeLines } from '../domain/activity/lines.ts';
-import { unescaped } from './http-visitor.ts';
 import { type ConsoleInstallation, type Enrolled, setupConsole } from './setup.ts';
 
 const logOf = ({ orgId }: Pick<Enrolled, 'orgId'>, rest = '') => `/o/${orgId}/activity${rest}`;

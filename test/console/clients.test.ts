@@ -1,7 +1,7 @@
 /** Clients and seats in the console. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { hiddenFields, unescaped } from './http-visitor.ts';
+import { hiddenFields, unescaped } from '#test/http-visitor.ts';
 import { type ConsoleInstallation, shareConsole } from './setup.ts';
 
 const shared = shareConsole();

@@ -1,7 +1,7 @@
 /** Deliveries in the console: lists, details and actions. */
 import { describe, expect, it } from 'vitest';
 import { readLedger } from '#domain/webhooks/ledger.ts';
-import { unescaped } from './http-visitor.ts';
+import { unescaped } from '#test/http-visitor.ts';
 import { setupConsole } from './setup.ts';
 import { fillAttempts, hostileAnswer, insertDeliveries, insertWebhook, makeDeliveries } from './webhook-stories.ts';
 

@@ -1,7 +1,7 @@
 /** Filters as controls, what is set as chips, and the search of the overview. */
 import { expect, it } from 'vitest';
-import { writeLines } from '../domain/activity/lines.ts';
-import { unescaped } from './http-visitor.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
+import { unescaped } from '#test/http-visitor.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 

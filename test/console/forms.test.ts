@@ -1,8 +1,8 @@
 /** Rules that every form of the console obeys. */
 import { describe, expect, it } from 'vitest';
+import { hiddenFields } from '#test/http-visitor.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
-import { hiddenFields } from './http-visitor.ts';
 import { pathOf } from './paths.ts';
 import { goodPassword, shareConsole } from './setup.ts';
 

@@ -1,9 +1,9 @@
 /** Owners and administrators who misuse invitations and their links. */
 import { describe, expect, it } from 'vitest';
 import { factorSubject, passwordSubject } from '#domain/identity/attempts.ts';
+import { hiddenFields, secondsLeft, type Visited } from '#test/http-visitor.ts';
+import { blockSubject } from '#test/people.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
-import { blockSubject } from '../domain/identity/people.ts';
-import { hiddenFields, secondsLeft, type Visited } from './http-visitor.ts';
 import { codeAt, type Enrolled, goodPassword, shareConsole } from './setup.ts';
 
 const shared = shareConsole();

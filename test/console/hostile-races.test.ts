@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { type HttpVisitor, hiddenFields, unescaped, type Visited } from '#test/http-visitor.ts';
 import { arrange } from './hostile/scene.ts';
 import { tokenOf } from './hostile/walk.ts';
-import { type HttpVisitor, hiddenFields, unescaped, type Visited } from './http-visitor.ts';
 import { type ConsoleInstallation, codeAt, goodPassword, setupConsole, shareConsole } from './setup.ts';
 
 const shared = shareConsole();

@@ -1,12 +1,12 @@
 /** Forms submitted again, from another origin, or with a foreign cookie. */
 import { describe, expect, it } from 'vitest';
+import { hiddenFields } from '#test/http-visitor.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { filledForms } from './hostile/forms.ts';
 import { copyScenes } from './hostile/scene.ts';
 import { fingerprintTables } from './hostile/tables.ts';
 import { openForm, pathWith, requestOf, tokenOf } from './hostile/walk.ts';
-import { hiddenFields } from './http-visitor.ts';
 import { goodPassword, setupConsole } from './setup.ts';
 
 const copy = copyScenes('Harbor', 'Elsewhere');

@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import type { HttpVisitor } from '#test/http-visitor.ts';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
 import { filledForms } from './hostile/forms.ts';
 import { arrange, type Scene } from './hostile/scene.ts';
 import { fingerprintTables } from './hostile/tables.ts';
 import { paramsOf, pathWith, requestOf, tokenOf } from './hostile/walk.ts';
-import type { HttpVisitor } from './http-visitor.ts';
 import { type ConsoleInstallation, shareConsole } from './setup.ts';
 
 const shared = shareConsole();

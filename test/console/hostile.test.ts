@@ -1,13 +1,13 @@
 /** A member of one organization who attacks another, on every route. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { Visited } from '#test/http-visitor.ts';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
 import { filledForms } from './hostile/forms.ts';
 import { copyScenes, type Scene } from './hostile/scene.ts';
 import { fingerprintTables } from './hostile/tables.ts';
 import { type FormRequest, openForm, paramsOf, pathWith, requestOf, tokenOf } from './hostile/walk.ts';
-import type { Visited } from './http-visitor.ts';
 import type { ConsoleInstallation } from './setup.ts';
 
 const copy = copyScenes('Harbor', 'Elsewhere');

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { scopes } from '#domain/contract/scopes.ts';
 import { listKeys } from '#domain/keys/list.ts';
+import { type HttpVisitor, unescaped } from '#test/http-visitor.ts';
 import { startTestApi } from '#test/setup.ts';
 import { curlLine, firstReads } from '../../apps/console/pages/keys/first-call.ts';
 import { factorFields } from '../../apps/console/web/second-factor.ts';
-import { type HttpVisitor, unescaped } from './http-visitor.ts';
 import { type ConsoleInstallation, type Enrolled, shareConsole } from './setup.ts';
 
 const shared = shareConsole();

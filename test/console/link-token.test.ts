@@ -1,8 +1,8 @@
 /** No URL that a server sees contains the token of a one-time link. */
 import { expect, it } from 'vitest';
 import { findLinkToken } from '#domain/identity/enrolment-link.ts';
+import { secondsLeft } from '#test/http-visitor.ts';
 import { routes } from '../../apps/console/routes.ts';
-import { secondsLeft } from './http-visitor.ts';
 import { shareConsole } from './setup.ts';
 
 const shared = shareConsole();

@@ -1,7 +1,7 @@
 /** Members and roles in the console. */
 import { describe, expect, it } from 'vitest';
+import { hiddenFields, unescaped } from '#test/http-visitor.ts';
 import { startTestApi } from '#test/setup.ts';
-import { hiddenFields, unescaped } from './http-visitor.ts';
 import { type ConsoleInstallation, type Enrolled, shareConsole } from './setup.ts';
 
 const shared = shareConsole();

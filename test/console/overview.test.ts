@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { redeliverOne } from '#delivery/requests.ts';
 import { recordTestOutcome, requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
 import { sumCalls } from '#test/sum-calls.ts';
 import { getOverview } from '../../apps/console/pages/overview/query.ts';
-import { writeLines } from '../domain/activity/lines.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 

@@ -10,12 +10,12 @@ import { openDatabase } from '#domain/open-database.ts';
 import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type TestSettings, withConstants } from '#test/constants.ts';
+import { createHttpVisitor } from '#test/http-visitor.ts';
 import { consoleEnvironment, type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
 import { allowSettings, allowSockets, guardSockets } from '#test/socket-guard.ts';
 import { startConsole } from '../../apps/console/app.ts';
 import { readConfig } from '../../apps/console/config.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { createHttpVisitor } from './http-visitor.ts';
 
 /** The password of every person in the tests. */
 export const goodPassword = 'violet-harbour-tractor-mango';

@@ -4,10 +4,10 @@
  */
 import { describe, expect, it } from 'vitest';
 import { hashLoad } from '#domain/identity/password.ts';
+import { hiddenFields } from '#test/http-visitor.ts';
+import { blockNetwork, countBy } from '#test/people.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import { findBrowser, sealBrowser } from '../../apps/console/web/browser-cookie.ts';
-import { blockNetwork, countBy } from '../domain/identity/people.ts';
-import { hiddenFields } from './http-visitor.ts';
 import { type ConsoleInstallation, goodPassword, setupConsole } from './setup.ts';
 
 const atSecondFactor = '/sign-in/second-factor';

@@ -1,9 +1,9 @@
 /** Signing in over HTTP. See OWASP ASVS 5.0, V6 and V7. */
 import { describe, expect, it } from 'vitest';
+import { createAuthenticator } from '#test/authenticator.ts';
+import { unescaped } from '#test/http-visitor.ts';
+import { countBy } from '#test/people.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
-import { createAuthenticator } from '../domain/identity/authenticator.ts';
-import { countBy } from '../domain/identity/people.ts';
-import { unescaped } from './http-visitor.ts';
 import { goodPassword, setupConsole, shareConsole } from './setup.ts';
 
 const shared = shareConsole();

@@ -3,7 +3,7 @@
  * another.
  */
 import { expect, it } from 'vitest';
-import { unescaped } from './http-visitor.ts';
+import { unescaped } from '#test/http-visitor.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 
 async function setupUnconfirmed() {

@@ -1,7 +1,7 @@
 /** Usage: the calls of an organization's keys, as its page counts them. */
 import { expect, it } from 'vitest';
+import { writeLines } from '#test/audit-log-lines.ts';
 import { sumCalls } from '#test/sum-calls.ts';
-import { writeLines } from '../domain/activity/lines.ts';
 import { shareConsole } from './setup.ts';
 
 const shared = shareConsole();

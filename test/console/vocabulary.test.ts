@@ -2,8 +2,8 @@
 import { expect, it } from 'vitest';
 import { results } from '#domain/audit-log/results.ts';
 import { deliveryStatuses } from '#domain/webhooks/status.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
 import { queryNameOf } from '../../apps/console/components/list-filter.ts';
-import { writeLines } from '../domain/activity/lines.ts';
 import { setupConsole } from './setup.ts';
 import { insertWebhook } from './webhook-stories.ts';
 

@@ -389,7 +389,7 @@ it('the verification code to copy is that of the sample receivers, which are tes
     Rust: ['standardwebhooks::Webhook::new(', '?.verify(body, headers)?'],
   };
   for (const { language, code } of verifySnippets) {
-    const sample = readFileSync(new URL(`../receivers/${files[language]}`, import.meta.url), 'utf8');
+    const sample = readFileSync(new URL(`../signature-libraries/${files[language]}`, import.meta.url), 'utf8');
     for (const part of essence[language]) {
       expect([language, code.includes(part), part]).toEqual([language, true, part]);
       expect([language, sample.includes(part), part]).toEqual([language, true, part]);

@@ -3,8 +3,8 @@ import { expect, it, vi } from 'vitest';
 import { createAttempts } from '#delivery/attempt.ts';
 import { postOnce } from '#delivery/post/post.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
+import { type Hook, type Run, setupEngine } from '#test/delivery-engine.ts';
 import { shareInstallation } from '#test/setup.ts';
-import { type Hook, type Run, setupEngine } from './engine.ts';
 import { startRawServer } from './post/raw-server.ts';
 
 const engine = shareInstallation(setupEngine);

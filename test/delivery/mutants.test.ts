@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { type Engine, originals, type Statements, setupEngine } from '#test/delivery-engine.ts';
 import { shareInstallation } from '#test/setup.ts';
-import { type Engine, originals, type Statements, setupEngine } from './engine.ts';
 import { type Mutant, mutants } from './mutants.ts';
 import { scenarios } from './scenarios.ts';
 

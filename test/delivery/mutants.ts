@@ -1,4 +1,4 @@
-import type { Statements } from './engine.ts';
+import type { Statements } from '#test/delivery-engine.ts';
 
 /** A guard of the engine's SQL, without which the named scenario must fail. */
 export interface Mutant {

@@ -8,7 +8,7 @@ import {
   type Run,
   scheduleAttempts,
   setupEngine,
-} from './engine.ts';
+} from '#test/delivery-engine.ts';
 
 /**
  * Four relays and their workers at once against one database, with a Temporal that loses its store

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { expect } from 'vitest';
-import { type Engine, type Hook, lostRepeats, type Run, scheduleAttempts } from './engine.ts';
+import { type Engine, type Hook, lostRepeats, type Run, scheduleAttempts } from '#test/delivery-engine.ts';
 
 /**
  * What the engine's statements guarantee, by name. Each scenario uses new organizations, so all can

@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest';
+import { setupEngine } from '#test/delivery-engine.ts';
 import { shareInstallation } from '#test/setup.ts';
-import { setupEngine } from './engine.ts';
 import { scenarios } from './scenarios.ts';
 
 describe('the statements of the engine', () => {

@@ -4,12 +4,12 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { hostileShell } from '#test/hostile-surroundings.ts';
+import { createHttpVisitor } from '#test/http-visitor.ts';
 import { readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { isServerOf } from '../../apps/dev/servers/process.ts';
 import { readPaths } from '../../apps/dev/summary.ts';
-import { createHttpVisitor } from '../console/http-visitor.ts';
 import { createStable, goldenText } from '../golden/stable.ts';
 
 const timeout = 180_000;

@@ -5,17 +5,17 @@ import { isServerAway } from '#domain/db/server-away.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApp } from '#test/child-app.ts';
+import { startChildWorker } from '#test/child-worker.ts';
 import { createFactories } from '#test/make.ts';
+import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { apiEnvironment, consoleEnvironment } from '#test/setup.ts';
-import { startPair } from '#test/standby.ts';
 import { testNamespace, workerEnvironment } from '#test/worker.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';
 import type { Region } from '../../apps/operator/kube/resources.ts';
 import { createConnections } from '../../apps/operator/region/connections.ts';
-import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
-import { startChildWorker } from '../worker/child-worker.ts';
+import { startPair } from './standby.ts';
 
 it('every process refuses with 503 while its server is a standby, works soon after the promotion, and no delivery is lost', {
   timeout: 180_000,

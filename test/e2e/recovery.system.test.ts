@@ -1,11 +1,11 @@
 import { describe, expect, inject, it, vi } from 'vitest';
+import { spawnWorker, startChildWorker } from '#test/child-worker.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
 import { type DeliveryKey, workflowIdOf } from '#workflows/deliver-event/types.ts';
-import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
 
 const timeout = 240_000;
 const awayMs = 2_000;

@@ -2,12 +2,12 @@ import { Client, Connection } from '@temporalio/client';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { startAppProcess } from '../chaos/app-processes.ts';
-import { insertOrganization, insertWebhook, makeChange } from '../chaos/changes.ts';
+import { startAppProcess } from '#test/app-processes.ts';
+import { type ReceivingWebhook, startReceivers } from '#test/receiver-process.ts';
+import { type ChaosServers, startServers } from '#test/region-servers.ts';
+import { insertOrganization, insertWebhook, makeChange } from '#test/webhook-changes.ts';
+import { sealingKeys, workerEnvironment } from '#test/worker-settings.ts';
 import { judge } from '../chaos/judge.ts';
-import { type ReceivingWebhook, startReceivers } from '../chaos/receivers.ts';
-import { type ChaosServers, startServers } from '../chaos/servers.ts';
-import { sealingKeys, workerEnvironment } from '../chaos/worker-settings.ts';
 
 const seed = 4;
 const events = 8;

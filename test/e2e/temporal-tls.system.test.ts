@@ -6,14 +6,14 @@ import { describe, expect, inject, it, vi } from 'vitest';
 import { connectToTemporal } from '#delivery/connect.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
 import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
+import { makeCertificate } from '#test/certificates.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { frontName, startTemporalFront, type TemporalFront } from '#test/temporal-front.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
 import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
-import { makeCertificate } from '../delivery/post/certificates.ts';
-import { frontName, startTemporalFront, type TemporalFront } from './temporal-front.ts';
 
 const patient = { timeout: 30_000, interval: 100 };
 const timeout = 90_000;

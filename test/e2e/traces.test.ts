@@ -1,8 +1,8 @@
 import { expect, it, vi } from 'vitest';
-import { startCollector } from '#test/collector.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
+import { startCollector } from './collector.ts';
 
 const timeout = 60_000;
 const patient = { timeout: 20_000, interval: 50 };

@@ -4,9 +4,9 @@
  */
 import { expect, it, vi } from 'vitest';
 import { hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts';
+import { setupOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { setupOrgctl } from '../orgctl/orgctl.ts';
 import { createStable, goldenText } from './stable.ts';
 
 /** Measured values differ from run to run; scripts rely on their being numbers. */

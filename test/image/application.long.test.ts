@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { spawnWorker, startChildWorker } from '#test/child-worker.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { assembleApplication } from '../../charts/image/application.ts';
 import { settleTree } from '../../charts/image/files.ts';
-import { spawnWorker, startChildWorker } from '../worker/child-worker.ts';
 
 const repository = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 

@@ -11,7 +11,7 @@ import {
   type Run,
   scheduleAttempts,
   setupEngine,
-} from '../delivery/engine.ts';
+} from '#test/delivery-engine.ts';
 
 /**
  * Random commands through the real statements, in the same protocol as delivery.pml. A command is

@@ -3,11 +3,11 @@
  * a second release while keys read and events are delivered.
  */
 import { expect, inject, it, vi } from 'vitest';
+import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { api as apiLabels, worker as workerLabels } from '../charts/alerts-data.ts';
-import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
 import { expectQuietAlerts } from './alerts.ts';
 import { carryOut, readSection, without } from './page.ts';
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type Page, readPage } from '../charts/documents.ts';
+import { type Page, readPage } from '#test/documents.ts';
 
 /** What carries out the blocks of a page that match a pattern. It gets the command or statement. */
 export type Step = [pattern: RegExp, carryOut: (text: string) => unknown];

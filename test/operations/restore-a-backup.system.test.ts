@@ -6,13 +6,13 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { spawnApp } from '#test/child-app.ts';
 import type { TestDatabase } from '#test/database.ts';
 import { createFactories } from '#test/make.ts';
+import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace, registerNamespace } from '#test/temporal.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { worker as workerLabels } from '../charts/alerts-data.ts';
-import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
 import { expectQuietAlerts } from './alerts.ts';
 import { carryOut, readSection, without } from './page.ts';
 

@@ -4,12 +4,12 @@ import { Redis } from 'ioredis';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { spawnApp } from '#test/child-app.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
+import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase, startTestApi } from '#test/setup.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { api as apiLabels, worker as workerLabels } from '../charts/alerts-data.ts';
-import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
 import { expectQuietAlerts } from './alerts.ts';
 import { carryOut, readSection, without } from './page.ts';
 

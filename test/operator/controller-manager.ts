@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type ApiServer, kubernetesBin } from './api-server.ts';
+import { type ApiServer, kubernetesBin } from '#test/api-server.ts';
 
 /**
  * Runs Kubernetes' own controllers that end a namespace and delete what an owner had. They stop when

@@ -3,7 +3,7 @@
  * settings are JSON in the variable `CHILD`.
  */
 import { Socket } from 'node:net';
-import { configOf } from './api-server.ts';
+import { configOf } from '#test/api-server.ts';
 import { startControllers } from './controllers.ts';
 import type { Kill } from './declared.ts';
 

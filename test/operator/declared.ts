@@ -4,11 +4,10 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { CoreV1Api, CustomObjectsApi } from '@kubernetes/client-node';
 import { expect, onTestFinished, vi } from 'vitest';
-
+import { type ApiServer, createNamespace } from '#test/api-server.ts';
 import { statusOf } from '../../apps/operator/kube/client.ts';
 import { group, kinds, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
 import { setupDatabase } from '../support/setup.ts';
-import { type ApiServer, createNamespace } from './api-server.ts';
 import { type ControllersOptions, startControllers } from './controllers.ts';
 
 export const waiting = { timeout: 60_000, interval: 100 };

@@ -1,8 +1,8 @@
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiServer, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
+import { pick, render } from '#test/render-charts.ts';
 import { kinds } from '../../apps/operator/kube/resources.ts';
-import { pick, render } from '../charts/render.ts';
-import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
 
 let server: ApiServer;
 beforeAll(async () => {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
-import { operatorValues, render } from '../charts/render.ts';
-import { type ApiServer, configOf } from './api-server.ts';
+import { type ApiServer, configOf } from '#test/api-server.ts';
+import { operatorValues, render } from '#test/render-charts.ts';
 
 const chart = path.join(import.meta.dirname, '../../charts/org-api-operator');
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { setupDatabase, shareInstallation } from '../support/setup.ts';
-import { type ApiServer, startApiServer } from './api-server.ts';
 import { setupDeclared } from './declared.ts';
 import { interrupt, transitions } from './transitions.ts';
 

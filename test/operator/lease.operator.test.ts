@@ -1,8 +1,8 @@
 import { CoordinationV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type ApiServer, createNamespace, startApiServer } from '#test/api-server.ts';
 import { createApis } from '../../apps/operator/kube/client.ts';
 import { createElection } from '../../apps/operator/kube/lease.ts';
-import { type ApiServer, createNamespace, startApiServer } from './api-server.ts';
 import { setupDeclared } from './declared.ts';
 import { startSlowApiServer } from './slow-api-server.ts';
 

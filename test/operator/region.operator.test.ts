@@ -11,6 +11,7 @@ import { currentMigration } from '#domain/db/schema-version.ts';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { createLog } from '#runtime/log.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
 import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from '#test/sealed-rows.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
@@ -22,7 +23,6 @@ import { readConfig } from '../../apps/operator/config.ts';
 import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
 import { createConnections } from '../../apps/operator/region/connections.ts';
 import { startTcpProxy } from '../support/tcp-proxy.ts';
-import { type ApiServer, configOf, createNamespace, regionIn, startApiServer } from './api-server.ts';
 import { regionWith } from './region.ts';
 
 let server: ApiServer;

@@ -6,14 +6,14 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { CoreV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
 import { spawnApp } from '#test/child-app.ts';
+import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
+import { operatorPeers } from '#test/render-charts.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
 import { makeNamespace } from '#test/temporal.ts';
 import { getTool } from '../../charts/tools.ts';
-import { operatorPeers } from '../charts/render.ts';
 import { carryOut, readSection, type Step, without } from '../operations/page.ts';
-import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
-import { type ApiServer, configOf, startApiServer } from './api-server.ts';
 import { startControllerManager } from './controller-manager.ts';
 import { setupDeclared, waiting } from './declared.ts';
 

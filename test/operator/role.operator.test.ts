@@ -1,13 +1,13 @@
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createLog } from '#runtime/log.ts';
+import { type ApiServer, createNamespace, regionIn, startApiServer } from '#test/api-server.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 import type { Condition, ResourceKind } from '../../apps/operator/kube/custom-resource.ts';
 import { kinds } from '../../apps/operator/kube/resources.ts';
-import { type ApiServer, createNamespace, regionIn, startApiServer } from './api-server.ts';
 import { installOperator } from './installed.ts';
 
 let server: ApiServer;

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
-import type { ApiServer } from './api-server.ts';
+import type { ApiServer } from '#test/api-server.ts';
 
 /** An HTTP server in front of the API server that answers late. */
 export interface SlowApiServer {

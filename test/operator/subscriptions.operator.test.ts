@@ -2,9 +2,9 @@
 import { EventsV1Api, type V1Secret } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { changeWebhook } from '#domain/webhooks/change.ts';
+import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { secretLabel } from '../../apps/operator/webhook-subscription/secrets.ts';
 import { testAllowList } from '../support/secrets.ts';
-import { type ApiServer, startApiServer } from './api-server.ts';
 import { setupDeclared, waiting } from './declared.ts';
 
 let server: ApiServer;

@@ -4,9 +4,9 @@ import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { ActivityAnchor } from '#domain/audit-log/chain.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
+import { emptyFolder, setupOrgctl } from '#test/orgctl.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
-import { writeLines } from '../domain/activity/lines.ts';
-import { emptyFolder, setupOrgctl } from './orgctl.ts';
 
 it('finds no error in a complete log, and names a changed line and a chain that left its anchor', async () => {
   const { database, owner, make, orgctl } = await setupOrgctl();

@@ -1,8 +1,8 @@
 /** `orgctl delivery cancel`. */
 import { describe, expect, it, vi } from 'vitest';
+import { callOrgctl, emptyFolder, setupOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { callOrgctl, emptyFolder, setupOrgctl } from './orgctl.ts';
 
 const timeout = 90_000;
 const patient = { timeout: 30_000, interval: 50 };

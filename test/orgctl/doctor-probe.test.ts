@@ -1,10 +1,10 @@
 /** The probe of `orgctl doctor`, which `helm test` runs, against a real API, worker and Temporal. */
 import { describe, expect, it } from 'vitest';
+import { callOrgctl, emptyFolder, setupOrgctl } from '#test/orgctl.ts';
 import { startTestApi } from '#test/setup.ts';
 import { allowSockets } from '#test/socket-guard.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { callOrgctl, emptyFolder, setupOrgctl } from './orgctl.ts';
 
 const timeout = 60_000;
 

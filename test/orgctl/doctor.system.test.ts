@@ -6,10 +6,13 @@ import path from 'node:path';
 import type pg from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
+import { makeCertificate } from '#test/certificates.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
+import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
+import { frontName, startTemporalFront } from '#test/temporal-front.ts';
 import { testNamespace } from '#test/worker.ts';
 import { findUnmetNeeds, judgeServer } from '#workflows/server-needs.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
@@ -17,9 +20,6 @@ import { checkPem } from '../../apps/orgctl/doctor/certificates.ts';
 import type { Finding } from '../../apps/orgctl/doctor/finding.ts';
 import { judgePostgres } from '../../apps/orgctl/doctor/postgresql.ts';
 import { judgeRedis } from '../../apps/orgctl/doctor/redis.ts';
-import { makeCertificate } from '../delivery/post/certificates.ts';
-import { frontName, startTemporalFront } from '../e2e/temporal-front.ts';
-import { callOrgctl, emptyFolder } from './orgctl.ts';
 
 /** What is wrong with PostgreSQL of every run, which writes nothing to its disk in time. */
 const lossy = 'a crash loses committed events, as these are off: fsync, full_page_writes, synchronous_commit';

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { isSecret } from '#domain/webhooks/secret.ts';
+import { callOrgctl, emptyFolder, setupOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { callOrgctl, emptyFolder, setupOrgctl } from './orgctl.ts';
 
 const timeout = 90_000;
 const unknownId = '00000000-0000-7000-8000-000000000000';

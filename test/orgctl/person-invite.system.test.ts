@@ -1,7 +1,7 @@
 /** `orgctl person invite`: the first way into the console. */
 import { expect, it } from 'vitest';
 import { findEnrolment } from '#domain/identity/create-link.ts';
-import { callOrgctl, setupOrgctl } from './orgctl.ts';
+import { callOrgctl, setupOrgctl } from '#test/orgctl.ts';
 
 const timeout = 60_000;
 

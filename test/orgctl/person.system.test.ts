@@ -4,8 +4,8 @@ import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#do
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { codeAt, goodPassword, settings, visitor } from '../domain/identity/people.ts';
-import { callOrgctl, setupOrgctl } from './orgctl.ts';
+import { callOrgctl, setupOrgctl } from '#test/orgctl.ts';
+import { codeAt, goodPassword, settings, visitor } from '#test/people.ts';
 
 const timeout = 60_000;
 

@@ -3,10 +3,10 @@
 import { spawn } from 'node:child_process';
 import { describe, expect, it, vi } from 'vitest';
 import { childEnvironment } from '#test/child-environment.ts';
-import { insertExhausted } from '#test/exhausted-deliveries.ts';
+import { callOrgctl, setupOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { callOrgctl, setupOrgctl } from './orgctl.ts';
+import { insertExhausted } from './exhausted-deliveries.ts';
 
 const timeout = 120_000;
 const patient = { timeout: 45_000, interval: 50 };

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it, vi } from 'vitest';
 import { unsealSecret } from '#domain/webhooks/seal.ts';
 import { childEnvironment } from '#test/child-environment.ts';
+import { callOrgctl, emptyFolder, setupOrgctl } from '#test/orgctl.ts';
 import {
   insertApps,
   insertOldSecrets,
@@ -16,7 +17,6 @@ import {
   rotatedWebhookSecretKeys,
 } from '#test/sealed-rows.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
-import { callOrgctl, emptyFolder, setupOrgctl } from './orgctl.ts';
 
 const timeout = 90_000;
 

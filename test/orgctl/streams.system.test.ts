@@ -9,11 +9,11 @@ import { createEnrolment } from '#domain/identity/create-link.ts';
 import { closedPipeCode } from '#runtime/command-line.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { hostileShell, setHostileDefaults } from '#test/hostile-surroundings.ts';
+import { setupOrgctl } from '#test/orgctl.ts';
+import { codeAt, goodPassword, settings, visitor } from '#test/people.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { nouns } from '../../apps/orgctl/nouns.ts';
-import { codeAt, goodPassword, settings, visitor } from '../domain/identity/people.ts';
-import { setupOrgctl } from './orgctl.ts';
 
 const timeout = 180_000;
 const commands = nouns.flatMap(({ noun, commands }) => commands.map(({ verb }) => [noun, verb].join(' ').trim()));

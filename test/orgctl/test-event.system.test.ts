@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { eventEnvelope } from '#domain/contract/events.ts';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
+import { setupOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { setupOrgctl } from './orgctl.ts';
 
 const timeout = 90_000;
 

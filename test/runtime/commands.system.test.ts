@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { closedPipeCode } from '#runtime/command-line.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { hostileShell } from '#test/hostile-surroundings.ts';
+import { setupOrgctl } from '#test/orgctl.ts';
 import { subcommands } from '../../apps/dev/subcommand.ts';
-import { setupOrgctl } from '../orgctl/orgctl.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {

@@ -16,12 +16,12 @@ import { reportSettings } from '#runtime/settings/watch.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation } from '#test/setup.ts';
+import { frontName, startTemporalFront } from '#test/temporal-front.ts';
 import { testNamespace, workerEnvironment } from '#test/worker.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
 import { readConfig as readConsole } from '../../apps/console/config.ts';
 import { ensureLogin } from '../../apps/migrate/logins.ts';
 import { readConfig as readWorker } from '../../apps/worker/config.ts';
-import { frontName, startTemporalFront } from '../e2e/temporal-front.ts';
 
 const shared = shareInstallation(async (onFinished) => {
   const front = await startTemporalFront(inject('temporalAddress'), onFinished);

@@ -1,9 +1,9 @@
 /** Requests at the edges of HTTP, as raw bytes, to the API and to the console. */
 import { expect, it } from 'vitest';
 import { sendRaw } from '#test/exchange.ts';
+import { expectFault } from '#test/expect-fault.ts';
 import { setup, shareApi } from '#test/setup.ts';
 import { shareConsole } from '../console/setup.ts';
-import { expectFault } from './expect-fault.ts';
 
 const sharedApi = shareApi();
 const sharedConsole = shareConsole();

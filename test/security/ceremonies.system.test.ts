@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { addPasskey, addTotp, startPasskey, startTotp } from '#domain/identity/factors.ts';
 import { startPasskeyUse, verifyPasskey, verifyTotp } from '#domain/identity/second-factor.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { createAuthenticator } from '../domain/identity/authenticator.ts';
-import { codeAt, goodPassword, settings, setupPeople, visitor } from '../domain/identity/people.ts';
+import { createAuthenticator } from '#test/authenticator.ts';
+import { codeAt, goodPassword, settings, setupPeople, visitor } from '#test/people.ts';
 import { reportTried } from './tried.ts';
 
 const tried = reportTried('ceremonies');

@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { HttpVisitor } from '#test/http-visitor.ts';
 import { routes } from '../../apps/console/routes.ts';
 import type { Route } from '../../apps/console/web/route.ts';
 import { filledForms } from '../console/hostile/forms.ts';
 import { arrange, type Scene } from '../console/hostile/scene.ts';
 import { fingerprintTables } from '../console/hostile/tables.ts';
 import { pathWith, requestOf, tokenOf } from '../console/hostile/walk.ts';
-import type { HttpVisitor } from '../console/http-visitor.ts';
 import { setupConsole } from '../console/setup.ts';
 import { listErrors, reportTried, seed, tries } from './tried.ts';
 

@@ -1,6 +1,7 @@
 /** Every route of the console and every read of the API with ids of another organization. */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
+import type { HttpVisitor, Visited } from '#test/http-visitor.ts';
 import { startTestApi } from '#test/setup.ts';
 import { endpoints } from '../../apps/api/endpoints.ts';
 import { routes } from '../../apps/console/routes.ts';
@@ -9,7 +10,6 @@ import { filledForms } from '../console/hostile/forms.ts';
 import { arrange, type Scene } from '../console/hostile/scene.ts';
 import { fingerprintTables } from '../console/hostile/tables.ts';
 import { paramsOf, pathWith, requestOf, tokenOf } from '../console/hostile/walk.ts';
-import type { HttpVisitor, Visited } from '../console/http-visitor.ts';
 import { setupConsole } from '../console/setup.ts';
 import { reportTried, seed, tries } from './tried.ts';
 

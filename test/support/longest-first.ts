@@ -6,17 +6,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * here only loses its position. Figures are in test/README.md.
  */
 const longest = [
-  'operator/contract.operator',
   'operator/region.operator',
   'chaos/nothing-is-lost.system',
   'dev/npm-start.system',
-  'receivers/go.system',
+  'signature-libraries/go.system',
   'charts/pod-security.system',
   'console/page-budgets.system',
   'console/webhooks.browser',
   'orgctl/redelivery.system',
   'orgctl/orgctl.system',
-  'worker/local-attempts.system',
+  'delivery/local-attempts.system',
   'e2e/timing.system',
   'api/openapi/schemathesis.system',
   'charts/alerts.system',

@@ -6,14 +6,14 @@ import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { appendActivityChainSql } from '#domain/audit-log/chain.ts';
 import { parseOtlpEndpoint } from '#runtime/settings/otlp.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
+import { emptyFolder } from '#test/orgctl.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { openPool } from '#test/webhook-rows.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { readAnchors } from '../../apps/orgctl/anchors.ts';
 import { createAnchorSender } from '../../apps/worker/activity-anchors.ts';
 import { createActivityStream } from '../../apps/worker/activity-stream.ts';
-import { writeLines } from '../domain/activity/lines.ts';
-import { openPool } from '../domain/webhooks/webhook-rows.ts';
-import { emptyFolder } from '../orgctl/orgctl.ts';
 
 /** Rows are linked up to the oldest transaction of the server, which other tests use as well. */
 const patient = { timeout: 60_000, interval: 20 };

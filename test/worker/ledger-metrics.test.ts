@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { expect, it, onTestFinished } from 'vitest';
 import { setupDatabase } from '#test/setup.ts';
+import { openPool } from '#test/webhook-rows.ts';
 import { ledgerMetrics } from '../../apps/worker/ledger-metrics.ts';
-import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
 it('one worker reads the ledger, all show its reading, and the next one waits a hundred times as long', async () => {
   const { database, owner } = await setupDatabase();

@@ -9,10 +9,10 @@ import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { insertSettled, openPool } from '#test/webhook-rows.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../apps/worker/config.ts';
 import { createMaintenance } from '../../apps/worker/maintenance.ts';
-import { insertSettled, openPool } from '../domain/webhooks/webhook-rows.ts';
 
 /** A started maintenance loop of a new database, with only the worker's login. */
 async function startMaintenance(databaseUrl: string, retentionDays = 730, isAnchorSent = true) {

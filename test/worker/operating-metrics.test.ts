@@ -12,10 +12,10 @@ import { appendActivityChainSql } from '#domain/audit-log/chain.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
+import { openPool } from '#test/webhook-rows.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { activityMetrics } from '../../apps/worker/activity-metrics.ts';
-import { openPool } from '../domain/webhooks/webhook-rows.ts';
 
 const timeout = 60_000;
 const patient = { timeout: 20_000, interval: 100 };

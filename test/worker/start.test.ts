@@ -3,6 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { sealSecret } from '#domain/webhooks/seal.ts';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { spawnWorker } from '#test/child-worker.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { startReceiver } from '#test/receiver.ts';
@@ -11,7 +12,6 @@ import { setupDatabase } from '#test/setup.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
-import { spawnWorker } from './child-worker.ts';
 
 const patient = { timeout: 30_000, interval: 100 };
 

@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { constants } from '#test/constants.ts';
 import { sendRaw } from '#test/exchange.ts';
+import { expectFault } from '#test/expect-fault.ts';
 import { setup } from '#test/setup.ts';
 import { setupConsole } from '../../console/setup.ts';
-import { expectFault } from '../../runtime/expect-fault.ts';
 import { untilFigures } from './figures.ts';
 import { openReader } from './readers.ts';
 

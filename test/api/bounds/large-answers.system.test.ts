@@ -12,7 +12,6 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { fingerprints } from '#domain/keys/fingerprint.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { startChildApi } from '#test/child-api.ts';
 import { exchange } from '#test/exchange.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase, shareInstallation, startTestApi } from '#test/setup.ts';
@@ -22,6 +21,7 @@ import { LargeBodies } from '../../../apps/api/large-body.ts';
 import { chunkBytes, readInChunks } from '../../../apps/api/large-statement.ts';
 import type { ReadValues } from '../../../apps/api/reads/authorized.ts';
 import { rosterSql } from '../../../apps/api/reads/roster.ts';
+import { startChildApi } from '../child-api.ts';
 import { residentMiB, untilFigures } from './figures.ts';
 import { giveGrants, openReader } from './readers.ts';
 

@@ -3,10 +3,10 @@
  * seconds, and does not slow down other clients.
  */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { startChildApi } from '#test/child-api.ts';
 import type { ChildApp } from '#test/child-app.ts';
 import { exchange } from '#test/exchange.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { startChildApi } from '../child-api.ts';
 import { residentMiB, untilFigures } from './figures.ts';
 import { giveGrants, openReader } from './readers.ts';
 

@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import { failedAuthenticationsPerMinute } from '#domain/contract/limits.ts';
 import { generateKey } from '#domain/keys/format.ts';
 import { sendRaw } from '#test/exchange.ts';
-import { expectRefusal } from '#test/refusal.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup } from '#test/setup.ts';
+import { expectRefusal } from '../refusal.ts';
 
 const from = (address: string) => ({ 'x-forwarded-for': address });
 const failFrom = (api: { get: (path: string, o: object) => Promise<Response> }, times: number, headers = {}) =>

@@ -1,10 +1,10 @@
 /** An API that receives SIGTERM loses no request. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
-import { startChildApi } from '#test/child-api.ts';
 import { spawnApp } from '#test/child-app.ts';
 import { exchange } from '#test/exchange.ts';
 import { apiEnvironment, setupDatabase, startTestApi } from '#test/setup.ts';
+import { startChildApi } from '../child-api.ts';
 
 const connections = 40;
 

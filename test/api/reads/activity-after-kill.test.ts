@@ -1,9 +1,9 @@
 /** A read is answered only after its activity row is committed, whenever the process is killed. */
 import { Agent } from 'node:http';
 import { expect, it } from 'vitest';
-import { startChildApi } from '#test/child-api.ts';
 import { exchange } from '#test/exchange.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { startChildApi } from '../child-api.ts';
 
 const connections = 32;
 /** Number of answers before the kill, within the limits of 20 keys. */

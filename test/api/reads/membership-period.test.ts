@@ -11,12 +11,12 @@ import { listKeys } from '#domain/keys/list.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
 import { removeMember } from '#domain/members/change.ts';
 import type { MadeMember } from '#test/make.ts';
-import { expectRefusal } from '#test/refusal.ts';
+import { type Enrolled, setupPeople, visitor } from '#test/people.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { startTestApi, type TestApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
-import { type Enrolled, setupPeople, visitor } from '../../domain/identity/people.ts';
 import { importDocument } from '../../import/document.ts';
+import { expectRefusal } from '../refusal.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
 type Write = (people: People, member: Pick<Enrolled, 'orgId' | 'personId' | 'email' | 'token'>) => Promise<unknown>;

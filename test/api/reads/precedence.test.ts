@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '#domain/contract/errors.ts';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
-import { expectRefusal } from '#test/refusal.ts';
 import { shareApi } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
+import { expectRefusal } from '../refusal.ts';
 
 const installation = shareApi();
 

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { generateKey } from '#domain/keys/format.ts';
-import { expectRefusal } from '#test/refusal.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { shareApi, type TestInstallation } from '#test/setup.ts';
 import { type Endpoint, endpoints } from '../../../apps/api/endpoints.ts';
+import { expectRefusal } from '../refusal.ts';
 
 const tagSecret = testKeySecrets.tagSecrets[0];
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { insertOrganization, insertWebhook } from '../../chaos/changes.ts';
+import { insertOrganization, insertWebhook } from '#test/webhook-changes.ts';
 import { machineMs } from './clock.ts';
 import type { BenchStack } from './stack.ts';
 

@@ -1,7 +1,7 @@
 import { postOnce } from '#delivery/post/post.ts';
 import { TlsSessions } from '#delivery/post/tls-sessions.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { makeCertificate } from '../../delivery/post/certificates.ts';
+import { makeCertificate } from '#test/certificates.ts';
 import { median } from '../reads/compare.ts';
 import { cpuMicrosOf } from '../reads/processes.ts';
 import { percentile } from './measures.ts';

@@ -1,8 +1,8 @@
 import { fingerprint } from '#domain/keys/fingerprint.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
+import type { AppProcess } from '#test/app-processes.ts';
 import { stepsOfMaintenance } from '../../../apps/worker/maintenance-steps.ts';
-import type { AppProcess } from '../../chaos/app-processes.ts';
 import type { SoakRegion } from './region.ts';
 import { type AppName, retention, type SoakStack } from './stack.ts';
 

@@ -5,7 +5,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { readWhole, startCommand } from '#runtime/command-line.ts';
-import type { AppProcess } from '../../chaos/app-processes.ts';
+import type { AppProcess } from '#test/app-processes.ts';
 import { settles } from '../deliveries/changes.ts';
 import { readSetting } from '../deliveries/options.ts';
 import { endVisits } from '../growth/measure.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { insertOrganization, insertWebhook } from '#test/webhook-changes.ts';
 import { cookieName } from '../../../apps/console/middleware/cookies.ts';
-import { insertOrganization, insertWebhook } from '../../chaos/changes.ts';
 import type { BenchOrganization } from '../deliveries/changes.ts';
 import { addSettled, addWebhooks } from '../growth/fill-deliveries.ts';
 import { fillOrganization, preparePast, signIn } from '../growth/fill-organization.ts';

@@ -1,5 +1,5 @@
+import { type HttpVisitor, hiddenFields } from '#test/http-visitor.ts';
 import type { Route } from '../../../apps/console/web/route.ts';
-import { type HttpVisitor, hiddenFields } from '../http-visitor.ts';
 import type { FilledForm } from './filled-form.ts';
 import { filledForms } from './forms.ts';
 import type { Scene } from './scene.ts';

@@ -1,4 +1,4 @@
-import { codeAt } from '../../domain/identity/people.ts';
+import { codeAt } from '#test/people.ts';
 import { chooseApp } from '../browser.ts';
 import { goodPassword } from '../setup.ts';
 import type { JudgedPage } from './page.ts';

@@ -5,7 +5,7 @@ import type { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TlsSessions } from '#delivery/post/tls-sessions.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
-import { makeCertificate } from './certificates.ts';
+import { makeCertificate } from '#test/certificates.ts';
 import { post, postUntilStatus, startRawServer, startSocketServer } from './raw-server.ts';
 
 const authority = makeCertificate({ subject: 'Test Authority', isAuthority: true });

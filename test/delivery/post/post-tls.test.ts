@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { makeCertificate, type TestCertificate } from './certificates.ts';
+import { makeCertificate, type TestCertificate } from '#test/certificates.ts';
 import { post, startRawServer, startSocketServer } from './raw-server.ts';
 
 const authority = makeCertificate({ subject: 'Test Authority', isAuthority: true });

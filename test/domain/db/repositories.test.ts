@@ -23,7 +23,7 @@ import { createWebhook } from '#domain/webhooks/create.ts';
 import { cancelRedelivery, requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import { testAllowList, testKeySecrets, testSealingKeys } from '#test/secrets.ts';
-import { setupStaff } from '../organization/staff.ts';
+import { setupStaff } from '../members/staff.ts';
 
 /** The tables that the changes write, except for activity. */
 const tables = ['api_key', 'webhook', 'webhook_secret', 'redelivery', 'membership', 'membership_role', 'role'].concat([

@@ -7,7 +7,7 @@ import { TLSSocket } from 'node:tls';
 import { expect, it, onTestFinished } from 'vitest';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { makeCertificate, type TestCertificate } from '../../delivery/post/certificates.ts';
+import { makeCertificate, type TestCertificate } from '#test/certificates.ts';
 
 /** PostgreSQL's SSLRequest: its length, then a code that is not a version of the protocol. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);

@@ -1,5 +1,5 @@
-import { der, extension, makeCertificate, sequence } from '../../delivery/post/certificates.ts';
-import { array, bytes, number, type Signing, signatureOf } from './authenticator.ts';
+import { array, bytes, number, type Signing, signatureOf } from '#test/authenticator.ts';
+import { der, extension, makeCertificate, sequence } from '#test/certificates.ts';
 
 /**
  * Attests a passkey as Android does (`android-key`), with a root of its own. Both certificates name

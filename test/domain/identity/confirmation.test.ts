@@ -10,8 +10,8 @@ import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { reinstateMember, removeMember, suspendMember } from '#domain/members/change.ts';
 import { getMemberDetails } from '#domain/members/list-members.ts';
+import { goodPassword, setupPeople, visitor } from '#test/people.ts';
 import { ids, importDocument, smallDocument } from '../../import/document.ts';
-import { goodPassword, setupPeople, visitor } from './people.ts';
 
 /**
  * A person enrolled by one organization. An import has made them an owner of another organization,

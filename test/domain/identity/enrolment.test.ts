@@ -13,8 +13,8 @@ import { signIn } from '#domain/identity/sign-in.ts';
 import { assignRole, reinstateMember, removeMember, suspendMember, unassignRole } from '#domain/members/change.ts';
 import { getMemberDetails, listMembers } from '#domain/members/list-members.ts';
 import { changeRole } from '#domain/members/roles.ts';
-import { systemRole } from '../organization/staff.ts';
-import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
+import { systemRole } from '../members/staff.ts';
 
 const hourMs = 60 * minuteMs;
 

@@ -13,7 +13,7 @@ import {
   SignIn,
 } from '#domain/identity/identity.entity.ts';
 import { createLog, describeError } from '#runtime/log.ts';
-import { setupPeople } from './people.ts';
+import { setupPeople } from '#test/people.ts';
 
 /** Returns all properties of an error that a program could print, and its log line. */
 function textsOf(error: unknown): string {

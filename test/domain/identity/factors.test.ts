@@ -15,8 +15,8 @@ import {
 import { redeemRecoveryCode, startPasskeyUse, verifyPasskey, verifyTotp } from '#domain/identity/second-factor.ts';
 import { findSession } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { createAuthenticator, type Signing } from './authenticator.ts';
-import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+import { createAuthenticator, type Signing } from '#test/authenticator.ts';
+import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
 const party = settings.relyingParty;
 

@@ -7,7 +7,7 @@ import { purgeExpiredSignInsSql } from '#domain/identity/purge-expired.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { settings, setupPeople, visitor } from './people.ts';
+import { settings, setupPeople, visitor } from '#test/people.ts';
 
 it('the worker can purge expired sign-in data, and nothing else', async () => {
   const t = await setupPeople();

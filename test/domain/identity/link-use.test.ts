@@ -10,7 +10,7 @@ import {
 import { createEnrolment, findEnrolment } from '#domain/identity/create-link.ts';
 import { confirmSignInOf, releaseAddress } from '#domain/identity/operator-actions.ts';
 import { findSession } from '#domain/identity/sessions.ts';
-import { codeAt, goodPassword, settings, setupPeople, visitor } from './people.ts';
+import { codeAt, goodPassword, settings, setupPeople, visitor } from '#test/people.ts';
 
 /**
  * An organization with an administrator, another organization, and links of the first that lack

@@ -8,7 +8,7 @@ import { changePassword } from '#domain/identity/change-password.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
-import { blockNetwork, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+import { blockNetwork, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
 

@@ -6,7 +6,7 @@ import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, endSession, findSession, listSessions, needsStepUp } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { removeMember, suspendMember } from '#domain/members/change.ts';
-import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+import { codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
 const newPassword = 'quartz lantern meadow fiddle';

@@ -5,7 +5,7 @@ import { hashLoad, isPassword } from '#domain/identity/password.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
 import { generateToken } from '#domain/identity/token.ts';
-import { blockSubject, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+import { blockSubject, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
 const outcomeOf = (work: Promise<unknown>) =>
   work.then(

@@ -13,7 +13,7 @@ import { signIn } from '#domain/identity/sign-in.ts';
 import type { Visitor } from '#domain/identity/types.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { blockSubject, codeAt, countBy, goodPassword, minuteMs, settings, setupPeople, visitor } from './people.ts';
+import { blockSubject, codeAt, countBy, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
 type People = Awaited<ReturnType<typeof setupPeople>>;
 const elsewhere: Visitor = { ...visitor, address: '198.51.100.9' };

@@ -12,12 +12,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentPasskey } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { addPasskey, listFactors, startPasskey } from '#domain/identity/factors.ts';
+import { type Attestation, array, bytes, createAuthenticator, number, signatureOf } from '#test/authenticator.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { listOpenSockets } from '#test/open-sockets.ts';
+import { goodPassword, settings, setupPeople, visitor } from '#test/people.ts';
 import { allowSockets, checkChildren, guardSockets, watchSockets } from '#test/socket-guard.ts';
-import { type Attestation, array, bytes, createAuthenticator, number, signatureOf } from './authenticator.ts';
 import { certifiedBy } from './certified-passkey.ts';
-import { goodPassword, settings, setupPeople, visitor } from './people.ts';
 
 const party = settings.relyingParty;
 

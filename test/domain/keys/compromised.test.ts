@@ -5,9 +5,9 @@ import { findCompromisedKey } from '#domain/keys/compromised.ts';
 import type { KeySecrets } from '#domain/keys/fingerprint.ts';
 import { generateKey } from '#domain/keys/format.ts';
 import type { MadeMember } from '#test/make.ts';
+import { countBy } from '#test/people.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { countBy } from '../identity/people.ts';
 
 async function setupSearch() {
   const { owner, make } = await setupDatabase();

@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { rotateKey } from '#domain/keys/rotate.ts';
 import { findKeyUsage, listCallers, listCreatorRoles, listEndedKeys, listLiveKeys } from '#domain/keys/usage.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { sumCalls } from '#test/sum-calls.ts';
-import { writeLines } from '../activity/lines.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 const now = () => new Date();

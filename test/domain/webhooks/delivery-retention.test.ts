@@ -4,7 +4,7 @@ import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/led
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { insertSettled, openPool } from './webhook-rows.ts';
+import { insertSettled, openPool } from '#test/webhook-rows.ts';
 
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
 const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, isLast: true }] };

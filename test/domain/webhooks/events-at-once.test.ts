@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ClaimedDelivery, claimDeliveriesSql } from '#delivery/sql/claim.ts';
-import { openPool, setupWebhooks } from './webhook-rows.ts';
+import { openPool, setupWebhooks } from '#test/webhook-rows.ts';
 
 describe('parallel writers, relays and people', () => {
   it('never deadlock, and lose no delivery', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { setupWebhooks } from './webhook-rows.ts';
+import { setupWebhooks } from '#test/webhook-rows.ts';
 
 describe('the deliveries of an event', () => {
   it('are one for each webhook that subscribes to its type, and the event counts them', async () => {

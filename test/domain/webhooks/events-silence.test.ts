@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { setupWebhooks } from './webhook-rows.ts';
+import { setupWebhooks } from '#test/webhook-rows.ts';
 
 const endGrantSql = `update client_grant set status = 'ended', end_reason = 'ended', ends_at = now() where id = $1`;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
 import { type EventType, eventEnvelope, eventTypes } from '#domain/contract/events.ts';
-import { setupWebhooks } from './webhook-rows.ts';
+import { setupWebhooks } from '#test/webhook-rows.ts';
 
 /**
  * A database with one organization, its professional, a webhook for all types, and the platform's

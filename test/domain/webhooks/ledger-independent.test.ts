@@ -8,7 +8,7 @@ import { claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeDeliveriesSql } from '#domain/webhooks/retention.ts';
 import { attemptsSql } from '#test/attempts-sql.ts';
-import { openPool, setupWebhooks } from './webhook-rows.ts';
+import { openPool, setupWebhooks } from '#test/webhook-rows.ts';
 
 /**
  * An organization with two webhooks and six events. The first three of each webhook are claimed,

@@ -3,9 +3,9 @@ import { deleteWebhook, pauseWebhook, resumeWebhook } from '#delivery/requests.t
 import { redeliverOneSql } from '#delivery/sql/requests.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
+import { type Attempt, Engine, lostRepeats, type Run, scheduleAttempts } from '#test/delivery-engine.ts';
+import { openPool, setupWebhooks } from '#test/webhook-rows.ts';
 import { type RegionState, readRegionStateSql } from '../../../apps/operator/region/state.ts';
-import { type Attempt, Engine, lostRepeats, type Run, scheduleAttempts } from '../../delivery/engine.ts';
-import { openPool, setupWebhooks } from './webhook-rows.ts';
 
 /**
  * An organization with 10 events for 2 webhooks: 20 deliveries. `settled` settles the ten of the

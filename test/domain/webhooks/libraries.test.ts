@@ -1,6 +1,6 @@
 /**
  * Verifies the signatures of the published vector with the libraries that receivers use. A worker's
- * posts and other languages: test/receivers.
+ * posts and other languages: test/signature-libraries.
  */
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redeliverPage } from '#delivery/redelivery.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
-import { Engine } from '../../delivery/engine.ts';
+import { Engine } from '#test/delivery-engine.ts';
 import { nowhere, setupWebhooks } from './subscriptions.ts';
 
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);

@@ -7,9 +7,9 @@ import type { ClaimedDelivery } from '#delivery/sql/claim.ts';
 import { cancelDeletedSql } from '#delivery/sql/requests.ts';
 import { purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { Engine } from '#test/delivery-engine.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { createMaintenance } from '../../../apps/worker/maintenance.ts';
-import { Engine } from '../../delivery/engine.ts';
 import { daySeconds, setupWebhooks } from './subscriptions.ts';
 
 async function setupStates() {

@@ -1,7 +1,7 @@
 /** Operators that are killed with SIGKILL at each write to a server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { setupDatabase, shareInstallation } from '../../support/setup.ts';
-import { type ApiServer, startApiServer } from '../api-server.ts';
 import { setupDeclared } from '../declared.ts';
 import { interrupt, transitions } from '../transitions.ts';
 

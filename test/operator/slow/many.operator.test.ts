@@ -1,8 +1,8 @@
 /** Many objects: the time and the requests until all are ready, and the requests afterwards. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { group, kinds, type WebhookSubscription } from '../../../apps/operator/kube/resources.ts';
-import { type ApiServer, startApiServer } from '../api-server.ts';
 import { setupDeclared } from '../declared.ts';
 
 let server: ApiServer;

@@ -2,8 +2,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApiextensionsV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { group, kinds } from '../../../apps/operator/kube/resources.ts';
-import { type ApiServer, startApiServer } from '../api-server.ts';
 import { setupDeclared } from '../declared.ts';
 
 const outageMs = 60_000;

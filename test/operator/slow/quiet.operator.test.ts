@@ -1,6 +1,6 @@
 /** A region where nothing changes: which requests the operator still sends to the API server. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type ApiServer, startApiServer } from '../api-server.ts';
+import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { arrangeRegion, waiting } from '../arrange-region.ts';
 
 const passes = 4;

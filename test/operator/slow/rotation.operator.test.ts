@@ -1,9 +1,9 @@
 /** A signing secret is rotated while deliveries are sent, and a receiver reads the Secret. */
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type ApiServer, startApiServer } from '#test/api-server.ts';
 import { type Received, startReceiver } from '#test/receiver.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { type ApiServer, startApiServer } from '../api-server.ts';
 import { setupDeclared, waiting } from '../declared.ts';
 
 const rotations = 3;

@@ -2,7 +2,7 @@ import { copyable } from '../../components/secret.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /**
- * Code that verifies a signature, in the languages of the sample receivers (test/receivers), whose
+ * Code that verifies a signature, in the languages of the sample receivers (test/signature-libraries), whose
  * tests send them real deliveries.
  */
 export const verifySnippets = [

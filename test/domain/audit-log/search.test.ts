@@ -11,10 +11,10 @@ import {
   listActivity,
   seesNoClients,
 } from '#domain/audit-log/search.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { eachActivityEntry } from '../../../apps/console/pages/audit-log/download.ts';
 import { matchText } from '../../../apps/console/pages/audit-log/match-text.ts';
-import { writeLines } from './lines.ts';
 
 const idsOf = ({ entries }: { entries: ActivityEntry[] }) => entries.map(({ id }) => id);
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);

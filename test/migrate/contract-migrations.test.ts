@@ -11,10 +11,10 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { childEnvironment } from '#test/child-environment.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { startTestApi } from '#test/setup.ts';
-import { migrate } from '../../../apps/migrate/migrate.ts';
-import { migrations } from '../../../apps/migrate/migrations/index.ts';
-import type { NamedMigration } from '../../../apps/migrate/migrations/named-migration.ts';
-import { readRegionStateSql } from '../../../apps/operator/region/state.ts';
+import { migrate } from '../../apps/migrate/migrate.ts';
+import { migrations } from '../../apps/migrate/migrations/index.ts';
+import type { NamedMigration } from '../../apps/migrate/migrations/named-migration.ts';
+import { readRegionStateSql } from '../../apps/operator/region/state.ts';
 
 class AddColumn extends Migration {
   override up(): void {
@@ -175,7 +175,7 @@ it('the migration that this version needs is the newest expand migration', () =>
 it('npm run tool -- migrate --contract applies what is pending, and another option is refused', async () => {
   const { ownerUrl } = await openEmpty();
   const run = async (...args: string[]) => {
-    const main = path.join(import.meta.dirname, '../../../apps/migrate/main.ts');
+    const main = path.join(import.meta.dirname, '../../apps/migrate/main.ts');
     const child = spawn(process.execPath, [main, ...args], { env: { ...childEnvironment, DATABASE_URL: ownerUrl } });
     const [out, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
     return { out, errors, code };

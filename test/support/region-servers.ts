@@ -4,13 +4,13 @@ import path from 'node:path';
 import { Client, escapeIdentifier } from 'pg';
 import type { LoginRole } from '#domain/db/login-rights.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { makeRunFolder, memoryFolder, removeRunFolder, removeRunFolderNow, stateOf } from '#test/run-folder.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { becomesTrue, isAlive, ServerUnavailableError } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { startTemporal } from '../../apps/dev/servers/temporal.ts';
 import { prepareWorkflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
+import { makeRunFolder, memoryFolder, removeRunFolder, removeRunFolderNow, stateOf } from './run-folder.ts';
 
 export type ServerName = 'postgres' | 'redis' | 'temporal';
 

@@ -8,9 +8,9 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { currentMigration } from '#domain/db/schema-version.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setup, type TestInstallation } from '#test/setup.ts';
-import { migrate } from '../../../apps/migrate/migrate.ts';
-import { buildOnPartitions } from '../../../apps/migrate/migrations/concurrently.ts';
-import { migrations } from '../../../apps/migrate/migrations/index.ts';
+import { migrate } from '../../apps/migrate/migrate.ts';
+import { buildOnPartitions } from '../../apps/migrate/migrations/concurrently.ts';
+import { migrations } from '../../apps/migrate/migrations/index.ts';
 
 const timeout = 90_000;
 /** Time after which a read's statement is cancelled. Source: apps/domain/open-database.ts. */

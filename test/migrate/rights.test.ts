@@ -5,7 +5,7 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase } from '#test/database.ts';
 import type { TestLogin } from '#test/global-setup.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { migrate } from '../../../apps/migrate/migrate.ts';
+import { migrate } from '../../apps/migrate/migrate.ts';
 import { listRights, readRights } from './rights.ts';
 
 it('rights.txt lists exactly the rights that are not the owner’s', async () => {

@@ -5,10 +5,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inject, onTestFinished } from 'vitest';
-import { childEnvironment } from '#test/child-environment.ts';
-import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
-import { setupDatabase } from '#test/setup.ts';
-import { testNamespace } from '#test/worker.ts';
+import { childEnvironment } from './child-environment.ts';
+import { testKeySettings, testWebhookSecretKeys } from './secrets.ts';
+import { setupDatabase } from './setup.ts';
+import { testNamespace } from './worker.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const execute = promisify(execFile);

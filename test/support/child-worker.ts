@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import { type SpawnedApp, spawnApp, startApp } from '#test/child-app.ts';
+import { type SpawnedApp, spawnApp, startApp } from './child-app.ts';
 
 /** A worker in a separate process, as in a pod. */
 export interface ChildWorker extends Omit<SpawnedApp, 'ended'> {

@@ -1,6 +1,6 @@
-import { type ChildApp, startApp } from './child-app.ts';
-import type { TestDatabase } from './database.ts';
-import { apiEnvironment } from './setup.ts';
+import { type ChildApp, startApp } from '#test/child-app.ts';
+import type { TestDatabase } from '#test/database.ts';
+import { apiEnvironment } from '#test/setup.ts';
 
 /** Starts an API on a test's database in a separate process; resolves when it listens. */
 export const startChildApi = (database: TestDatabase, settings: Record<string, string> = {}): Promise<ChildApp> =>

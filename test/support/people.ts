@@ -8,9 +8,9 @@ import { findSession } from '#domain/identity/sessions.ts';
 import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { testSealingKeys } from '#test/secrets.ts';
-import { setupDatabase } from '#test/setup.ts';
-import { guardSockets } from '#test/socket-guard.ts';
+import { testSealingKeys } from './secrets.ts';
+import { setupDatabase } from './setup.ts';
+import { guardSockets } from './socket-guard.ts';
 
 export const settings: FactorSettings = {
   sealingKeys: testSealingKeys,

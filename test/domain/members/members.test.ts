@@ -12,8 +12,8 @@ import {
 } from '#domain/members/change.ts';
 import { getRoleDetails, listRoles } from '#domain/members/list-roles.ts';
 import { changeRole, createRole, deleteRole } from '#domain/members/roles.ts';
+import { setupPeople } from '#test/people.ts';
 import { describeAction, describeActor, textOf } from '../../../apps/console/components/action-sentences.ts';
-import { setupPeople } from '../identity/people.ts';
 import { outcomes, setupStaff, systemRole } from './staff.ts';
 
 type Staff = Awaited<ReturnType<typeof setupStaff>>;

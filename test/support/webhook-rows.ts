@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pg, { type Pool } from 'pg';
 import { onTestFinished } from 'vitest';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
-import { attemptsSql } from '#test/attempts-sql.ts';
-import { setupDatabase } from '#test/setup.ts';
+import { attemptsSql } from './attempts-sql.ts';
+import { setupDatabase } from './setup.ts';
 
 /** A row of `delivery`, with the columns that tests read. */
 export interface DeliveryRow {

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { childEnvironment } from '#test/child-environment.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
+import { childEnvironment } from './child-environment.ts';
 
 /** One app as a child process that is restarted whenever it ends, as Kubernetes would. */
 export interface AppProcess {

@@ -8,8 +8,8 @@ import { type OutcomeKind, type OutcomeRow, recordOutcomeSql } from '#delivery/s
 import { cancelDeletedSql, cancelOneSql, redeliverOneSql, wakeParkedSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import type { Database } from '#domain/open-database.ts';
-import type { TestDatabase } from '#test/database.ts';
-import { type OnFinished, setupDatabase } from '#test/setup.ts';
+import type { TestDatabase } from './database.ts';
+import { type OnFinished, setupDatabase } from './setup.ts';
 
 /** The attempts of the schedule, and how many more follow when attempts are lost. */
 export const scheduleAttempts = 3;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { endGrant, moveGrant } from '#domain/clients/end-access.ts';
 import { assignSeat, endSeat } from '#domain/clients/seats.ts';
 import { suspendMember } from '#domain/members/change.ts';
-import { outcomes, setupStaff } from './staff.ts';
+import { outcomes, setupStaff } from '../members/staff.ts';
 
 describe('a seat', () => {
   it('is assigned to a family with active access while a seat is free, and is ended, with events and activity rows', async () => {

@@ -6,14 +6,14 @@ import { promisify } from 'node:util';
 import { Client, escapeIdentifier } from 'pg';
 import { onTestFinished, vi } from 'vitest';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import type { TestDatabase } from '#test/database.ts';
+import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
 import { prepareCluster, SERVER_ENVIRONMENT, STOP_SIGNALS } from '../../apps/dev/servers/postgres-cluster.ts';
 import { spawnDetached, stopServer } from '../../apps/dev/servers/process.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
-import type { TestDatabase } from './database.ts';
-import { makeRunFolder, removeRunFolder, stateOf } from './run-folder.ts';
-import { startTcpProxy } from './tcp-proxy.ts';
 
 const run = promisify(execFile);
 const patient = { timeout: 30_000, interval: 50 };

@@ -6,8 +6,8 @@ import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
-import { allowSockets } from '#test/socket-guard.ts';
 import { group, kinds } from '../../apps/operator/kube/resources.ts';
+import { allowSockets } from './socket-guard.ts';
 
 const execute = promisify(execFile);
 /** Programs of Kubernetes that the cluster test built. */

@@ -8,6 +8,7 @@ import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { waitUntilAlone } from '#delivery/other-workers.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { createLog } from '#runtime/log.ts';
+import { spawnWorker, startChildWorker } from '#test/child-worker.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
@@ -15,7 +16,6 @@ import { workerEnvironment } from '#test/worker.ts';
 import { writeWorkflowBundle } from '#workflows/bundle.ts';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { spawnWorker, startChildWorker } from './child-worker.ts';
 
 const timeout = 120_000;
 const patient = { timeout: 60_000, interval: 100 };

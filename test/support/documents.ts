@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { chart } from './render.ts';
+import { chart } from './render-charts.ts';
 
 /** A page for operators: its path and its text. */
 export interface Page {

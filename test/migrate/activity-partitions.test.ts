@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Database } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { migrate } from '../../../apps/migrate/migrate.ts';
+import { migrate } from '../../apps/migrate/migrate.ts';
 
 /** Returns the months of the partitions, oldest first, as `YYYY_MM`. */
 async function listMonths({ pool }: Database): Promise<string[]> {

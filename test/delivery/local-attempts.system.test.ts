@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
+import { startChildWorker } from '#test/child-worker.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { workerEnvironment } from '#test/worker.ts';
-import { startChildWorker } from './child-worker.ts';
 
 const timeout = 120_000;
 const patient = { timeout: 60_000, interval: 50 };

@@ -1,6 +1,6 @@
 import { webhookSecretKeys } from '#runtime/settings/types.ts';
 import { workflowBundle } from '../../apps/dev/workflow-bundle.ts';
-import type { Addresses } from './servers.ts';
+import type { Addresses } from './region-servers.ts';
 
 const sealingKey = `1:${Buffer.from('a sealing key of the chaos, 32 b').toString('base64')}`;
 
@@ -26,4 +26,4 @@ export function workerEnvironment(servers: Addresses, settings: Record<string, s
 export const otherSealingKey = `2:${Buffer.from('another sealing key of the chaos').toString('base64')}`;
 
 /** Sets a Node process's clock 10 minutes ahead. */
-export const shiftedClock = { NODE_OPTIONS: `--import=${new URL('shifted-clock.mjs', import.meta.url).href}` };
+export const shiftedClock = { NODE_OPTIONS: `--import=${new URL('../chaos/shifted-clock.mjs', import.meta.url).href}` };

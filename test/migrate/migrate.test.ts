@@ -6,8 +6,8 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import type { TestLogin } from '#test/global-setup.ts';
 import { startTestApi } from '#test/setup.ts';
-import { migrate } from '../../../apps/migrate/migrate.ts';
-import { migrations } from '../../../apps/migrate/migrations/index.ts';
+import { migrate } from '../../apps/migrate/migrate.ts';
+import { migrations } from '../../apps/migrate/migrations/index.ts';
 
 async function emptyDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase({ empty: true });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, constants, createSecureServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { makeCertificate, type TestCertificate } from '../delivery/post/certificates.ts';
+import { makeCertificate, type TestCertificate } from './certificates.ts';
 
 /**
  * A proxy with the requirements of a production Temporal: TLS, a client certificate, and an API

@@ -13,8 +13,8 @@ import {
 } from '#domain/audit-log/chain.ts';
 import { verifyActivity } from '#domain/audit-log/verify.ts';
 import type { Database } from '#domain/open-database.ts';
+import { writeLines } from '#test/audit-log-lines.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { writeLines } from './lines.ts';
 
 const everything = { organizationId: null, month: null };
 const patient = { timeout: 20_000, interval: 20 };

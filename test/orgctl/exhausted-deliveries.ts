@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { attemptsSql } from './attempts-sql.ts';
+import { attemptsSql } from '#test/attempts-sql.ts';
 
 /**
  * Inserts deliveries of a webhook that were exhausted in the past, each with its event and the

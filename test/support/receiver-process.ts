@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
-import type { Behavior } from './plan.ts';
+import type { Behavior } from '../chaos/plan.ts';
 
 /** A post as its receiver saw it. */
 export interface Post {
