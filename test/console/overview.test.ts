@@ -100,7 +100,7 @@ it('webhooks and keys that need attention are listed by name, the worst first, e
   const lines = [...text.matchAll(/<li><svg[\s\S]*?<\/li>/g)].map(([line]) => plain(line));
   expect(lines).toEqual([
     expect.stringMatching(/^The Failing one Failing All deliveries failing since .* See cause of The Failing one$/),
-    expect.stringMatching(/^The Suspended one Suspended New events are held .* Resume… of The Suspended one$/),
+    expect.stringMatching(/^The Suspended one Suspended New events are held .* See cause of The Suspended one$/),
     expect.stringMatching(/^The Paused one Paused New events are held .* Resume… of The Paused one$/),
     expect.stringMatching(/^API key Old report Active Expires soon Expires .* Rotate… Old report$/),
   ]);

@@ -86,7 +86,8 @@ const failures = {
   ),
   answered_not_found: failed('The receiver has nothing at this path (404): correct the URL or the route.'),
   answered_gone: failed(
-    'The receiver wants no more events at this URL (410), and the webhook is suspended: correct the URL or resume it.',
+    'The receiver wants no more events at this URL (410), and the webhook is suspended: correct the URL or the ' +
+      'receiver, then resume the webhook.',
   ),
   answered_method_refused: failed('The receiver does not take POST at this path (405): correct the URL or the route.'),
   answered_too_large: failed('The event is too large for the receiver (413): raise its limit for bodies.'),

@@ -35,13 +35,14 @@ const severityOf = ({ state, parkedReason }: WebhookHead): number =>
 function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
   const here = visit.at(`/webhooks/${webhook.id}`);
   const isParked = webhook.state === 'parked';
-  const kind = webhook.parkedReason === 'paused' ? 'warning' : 'bad';
+  // Who resumes before the repair gets the same failure, so the cause comes first.
+  const isPaused = webhook.parkedReason === 'paused';
   const what = isParked
     ? html`New events are held until you resume.`
     : html`All deliveries failing since ${relativeTime(webhook.failingSince)}.`;
-  return html`<li>${icon(isParked ? 'paused' : 'bad', kind)}
+  return html`<li>${icon(isParked ? 'paused' : 'bad', isPaused ? 'warning' : 'bad')}
     <span class="what"><a href="${here}">${webhookName(webhook)}</a> ${webhookStatus(webhook)} ${what}</span>
-    <a href="${isParked ? `${here}/resume` : here}">${isParked ? 'Resume…' : 'See cause'}<span
+    <a href="${isPaused ? `${here}/resume` : here}">${isPaused ? 'Resume…' : 'See cause'}<span
       class="visually-hidden"> of ${webhookName(webhook)}</span></a></li>`;
 }
 

@@ -30,7 +30,8 @@ export const editRoutes = member.formPage({
     const input = { ...webhookRequest(visit), ...change, allowSameUrl: fields.allowSameUrl };
     await changeWebhook(visit.console.em, input, visit.console.webhookAllow);
     const warning = change.url === undefined ? nothing : await nameWarning(change.url);
-    if (warning === nothing) return redirect(webhookPath(visit), { flash: 'Webhook updated.' });
+    if (warning === nothing)
+      return redirect(webhookPath(visit), { flash: `Webhook updated.${change.url === undefined ? '' : newUrl}` });
     return page({
       title: 'Webhook updated',
       breadcrumbs: webhookBreadcrumbs(visit, await getWebhookHead(visit)),
@@ -41,6 +42,8 @@ export const editRoutes = member.formPage({
   },
   render: editPage,
 });
+
+const newUrl = ' Waiting deliveries go to the new URL. Send a test event to check it.';
 
 type Fields = Pick<WebhookSummary, 'url' | 'eventTypes' | 'description' | 'ordered'>;
 

@@ -22,20 +22,26 @@ const maxShown = 5;
 
 /** Renders the first tab of a webhook: chart, latest deliveries and latest test events. */
 export async function healthTab(visit: MemberVisit, webhook: WebhookSummary, span: HealthSpan): Promise<Html> {
-  return html`${summaryOf(webhook)}
+  return html`${summaryOf(visit, webhook)}
     ${await health(visit, span)}
     ${await latestDeliveries(visit, webhook)}
     ${await latestTests(visit)}`;
 }
 
-const summaryOf = (webhook: WebhookSummary): Html =>
+const summaryOf = (visit: MemberVisit, webhook: WebhookSummary): Html =>
   detailList([
     ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
-    ['Last 24 hours', describeDay(webhook.day)],
+    ['Last 24 hours', html`${describeDay(webhook.day)}${redeliverFailed(visit, webhook)}`],
     ['Events', typeList(webhook.eventTypes)],
     webhook.waiting > 0 && ['Unfinished', formatOpenCount(webhook.waiting)],
     webhook.parked > 0 && [healthLabels.held, formatOpenCount(webhook.parked)],
   ]);
+
+/** Failed events are not sent again by themselves, also after a repair. */
+const redeliverFailed = (visit: MemberVisit, webhook: WebhookSummary): Html =>
+  webhook.day.failed > 0 && webhook.state === 'active' && canChange(webhook)
+    ? html` <a href="${webhookPath(visit, '/redeliver')}">Redeliver failed events…</a>`
+    : nothing;
 
 async function health(visit: MemberVisit, span: HealthSpan): Promise<Html> {
   const { em, now } = visit.console;

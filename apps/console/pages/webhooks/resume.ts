@@ -79,7 +79,7 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
     breadcrumbs: webhookBreadcrumbs(visit, webhook),
     body: html`
       ${temporalNotice(visit)}
-      ${probe === null ? nothing : probeSection(probe)}
+      ${probe === null ? nothing : probeSection(visit, probe)}
       ${
         isHeld
           ? html`<p>A test event is sent first. If the receiver accepts it, ${consequence(webhook.parked)}</p>
@@ -108,9 +108,13 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
   });
 }
 
-const probeSection = (probe: TestResult): Html => html`<section class="result" aria-labelledby="probe">
+const probeSection = (
+  visit: MemberVisit,
+  probe: TestResult,
+): Html => html`<section class="result" aria-labelledby="probe">
   ${notice('bad', 'The receiver did not accept the test event. The webhook was not resumed.')}
-  <h2 id="probe">Test event</h2>${testResultDetails(probe)}</section>`;
+  <h2 id="probe">Test event</h2>${testResultDetails(probe)}
+  <p><a href="${webhookPath(visit, '/edit')}">Edit webhook</a>, or repair the receiver. Then resume again.</p></section>`;
 
 const consequence = (held: number): string =>
   held === 0

@@ -67,21 +67,27 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
 
 async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
   const { state, parkedReason, failingSince, heldUntil, slots } = webhook;
-  const resume = canChange(webhook) ? html`<a href="${webhookPath(visit, '/resume')}">Resume webhook</a>` : nothing;
+  const link = (path: string, label: string) =>
+    canChange(webhook) ? html`<a href="${webhookPath(visit, path)}">${label}</a>` : nothing;
+  const [resume, edit] = [link('/resume', 'Resume webhook'), link('/edit', 'Edit webhook')];
+  const afterRepair = (next: Html) =>
+    next === nothing
+      ? 'New events are held until it is resumed.'
+      : html`${edit}, or repair the receiver. Then ${next}: new events are held until you do, and sent afterwards.`;
   if (state === 'deleted') return statusNotice('info', 'This webhook is deleted. Its delivery history is kept.');
   if (parkedReason === 'paused')
     return statusNotice('warning', html`Paused. New events are held until you resume. ${resume}`);
   if (parkedReason === 'failing')
     return statusNotice(
       'bad',
-      html`Suspended, because the receiver accepted no events for days. ${await causeOf(visit)} New events are held
-        until you resume. After the repair, resume: held deliveries are then sent. ${resume}`,
+      html`Suspended, because the receiver accepted no events for days. ${await causeOf(visit)}
+        ${afterRepair(resume)}`,
     );
   if (parkedReason === 'gone')
     return statusNotice(
       'bad',
-      html`Suspended, because the receiver answered 410 Gone: it wants no more events at this URL. New events are
-        held until you resume. ${resume}`,
+      html`Suspended, because the receiver answered 410 Gone: it wants no more events at this URL.
+        ${afterRepair(resume)}`,
     );
   if (heldUntil !== null)
     return statusNotice(
@@ -93,10 +99,9 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
     return statusNotice(
       'bad',
       html`All deliveries failing since ${time(failingSince)} (${relativeTime(failingSince)}).
-        ${await causeOf(visit)} ${
-          canChange(webhook) ? html`<a href="${webhookPath(visit, '/edit')}">Edit webhook</a>.` : nothing
-        } Waiting deliveries are retried by themselves and go out after the repair. Fewer are sent at once until
-        the receiver accepts one. If it accepts none for days, the webhook is suspended.`,
+        ${await causeOf(visit)} ${edit === nothing ? 'Repair the receiver.' : html`${edit}, or repair the receiver.`}
+        Waiting deliveries then go out by themselves. Fewer are sent at once until the receiver accepts one. If it
+        accepts none for days, the webhook is suspended.`,
     );
   if (slots === mostSlots) return nothing;
   const atOnce = slots === 1 ? 'one delivery' : `${slots} deliveries`;
