@@ -1,5 +1,6 @@
 /** Lists by name are in the order of people, not of code points, in any locale of the database. */
 // cspell:ignore Øystein Łódź
+import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { listKeyChoices, listPeopleChoices } from '#domain/audit-log/choices.ts';
 import { listCreatorRoles } from '#domain/keys/usage.ts';
@@ -67,4 +68,24 @@ it('members, roles, organizations and choices are in the order of Intl.Collator,
   const links = [...home.text.matchAll(/<a href="\/o\/[^"]*"[^>]*>(?:<svg[\s\S]*?<\/svg>)?([^<]*)<\/a>/g)];
   // The navigation and the page have them.
   expect(among(links.map(([, name = '']) => name))).toEqual([...ordered, ...ordered]);
+});
+
+it('no statement or page orders by a name in another way', () => {
+  // Reads of the API, in the order of its contract, and the names of migrations.
+  const others = new Set(['members', 'roles', 'region-state'].map((name) => `domain/db/statements/${name}.ts`));
+  const root = new URL('../../apps/', import.meta.url);
+  const files = globSync('{domain,console,orgctl,delivery}/**/*.ts', { cwd: root });
+  const found = files
+    .filter((file) => !others.has(file))
+    .flatMap((file) => {
+      const text = readFileSync(new URL(file, root), 'utf8');
+      const ordered = [...text.matchAll(/order by (?:[^;`]|\n)*?(?=\blimit\b|\boffset\b|[;`]|\n\s*\)|$)/g)].map(
+        ([clause]) => clause,
+      );
+      const inSql = ordered.filter((clause) => /\b(name|label|title|description)\b/.test(clause));
+      const inPages = /localeCompare|\.(toSorted|sort)\(\)/.test(text) && file.startsWith('console/') ? ['sort()'] : [];
+      return [...inSql.filter((clause) => !clause.includes('und-x-icu')), ...inPages].map((each) => `${file}: ${each}`);
+    });
+  expect(found).toEqual([]);
+  expect(files.length).toBeGreaterThan(300);
 });

@@ -77,7 +77,8 @@ async function correctUrl(page: Page, url: string): Promise<void> {
   await ready(page);
 }
 
-const delivered = (page: Page) => page.locator('#deliveries .badge', { hasText: 'Delivered' });
+const delivered = (page: Page) =>
+  page.getByRole('table', { name: 'Deliveries' }).getByText('Delivered', { exact: true });
 
 it('of a failing webhook the overview leads to the cause; with the URL corrected, what waits and what failed is delivered', {
   timeout,
@@ -89,14 +90,16 @@ it('of a failing webhook the overview leads to the cause; with the URL corrected
   await page.getByText('The receiver has nothing at this path (404): correct the URL or the route.').waitFor();
   await page.getByText('Waiting deliveries then go out by themselves.').waitFor();
   await picture(page, 'repair-cause');
-  // It fails for good before the repair; a second one waits.
-  await expect.poll(() => page.locator('#deliveries .badge', { hasText: 'Failed' }).count(), patient).toBe(1);
+  // Its last attempt fails before the repair; a second event waits.
+  await expect
+    .poll(() => page.getByRole('table', { name: 'Deliveries' }).getByText('Failed', { exact: true }).count(), patient)
+    .toBe(1);
   await r.cause();
   await expect
     .poll(
       () =>
         page
-          .locator('#deliveries')
+          .getByRole('table', { name: 'Deliveries' })
           .getByText(/Last attempt: 404. Next/)
           .count(),
       patient,
@@ -104,8 +107,9 @@ it('of a failing webhook the overview leads to the cause; with the URL corrected
     .toBe(1);
   await correctUrl(page, r.receiver.url);
   await picture(page, 'repair-saved');
+  // The status, the sums and the list change together, without a reload.
   await expect.poll(() => delivered(page).count(), patient).toBe(1);
-  await page.reload();
+  await page.getByText('1 of 2 delivered, 1 failed').waitFor();
   await page.getByRole('link', { name: 'Redeliver failed events…' }).click();
   await page.getByRole('button', { name: 'Redeliver failed events…' }).click();
   await page.getByRole('button', { name: 'Redeliver 1 event' }).click();
@@ -128,7 +132,7 @@ it('of a suspended webhook the overview leads to the cause; with the URL correct
   await followAttention(page, r.ada.orgId, 'Suspended');
   await page.getByText('because the receiver answered 410 Gone').waitFor();
   await picture(page, 'repair-suspended');
-  // Who resumes before the repair is told the cause again, and where to repair it.
+  // A resume before the repair names the cause again, and where to repair it.
   await page.getByRole('link', { name: 'Resume webhook' }).click();
   await page.getByRole('button', { name: 'Resume webhook' }).click();
   await page.getByText('The receiver did not accept the test event').waitFor(patient);
@@ -142,6 +146,7 @@ it('of a suspended webhook the overview leads to the cause; with the URL correct
   await page.getByRole('button', { name: 'Resume webhook' }).click();
   await page.getByText('The receiver accepted the test event. Webhook resumed.').waitFor(patient);
   await expect.poll(() => delivered(page).count(), patient).toBe(2);
+  await page.getByText('2 of 2 delivered').waitFor();
   await picture(page, 'repair-resumed');
   expect(r.accepted()).toBe(2);
   expectQuiet(r.visit);

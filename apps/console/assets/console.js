@@ -277,6 +277,12 @@
     say(words);
   }
 
+  /** Keeps what a person has opened in a part that is replaced. @param {Element} part @param {ParentNode} next */
+  function keepOpen(part, next) {
+    const opened = [...part.querySelectorAll('details')].map(({ open }) => open);
+    for (const [index, details] of next.querySelectorAll('details').entries()) details.open = opened[index] ?? false;
+  }
+
   // A live part is replaced only by itself, and only when it has changed: an error page or the
   // sign-in page would empty it and end its requests.
   document.addEventListener('htmx:before:swap', (event) => {
@@ -286,7 +292,7 @@
     const isUpdate = ctx.response.status === 200 && tasks.length === 1 && tasks.every(isItself);
     const isSame = (/** @type {any} */ { fragment }) =>
       part.dataset.version !== undefined && fragment.firstElementChild.dataset.version === part.dataset.version;
-    if (isUpdate && !tasks.every(isSame)) return;
+    if (isUpdate && !tasks.every(isSame)) return void keepOpen(part, tasks[0].fragment);
     event.preventDefault();
     if (!isUpdate) standStill(part, ctx.response.status);
   });

@@ -7,7 +7,7 @@ import { listTestOutcomes } from '#domain/webhooks/test-event.ts';
 import { copyableUrl } from '../../components/copy.ts';
 import { healthPlot } from '../../components/health-plot.ts';
 import { live } from '../../components/live.ts';
-import { healthLabels, testEventStatus } from '../../components/status.ts';
+import { healthLabels, testEventStatus, webhookStatus } from '../../components/status.ts';
 import { detailList, table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
@@ -20,16 +20,33 @@ import { canChange, webhookPath, webhookRequest } from './find-webhook.ts';
 /** How many deliveries, and how many test events, are shown. */
 const maxShown = 5;
 
-/** Renders the first tab of a webhook: chart, latest deliveries and latest test events. */
-export async function healthTab(visit: MemberVisit, webhook: WebhookSummary, span: HealthSpan): Promise<Html> {
-  return html`${summaryOf(visit, webhook)}
-    ${await health(visit, span)}
-    ${await latestDeliveries(visit, webhook)}
-    ${await latestTests(visit)}`;
+/**
+ * Renders the first tab of a webhook: its status with `warnings`, chart, latest deliveries and
+ * latest test events. They stay up to date together, so that none contradicts another.
+ */
+export async function healthTab(
+  visit: MemberVisit,
+  webhook: WebhookSummary,
+  span: HealthSpan,
+  warnings: Html,
+): Promise<Html> {
+  const deliveries = await listLatest(visit);
+  const { state, failingSince, heldUntil, slots, day, waiting, parked } = webhook;
+  return live({
+    id: 'webhook',
+    href: visit.target,
+    everySeconds: refreshSeconds(deliveries),
+    shown: [shownOf(deliveries), state, failingSince, heldUntil, slots, day, waiting, parked],
+    body: html`${warnings}${summaryOf(visit, webhook)}
+      ${await health(visit, span)}
+      ${latestDeliveries(visit, webhook, deliveries)}
+      ${await latestTests(visit)}`,
+  });
 }
 
 const summaryOf = (visit: MemberVisit, webhook: WebhookSummary): Html =>
   detailList([
+    ['Status', webhookStatus(webhook)],
     ['Endpoint URL', copyableUrl('endpoint URL', webhook.url)],
     ['Last 24 hours', html`${describeDay(webhook.day)}${redeliverFailed(visit, webhook)}`],
     ['Events', typeList(webhook.eventTypes)],
@@ -76,19 +93,10 @@ async function listLatest(visit: MemberVisit): Promise<ListedDelivery[]> {
   return (await searchDeliveries(visit.console.em, webhookRequest(visit), all, page)).deliveries;
 }
 
-async function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
-  const deliveries = await listLatest(visit);
+function latestDeliveries(visit: MemberVisit, webhook: WebhookSummary, deliveries: readonly ListedDelivery[]): Html {
+  const none = html`<p>No deliveries yet. New events appear here within seconds.</p>`;
   return html`<section aria-labelledby="latest"><h2 id="latest">Latest deliveries</h2>
-    ${live({
-      id: 'deliveries',
-      href: visit.target,
-      everySeconds: refreshSeconds(deliveries),
-      shown: shownOf(deliveries),
-      body:
-        deliveries.length === 0
-          ? html`<p>No deliveries yet. New events appear here within seconds.</p>`
-          : deliveriesTable(visit, deliveries),
-    })}
+    ${deliveries.length === 0 ? none : deliveriesTable(visit, deliveries)}
     <p class="actions"><a href="${webhookPath(visit, '/deliveries')}">View all deliveries</a>
       ${canChange(webhook) ? html`<a href="${webhookPath(visit, '/redeliver')}">Redeliver…</a>` : nothing}
     </p></section>`;

@@ -114,7 +114,8 @@ const probeSection = (
 ): Html => html`<section class="result" aria-labelledby="probe">
   ${notice('bad', 'The receiver did not accept the test event. The webhook was not resumed.')}
   <h2 id="probe">Test event</h2>${testResultDetails(probe)}
-  <p><a href="${webhookPath(visit, '/edit')}">Edit webhook</a>, or repair the receiver. Then resume again.</p></section>`;
+  <p><a href="${webhookPath(visit, '/edit')}">Edit webhook</a>, or repair the receiver. Then resume again.</p>
+  </section>`;
 
 const consequence = (held: number): string =>
   held === 0

@@ -35,20 +35,21 @@ export const webhookRoutes = [
     }),
     async show(visit, { tab, health }) {
       const webhook = await getWebhook(visit);
+      const state = await warnings(visit, webhook);
       const bodies = {
-        health: async () => html`${signatureWarning(webhook)}${await healthTab(visit, webhook, health)}`,
-        signatures: () => signatures(visit, webhook),
-        settings: () => settings(visit, webhook),
+        health: () => healthTab(visit, webhook, health, html`${state}${signatureWarning(webhook)}`),
+        signatures: () => html`${state}${signatures(visit, webhook)}`,
+        settings: () => html`${state}${settings(visit, webhook)}`,
       };
       return page({
         title: webhookTitle(webhook),
         breadcrumbs: [['Webhooks', visit.at('/webhooks')]],
-        badge: webhookStatus(webhook),
+        // The first tab has it where it stays up to date.
+        badge: tab === 'health' ? null : webhookStatus(webhook),
         actions: canChange(webhook) ? actions(visit, webhook) : null,
         body: html`
           ${temporalNotice(visit)}
           ${managerNotice(webhook)}
-          ${await warnings(visit, webhook)}
           ${webhookTabs(visit, tab)}
           ${await bodies[tab]()}`,
       });
