@@ -33,17 +33,6 @@ export type FirstFactor =
   | { kind: 'totp'; code: string; name?: string }
   | { kind: 'passkey'; response: unknown; name?: string };
 
-/** An enrolment's result. `browser` identifies this browser later; show `recoveryCodes` once. */
-export interface Enrolled {
-  token: string;
-  browser: string;
-  personId: string;
-  /** The address with which the person signs in. */
-  email: string;
-  organizationId: string;
-  recoveryCodes: string[];
-}
-
 /**
  * Sets the password; another one replaces it until the enrolment is complete.
  *
@@ -97,7 +86,7 @@ export async function startEnrolmentPasskey(
 
 /**
  * Completes an enrolment with its second factor, in one transaction. When two use a link at once,
- * one enrols.
+ * one enrols. `browser` identifies this browser later; the recovery codes are shown once.
  *
  * @throws IdentityRefused `link_expired`, `password_first`, `setup_expired` (no factor was begun),
  * `wrong_code`, `wrong_passkey`, `factor_known`, `too_many_attempts`; `email_taken` also for a
@@ -108,7 +97,7 @@ export async function completeEnrolment(
   { token, factor, visitor }: { token: string; factor: FirstFactor; visitor: Visitor },
   settings: FactorSettings,
   now: () => Date = () => new Date(),
-): Promise<Enrolled> {
+) {
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
   const { personId, organizationId, passwordHash, kind } = enrolment;

@@ -8,10 +8,7 @@ import { IdentityRefused } from './refused.ts';
  * has one for each purpose; a newer one replaces it.
  */
 
-interface Asked {
-  sessionId: string;
-  purpose: 'passkey_setup' | 'passkey_use' | 'totp_setup';
-}
+type Asked = { sessionId: string; purpose: 'passkey_setup' | 'passkey_use' | 'totp_setup' };
 
 /** Stores a passkey's challenge, or the sealed secret of an app that a session sets up. */
 export async function storeChallenge(

@@ -19,23 +19,20 @@ import { endSessions } from './sessions.ts';
  * activity log of every organization whose member the person is.
  */
 
-/** The person who signs in with an address, their `memberships`, and live `sessions`. */
+/** The person of an address; `sessions` are live, and only `confirmed` memberships are open. */
 interface SignInDetails {
   personId: string;
   email: string;
   createdAt: Date;
   sessions: number;
-  memberships: SignInMembership[];
-}
-
-/** `confirmed`: whether the organization confirmed the sign-in, without which it is not open. */
-interface SignInMembership {
-  organizationId: string;
-  organizationName: string;
-  name: string;
-  status: string;
-  accepted: boolean;
-  confirmed: boolean;
+  memberships: {
+    organizationId: string;
+    organizationName: string;
+    name: string;
+    status: string;
+    accepted: boolean;
+    confirmed: boolean;
+  }[];
 }
 
 /** @throws IdentityRefused `no_such_sign_in` when no person signs in with the address. */

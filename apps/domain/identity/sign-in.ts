@@ -90,14 +90,11 @@ async function verifyPassword(
 
 const wrongCredentials = () => new IdentityRefused('wrong_credentials', 'The email address or password is incorrect.');
 
-interface LookedUp {
-  /** The hash of the browser, if this person has signed in with it. */
-  browserHash: Buffer | null;
-  known: Known | null;
-}
-
-/** Finds the person with an address in one statement, so that an unknown address takes as long. */
-async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date): Promise<LookedUp> {
+/**
+ * Finds the person with an address in one statement, so that an unknown address takes as long, and
+ * the hash of the browser, if this person has signed in with it.
+ */
+async function findSignIn(em: EntityManager, email: string, browser: string | null, at: Date) {
   const tokenHash = browser === null ? null : findTokenHash(browser);
   const [row] = await query<Known & { browserHash: Buffer | null; personId: string | null }>(em)`
     select b.token_hash as "browserHash", i.person_id as "personId", i.password_hash as "passwordHash",

@@ -68,12 +68,10 @@ export interface SessionRow extends Pick<Session, 'id' | 'state' | 'createdAt' |
   isThis: boolean;
 }
 
-export type FactorKind = 'totp' | 'passkey';
-
 /** A second factor, as its person sees it. */
 export interface FactorRow {
   id: string;
-  kind: FactorKind;
+  kind: 'totp' | 'passkey';
   name: string;
   createdAt: Date;
   lastUsedAt: Date | null;
