@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { cacheFolder, userCache } from '../apps/dev/servers/cache-folder.ts';
+import { cacheFolder } from '../apps/dev/servers/cache-folder.ts';
 import { acquireLock, waitForLock } from '../apps/dev/state-lock.mjs';
 
 /** A program that tests or benchmarks need, and the Go package that it is built from. */
@@ -22,13 +22,14 @@ interface Tool {
  * The Kubernetes version that helm renders charts for. Helm's own releases are built with it;
  * otherwise helm reports 1.20.
  */
-const kubernetesMinor = 36;
+export const kubernetesMinor = 36;
 const helmFlags = ['pkg/chartutil', 'pkg/lint/rules'].flatMap((folder) => [
   `-X helm.sh/helm/v3/${folder}.k8sVersionMajor=1`,
   `-X helm.sh/helm/v3/${folder}.k8sVersionMinor=${kubernetesMinor}`,
 ]);
 
-const tools = {
+/** The programs by name. */
+export const tools = {
   helm: {
     package: 'helm.sh/helm/v3/cmd/helm',
     version: 'v3.21.4',
@@ -81,9 +82,8 @@ export type ToolName = keyof typeof tools;
 const found = new Map<ToolName, string | null>();
 
 /**
- * Returns the program's path: from PATH, from the folder of a local single-node cluster
- * (`KUBE_CACHE`), from the cache, or built by Go into the cache, which is reported. Null when it
- * cannot be installed.
+ * Returns the program's path: from PATH, from the cache, or built by Go into the cache, which is
+ * reported. Null when it cannot be installed.
  */
 export function findTool(name: ToolName): string | null {
   const known = found.get(name);
@@ -94,9 +94,8 @@ export function findTool(name: ToolName): string | null {
 }
 
 function look(name: ToolName, report: (line: string) => void): string | null {
-  const cached = cacheFolder('chart-tools', `${name}-${tools[name].version}`, name);
-  const cluster = path.join(process.env.KUBE_CACHE || path.join(userCache(), 'kube-single-node'), 'bin', name);
-  for (const program of [name, cluster, cached]) if (runs(program, name)) return program;
+  const cached = cachedTool(name);
+  for (const program of [name, cached]) if (runs(program, name)) return program;
   const lock = `${path.dirname(cached)}.lock`;
   const { release } = acquireLock(lock);
   if (release === undefined) {
@@ -108,6 +107,17 @@ function look(name: ToolName, report: (line: string) => void): string | null {
   } finally {
     release();
   }
+}
+
+const cachedTool = (name: ToolName): string => cacheFolder('chart-tools', `${name}-${tools[name].version}`, name);
+
+/** Makes a program that was built elsewhere, in the same version, the cached one if there is none. */
+export function provideTool(name: ToolName, program: string): void {
+  const cached = cachedTool(name);
+  if (existsSync(cached)) return;
+  mkdirSync(path.dirname(cached), { recursive: true });
+  copyFileSync(program, `${cached}.${process.pid}`);
+  renameSync(`${cached}.${process.pid}`, cached);
 }
 
 /** Returns the program's path. @throws Error with the remedy when it cannot be installed. */

@@ -38,6 +38,7 @@ export const subcommands: Readonly<Record<string, Readonly<Record<string, Progra
     listen: { run: ['apps/receiver/listen/main.ts'], summary: 'receives events on your machine, and verifies them' },
     image: { run: ['charts/image/build.ts'], summary: 'builds the image' },
     release: { run: ['charts/release/main.ts'], summary: 'builds what a release publishes' },
+    cluster: { run: ['test/cluster/kubernetes/main.ts'], summary: 'a Kubernetes of one node, for the cluster test' },
     chaos: { run: ['test/chaos/main.ts'], summary: 'proves that no event is lost while everything is killed' },
     receivers: {
       run: [vitest, 'run', '--config', 'test/signature-libraries/vitest.config.ts'],

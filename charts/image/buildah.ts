@@ -20,15 +20,17 @@ export function configFlags(build: Build): string[] {
   ];
 }
 
-/** @throws Error when the program is missing or fails, with its last line of output. */
-export function run(program: string, args: readonly string[], cwd?: string): string {
+/**
+ * Runs a program to its end and returns its output. `options.input` is what it reads. @throws Error
+ * when the program is missing or fails, with its last line of output.
+ */
+export function run(
+  program: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv; input?: string } = {},
+): string {
   try {
-    return execFileSync(program, args, {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-      maxBuffer: 2 ** 26,
-      ...(cwd !== undefined && { cwd }),
-    });
+    return execFileSync(program, args, { encoding: 'utf8', input: '', stdio: 'pipe', maxBuffer: 2 ** 26, ...options });
   } catch (error) {
     const { code, stderr } = error as { code?: string; stderr?: string };
     const name = path.basename(program);

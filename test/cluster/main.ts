@@ -35,6 +35,7 @@ try {
   for (const line of lines) console.log(line);
   for (const problem of problems) console.error(`WRONG: ${problem}`);
   console.log(problems.length === 0 ? 'No read failed, no event was lost.' : `${problems.length} things are wrong.`);
+  console.log(`test:cluster: ${((performance.now() - startedAt) / 60_000).toFixed(1)} min`);
   process.exitCode = problems.length === 0 ? 0 : 1;
 } catch (error) {
   const isExpected = [ClusterUnavailable, CommandFailed, ServerUnavailableError].some((kind) => error instanceof kind);

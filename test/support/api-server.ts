@@ -2,19 +2,17 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
 import { group, kinds } from '../../apps/operator/kube/resources.ts';
+import { getPrograms } from '../cluster/kubernetes/programs.ts';
 import { allowSockets } from './socket-guard.ts';
 
 const execute = promisify(execFile);
-/** Programs of Kubernetes that the cluster test built. */
-export const kubernetesBin = path.join(
-  process.env.KUBE_CACHE ?? path.join(homedir(), '.cache/kube-single-node'),
-  'bin',
-);
+/** Programs of Kubernetes, which `npm run test:operator` has built. */
+export const kubernetesBin = getPrograms(console.error);
 const definitions = path.join(import.meta.dirname, '../../charts/org-api-crds/templates');
 
 /** A Kubernetes API server with etcd, without nodes and controllers. */
@@ -59,12 +57,9 @@ const auditPolicy = {
 };
 
 /**
- * Starts an API server with the operator's definitions, from the programs that
- * the cluster test built. @throws Error when they are missing or it does not start.
+ * Starts an API server with the operator's definitions. @throws Error when it does not start.
  */
 export async function startApiServer(): Promise<ApiServer> {
-  if (!existsSync(path.join(kubernetesBin, 'kube-apiserver')))
-    throw new Error(`There is no kube-apiserver in ${kubernetesBin}: run npm run test:cluster -- --quick once.`);
   const folder = mkdtempSync(path.join(tmpdir(), 'org-api-server-'));
   const [etcdPort, peerPort, port] = await Promise.all([findFreePort(), findFreePort(), findFreePort()]);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;

@@ -1,0 +1,58 @@
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { run } from '../../../charts/image/buildah.ts';
+import { removeContainers, succeeds } from './containers.ts';
+import { inState, node, runFolder, stateFolder } from './node.ts';
+import { isRunning, listStarted, programEnvironment, stopProcess } from './processes.ts';
+import { getPrograms } from './programs.ts';
+
+/** Where the network's plugins keep what they know of a pod. */
+const networkResults = '/var/lib/cni/results';
+
+/**
+ * Stops the single-node cluster, its pods included, and removes what it left on this machine,
+ * except for its programs and Debian's packages. Does nothing where there is none.
+ */
+export async function takeDown(report: (line: string) => void): Promise<void> {
+  if (!existsSync(stateFolder)) return;
+  // Those that would start pods again end before the pods, and containerd after them.
+  const last = ['containerd', 'kube-apiserver', 'etcd'];
+  await Promise.all(
+    listStarted()
+      .filter((name) => !last.includes(name))
+      .map(stopProcess),
+  );
+  if (isRunning('containerd')) succeeds(removeContainers);
+  for (const name of last) await stopProcess(name);
+  for (const folder of listMounts()) succeeds(() => run('umount', ['--lazy', folder]));
+  succeeds(() => run(path.join(getPrograms(report), 'kube-proxy'), ['--cleanup'], { env: programEnvironment }));
+  succeeds(() => run('/usr/sbin/ip', ['link', 'delete', node.bridge]));
+  if (existsSync(inState('ip_forward')))
+    writeFileSync('/proc/sys/net/ipv4/ip_forward', readFileSync(inState('ip_forward')));
+  if (existsSync(networkResults))
+    for (const file of readdirSync(networkResults))
+      if (file.startsWith(`${node.bridge}-`)) rmSync(path.join(networkResults, file));
+  removeCgroups();
+  const mounted = listMounts();
+  if (mounted.length > 0) throw new Error(`These are still mounted: ${mounted.join(', ')}`);
+  for (const folder of [runFolder, stateFolder]) rmSync(folder, { recursive: true, force: true });
+}
+
+/** Mounts below the cluster's folders, the innermost first. */
+function listMounts(): string[] {
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[4] ?? '')
+    .filter((folder) => [stateFolder, runFolder].some((one) => folder.startsWith(`${one}/`)))
+    .toSorted()
+    .toReversed();
+}
+
+/** Those that the kubelet created, of version 1 in a folder for each controller. */
+function removeCgroups(): void {
+  const root = '/sys/fs/cgroup';
+  for (const parent of [root, ...readdirSync(root).map((name) => path.join(root, name))]) {
+    const folder = path.join(parent, 'kubepods');
+    if (existsSync(folder)) succeeds(() => run('find', [folder, '-depth', '-type', 'd', '-exec', 'rmdir', '{}', '+']));
+  }
+}
