@@ -1,4 +1,4 @@
-import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api, KubeConfig } from '@kubernetes/client-node';
+import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api, type KubeConfig } from '@kubernetes/client-node';
 import { once } from '#runtime/flow/once.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -9,6 +9,7 @@ import { type CommonRunnerOptions, createRunner, type Runner } from './controlle
 import { createApis } from './kube/client.ts';
 import type { ResourceKind } from './kube/custom-resource.ts';
 import { createEvents } from './kube/events.ts';
+import { ReusedKubeConfig } from './kube/kube-config.ts';
 import { createElection } from './kube/lease.ts';
 import { kinds, type Region } from './kube/resources.ts';
 import { createMetrics } from './metrics.ts';
@@ -142,7 +143,7 @@ export async function startOperator(
 }
 
 function readKubeConfig({ kubeconfigFile }: OperatorConfig): KubeConfig {
-  const kubeConfig = new KubeConfig();
+  const kubeConfig = new ReusedKubeConfig();
   if (kubeconfigFile === null) kubeConfig.loadFromCluster();
   else kubeConfig.loadFromFile(kubeconfigFile);
   return kubeConfig;

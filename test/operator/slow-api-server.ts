@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { KubeConfig } from '@kubernetes/client-node';
+import type { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 import type { ApiServer } from '#test/api-server.ts';
+import { ReusedKubeConfig } from '../../apps/operator/kube/kube-config.ts';
 
 /** An HTTP server in front of the API server that answers late. */
 export interface SlowApiServer {
@@ -54,7 +55,7 @@ export async function startSlowApiServer({ port }: Pick<ApiServer, 'port'>): Pro
     server.closeAllConnections();
     agent.destroy();
   });
-  const kubeConfig = new KubeConfig();
+  const kubeConfig = new ReusedKubeConfig();
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   kubeConfig.loadFromClusterAndUser(
     { name: 'slow', server: address, skipTLSVerify: true },

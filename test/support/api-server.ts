@@ -5,7 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
+import { type KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node';
+import { ReusedKubeConfig } from '../../apps/operator/kube/kube-config.ts';
 import { group, kinds } from '../../apps/operator/kube/resources.ts';
 import { getPrograms } from '../cluster/kubernetes/programs.ts';
 import { allowSockets } from './socket-guard.ts';
@@ -142,7 +143,7 @@ export async function startApiServer(): Promise<ApiServer> {
 
 /** Returns a user's kubeconfig for an API server on this machine. */
 export function configOf(port: number, name: string, token: string): KubeConfig {
-  const kubeConfig = new KubeConfig();
+  const kubeConfig = new ReusedKubeConfig();
   const server = `https://127.0.0.1:${port}`;
   kubeConfig.loadFromClusterAndUser({ name: 'test', server, skipTLSVerify: true }, { name, token });
   return kubeConfig;

@@ -1,0 +1,61 @@
+/** The operator's connections to the API server. */
+import { once } from 'node:events';
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { CustomObjectsApi } from '@kubernetes/client-node';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { createApis } from '../../apps/operator/kube/client.ts';
+import { ReusedKubeConfig } from '../../apps/operator/kube/kube-config.ts';
+import { makeCertificate } from '../delivery/post/certificates.ts';
+
+/** An API server that knows HTTP/2, as Kubernetes', and answers when it is told. */
+async function setup() {
+  const connections: TLSSocket[] = [];
+  const waiting: (() => void)[] = [];
+  const server = createSecureServer({ ...makeCertificate({ subject: 'server' }), allowHTTP1: true }, (_, response) => {
+    const answer = () => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[]}');
+    if (t.isSilent) waiting.push(answer);
+    else answer();
+  });
+  server.on('secureConnection', (socket) => connections.push(socket));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of connections) socket.destroy();
+    server.close();
+  });
+  const kubeConfig = new ReusedKubeConfig();
+  const address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  kubeConfig.loadFromClusterAndUser({ name: 'test', server: address, skipTLSVerify: true }, { name: 'operator' });
+  const api = createApis({ kubeConfig, deadlineMs: 300, onRequest: () => {} })(CustomObjectsApi);
+  const t = {
+    isSilent: false,
+    connections,
+    waiting,
+    list: () => api.listClusterCustomObject({ group: 'orgapi.dev', version: 'v1', plural: 'regions' }),
+  };
+  return t;
+}
+
+it('requests share connections of HTTP/1.1, about one for each that is under way', async () => {
+  const t = await setup();
+
+  for (let sent = 0; sent < 20; sent += 1) await t.list();
+  expect(t.connections.length).toBeLessThanOrEqual(2); // a connection is free a moment after its answer
+
+  await Promise.all(Array.from({ length: 5 }, t.list));
+  expect(t.connections.length).toBeLessThanOrEqual(7);
+  expect(new Set(t.connections.map(({ alpnProtocol }) => alpnProtocol))).toEqual(new Set(['http/1.1']));
+});
+
+it('a request that is not answered in time ends with its connection, and the next one is answered', async () => {
+  const t = await setup();
+  t.isSilent = true;
+
+  await expect(t.list()).rejects.toThrow(/timeout/);
+  await vi.waitFor(() => expect(t.connections[0]?.destroyed).toBe(true));
+
+  t.isSilent = false;
+  expect(await t.list()).toEqual({ items: [] });
+});
