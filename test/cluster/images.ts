@@ -8,7 +8,8 @@ import type { Cluster } from './cluster.ts';
 import { runCommand } from './command.ts';
 import type { Image } from './release.ts';
 
-const repository = fileURLToPath(new URL('../..', import.meta.url));
+/** This checkout. */
+export const repository = fileURLToPath(new URL('../..', import.meta.url));
 const name = 'localhost/org-api';
 
 /** The output of `npm run tool -- image`. */
@@ -19,23 +20,23 @@ interface Built {
 }
 
 /**
- * Builds the image of this checkout under each tag, which is also its build id, and loads them. Two
- * tags differ only in that, like two versions without a change of the schema.
+ * Builds the image of a checkout under each tag, which is also its build id, and loads them. Two
+ * tags of one checkout differ only in that, like two versions without a change of the schema.
  */
 export async function buildImages(
   cluster: Cluster,
-  tags: readonly string[],
+  wanted: readonly { tag: string; folder: string }[],
   report: (line: string) => void,
 ): Promise<Image[]> {
-  const built = await Promise.all(tags.map(build)); // one build keeps one core busy
+  const built = await Promise.all(wanted.map(build)); // one build keeps one core busy
   await cluster.loadImages(built.map(({ archive }) => archive));
   for (const { image, bytes } of built) report(`${image}: ${Math.round(bytes / 1e6)} MB, built and loaded`);
-  return tags.map((tag) => ({ repository: name, tag }));
+  return wanted.map(({ tag, folder }) => ({ repository: name, tag, charts: path.join(folder, 'charts') }));
 }
 
-async function build(tag: string): Promise<Built> {
-  const args = ['charts/image/build.ts', '--tag', `${name}:${tag}`, '--build-id', tag];
-  const printed = await runCommand(process.execPath, args, { env: process.env, cwd: repository, timeoutMs: 600_000 });
+async function build({ tag, folder }: { tag: string; folder: string }): Promise<Built> {
+  const args = ['charts/image/build.ts', '--tag', `${name}:${tag}`, '--build-id', tag, '--archive', archiveOf({ tag })];
+  const printed = await runCommand(process.execPath, args, { env: process.env, cwd: folder, timeoutMs: 600_000 });
   return JSON.parse(printed) as Built;
 }
 
@@ -102,10 +103,10 @@ async function buildChangedImage(
     await buildah('rm', container).catch(() => {});
     rmSync(work, { recursive: true, force: true });
   }
-  return { repository: name, tag };
+  return { ...from, tag };
 }
 
-const archiveOf = ({ tag }: Image) => path.join(repository, '.org-api/image', `${tag}.tar`);
+const archiveOf = ({ tag }: Pick<Image, 'tag'>) => path.join(repository, '.org-api/image', `${tag}.tar`);
 
 interface AddedMigration {
   name: string;

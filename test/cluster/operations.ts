@@ -1,6 +1,6 @@
 import type { Cluster } from './cluster.ts';
 import { CommandFailed } from './command.ts';
-import { releaseFailingWorkers } from './operator.ts';
+import { releaseFailingWorkers, upgradeDefinitions, upgradeOperator } from './operator.ts';
 import { assertServes, createRandom, deletePods, evictPods } from './pods.ts';
 import type { Image, Release } from './release.ts';
 import { assertSecondLogins, type Rotated, rotateSecrets } from './rotation.ts';
@@ -17,8 +17,8 @@ export interface Operation {
 
 export interface OperationsOptions {
   /**
-   * Two good versions, one whose migration fails, and two that add columns, of which the workflows
-   * of `failing` fail.
+   * The base and this commit, one whose migration fails, and two that add columns, of which the
+   * workflows of `failing` fail.
    */
   images: Record<'first' | 'second' | 'broken' | 'failing' | 'repaired', Image>;
   /** Regions beside which an operator runs. */
@@ -43,10 +43,14 @@ export function listOperations(
   const revisions = new Map<Operated, number>();
   return [
     {
-      name: 'rolling upgrade',
+      name: 'upgrade of the base: definitions, operator, region',
       run: each(async (region) => {
         const { release } = region;
         revisions.set(region, await release.currentRevision());
+        if (operated.includes(region)) {
+          await upgradeDefinitions(cluster, images.second);
+          await upgradeOperator(cluster, region, images.second);
+        }
         await release.upgrade(images.second);
         await assertServes(cluster, release, images.second);
       }),

@@ -1,20 +1,22 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Cluster } from './cluster.ts';
 import { CommandFailed } from './command.ts';
 import { addedColumns } from './images.ts';
 import type { Installation } from './installation.ts';
-import { type Image, peersOf, type Release } from './release.ts';
+import { type Image, imageValues, peersOf, type Release } from './release.ts';
 
-const charts = fileURLToPath(new URL('../../charts', import.meta.url));
 const operator = 'operator';
 const subscription = 'declared';
 const secretName = 'declared-webhook';
 const waitDeadlineMs = 120_000;
 
-/** Installs the definitions, which a chart that creates a Region needs first. */
-export async function installDefinitions(cluster: Cluster, namespace: string): Promise<void> {
-  await cluster.helm(['upgrade', '--install', 'org-api-crds', `${charts}/org-api-crds`, '-n', namespace]);
+/**
+ * Installs or upgrades the definitions, which a chart that creates a Region needs first, as a
+ * release in a namespace of its own.
+ */
+export async function upgradeDefinitions(cluster: Cluster, { charts }: Image): Promise<void> {
+  const release = ['org-api-crds', `${charts}/org-api-crds`, '-n', 'org-api-crds', '--create-namespace'];
+  await cluster.helm(['upgrade', '--install', ...release]);
 }
 
 /** Values of the release that creates the namespace's Region. */
@@ -23,41 +25,45 @@ export const regionValues = {
   operator: { region: { create: true, spec: { allowedOrganizations: ['*'] } } },
 };
 
-/**
- * Installs the operator beside a release, waits until the Region is ready, and declares a webhook
- * at the receiver. Returns it under the name of its endpoint, with the secret that the operator
- * published.
- */
-export async function declareWebhook(
+/** Installs or upgrades the operator beside a release, and waits until the Region is ready. */
+export async function upgradeOperator(
   cluster: Cluster,
-  options: Pick<Installation, 'organizations' | 'servers'> & { release: Release; image: Image; receiver: string },
-): Promise<{ endpoint: string; webhookId: string; secret: string }> {
-  const { organizations, servers, release, image, receiver } = options;
+  { servers, release }: Pick<Installation, 'servers'> & { release: Release },
+  image: Image,
+): Promise<void> {
   const { namespace } = release;
   const { dns, database, temporal } = peersOf(servers);
   const slices = ['get', 'endpointslices', '-n', 'default', '-l', 'kubernetes.io/service-name=kubernetes'];
   const fields = 'jsonpath={.items[0].endpoints[0].addresses[0]} {.items[0].ports[0].port}';
   const [ip, port] = (await cluster.kubectl([...slices, '-o', fields])).split(' ');
+  const apiServer = { to: [{ ipBlock: { cidr: `${ip}/32` } }], port: Number(port) };
   const values = {
     region: servers.region,
-    image: { ...image, pullPolicy: 'IfNotPresent' },
+    image: imageValues(image),
     secrets: [release.name],
     webhooks: { enabled: true },
-    networkPolicy: {
-      dns,
-      database,
-      temporal,
-      apiServer: { to: [{ ipBlock: { cidr: `${ip}/32` } }], port: Number(port) },
-    },
+    networkPolicy: { dns, database, temporal, apiServer },
   };
-  const chart = ['install', operator, `${charts}/org-api-operator`, '-n', namespace];
+  const chart = ['upgrade', '--install', operator, `${image.charts}/org-api-operator`, '-n', namespace];
   await cluster.helm([...chart, '--values', '-', '--wait', '--timeout', '120s'], {
     input: JSON.stringify(values),
     timeoutMs: 150_000,
   });
-  const waitFor = (object: string) =>
-    cluster.kubectl(['wait', object, '-n', namespace, '--for=condition=Ready', '--timeout=90s']);
-  await waitFor('region/region');
+  await waitForReady(cluster, namespace, 'region/region');
+}
+
+const waitForReady = (cluster: Cluster, namespace: string, object: string) =>
+  cluster.kubectl(['wait', object, '-n', namespace, '--for=condition=Ready', '--timeout=90s']);
+
+/**
+ * Declares a webhook at the receiver. Returns it under the name of its endpoint, with the secret
+ * that the operator published.
+ */
+export async function declareWebhook(
+  cluster: Cluster,
+  { organizations, release, receiver }: Pick<Installation, 'organizations'> & { release: Release; receiver: string },
+): Promise<{ endpoint: string; webhookId: string; secret: string }> {
+  const { namespace } = release;
   await cluster.apply(namespace, [
     {
       apiVersion: 'orgapi.dev/v1alpha1',
@@ -72,7 +78,7 @@ export async function declareWebhook(
       },
     },
   ]);
-  await waitFor(`webhooksubscription/${subscription}`);
+  await waitForReady(cluster, namespace, `webhooksubscription/${subscription}`);
   const read = (object: string, field: string) =>
     cluster.kubectl(['get', object, '-n', namespace, '-o', `jsonpath={${field}}`]);
   const webhookId = await read(`webhooksubscription/${subscription}`, '.status.id');

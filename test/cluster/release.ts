@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Region } from '#domain/contract/regions.ts';
 import type { Cluster } from './cluster.ts';
 import type { RegionSecrets } from './installation.ts';
@@ -12,12 +11,16 @@ import type { RegionServers } from './servers.ts';
  */
 const history = ['--history-max', '30'];
 
-const chart = fileURLToPath(new URL('../../charts/org-api', import.meta.url));
-
+/** A version: its image, and its charts. */
 export interface Image {
   repository: string;
   tag: string;
+  /** A folder. */
+  charts: string;
 }
+
+/** Returns an image as values of both charts have it. */
+export const imageValues = ({ repository, tag }: Image) => ({ repository, tag, pullPolicy: 'IfNotPresent' });
 
 /** A region's release in the cluster. */
 export interface Release {
@@ -89,7 +92,17 @@ export function releaseOf(
       writeFileSync(valuesFile, JSON.stringify(merged));
       // As in the guide: without --wait-for-jobs, because new pods are unready until the migrations
       // have ended.
-      const args = ['upgrade', '--install', name, chart, '-n', namespace, '-f', valuesFile, '--wait'];
+      const args = [
+        'upgrade',
+        '--install',
+        name,
+        `${image.charts}/org-api`,
+        '-n',
+        namespace,
+        '-f',
+        valuesFile,
+        '--wait',
+      ];
       await cluster.helm([...args, '--timeout', timeout, ...history], { timeoutMs: 300_000 });
     },
     async rollback(to) {
@@ -131,7 +144,7 @@ function valuesOf({ serviceRange }: Cluster, servers: RegionServers, image: Imag
   return {
     region: servers.region,
     baseUrls: { us: apiOrigin('us'), ca: apiOrigin('ca') },
-    image: { ...image, pullPolicy: 'IfNotPresent' },
+    image: imageValues(image),
     secrets: { existingSecret: `org-api-${servers.region}` },
     allowPlaintext: ['postgresql', 'redis', 'temporal'], // the test's servers run outside the cluster
     temporal: { address: servers.temporalAddress, namespace: servers.temporalNamespace },

@@ -3,23 +3,24 @@ import pg from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import { fixturePath } from '#test/fixtures.ts';
 import { withinOneDay } from '#test/one-day.ts';
+import { findBase } from './base.ts';
 import { type Cluster, findFreeAddresses, getCluster } from './cluster.ts';
 import { signInToConsole } from './console.ts';
 import { startEvents, startGrant } from './events.ts';
-import { buildBrokenImage, buildExpandingImages, buildImages } from './images.ts';
+import { buildBrokenImage, buildExpandingImages, buildImages, repository } from './images.ts';
 import { checkIngress, openRoutes } from './ingress.ts';
 import { type IngressController, startIngressController } from './ingress-controller.ts';
 import { fillRegion, type Installation, importFixture, makeSecrets, waitUntilSettled } from './installation.ts';
 import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated, type OperationsOptions } from './operations.ts';
-import { changeLeader, declareWebhook, installDefinitions, regionValues } from './operator.ts';
+import { changeLeader, declareWebhook, regionValues, upgradeDefinitions, upgradeOperator } from './operator.ts';
 import { startPolicies } from './policies.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
 import { compareAnswers, startReads } from './reads.ts';
 import { createReceiverService, readArrivals, startReceiver } from './receiver.ts';
 import { apiOrigin, applySecrets, consoleOrigin, type Image, type Release, releaseOf } from './release.ts';
-import { startServers } from './servers.ts';
+import { type Servers, startServers } from './servers.ts';
 
 const regions: readonly Region[] = ['us', 'ca'];
 const namespace = 'org-api';
@@ -49,9 +50,14 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
   // One release creates the Region, of which a namespace has one.
   const operatedRegion = quick ? null : regions[0];
   const cluster = await getCluster(report);
-  const images = await buildAllImages(cluster, options);
-  const { first } = images;
   const servers = await startServers(regions, cluster.hostAddress, report);
+  const { images, problems, removeBase } = await buildAllImages(cluster, servers, options).catch(
+    async (error: unknown) => {
+      await servers.stop();
+      throw error;
+    },
+  );
+  const { first } = images;
   const policies = await startPolicies(cluster, { isWanted: !quick, report }).catch(async (error: unknown) => {
     await servers.stop();
     throw error;
@@ -86,7 +92,7 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     for (const region of operated)
       await declareOne(cluster, region, { image: first, receiver, webhookSecrets, report });
     await startReceiver(cluster, { namespace, image: `${first.repository}:${first.tag}`, secrets: webhookSecrets });
-    const problems = await checkAnswers(installed, report);
+    problems.push(...(await checkAnswers(installed, report)));
     problems.push(...(await policies.check(installed)));
     await deliverOne(cluster, installed, report);
     for (const region of operated) problems.push(...(await changeLeader(cluster, region, report)));
@@ -114,24 +120,36 @@ export async function runClusterTest(options: ClusterTestOptions): Promise<{ lin
     await servers.stop();
     await controller?.stop();
     await policies.stop();
+    removeBase();
     if (!keep) await cluster.stop();
   }
 }
 
-/** With `quick`, only two versions that differ in their name are built. */
+/**
+ * Builds the image of the base, and of this checkout: with `quick` one, else also changed ones.
+ * A base with another schema cannot be upgraded, which is a problem that `quick` only reports: this
+ * checkout then is the first version, too.
+ */
 async function buildAllImages(
   cluster: Cluster,
+  { createDatabase }: Servers,
   { quick, report }: Pick<ClusterTestOptions, 'quick' | 'report'>,
-): Promise<OperationsOptions['images']> {
-  const [first, second] = await buildImages(cluster, ['test-1', 'test-2'], report);
+): Promise<{ images: OperationsOptions['images']; problems: string[]; removeBase: () => void }> {
+  const { base, problems } = await findBase(createDatabase);
+  for (const problem of problems) report(problem);
+  if (base !== null) report(`the upgrade starts from ${base.commit}`);
+  const wanted = [
+    { tag: 'test-1', folder: base?.folder ?? repository },
+    { tag: 'test-2', folder: repository },
+  ];
+  const [first, second] = await buildImages(cluster, wanted, report);
   if (first === undefined || second === undefined) throw new Error('no images were built');
-  if (quick) return { first, second, broken: second, failing: second, repaired: second };
-  return {
-    first,
-    second,
-    broken: await buildBrokenImage(cluster, second, 'test-3'),
-    ...(await buildExpandingImages(cluster, second, { failing: 'test-4', repaired: 'test-5' })),
-  };
+  const removeBase = () => base?.remove();
+  const same = { broken: second, failing: second, repaired: second };
+  if (quick) return { images: { first, second, ...same }, problems: [], removeBase };
+  const broken = await buildBrokenImage(cluster, second, 'test-3');
+  const expanding = await buildExpandingImages(cluster, second, { failing: 'test-4', repaired: 'test-5' });
+  return { images: { first, second, broken, ...expanding }, problems, removeBase };
 }
 
 /** Installs a region and fills it; adds its webhooks' secrets to `webhookSecrets`. */
@@ -151,7 +169,7 @@ async function installRegion(
   await applySecrets(cluster, namespace, { servers, secrets });
   const release = releaseOf(cluster, { namespace, servers, folder });
   if (isOperated) {
-    await installDefinitions(cluster, namespace);
+    await upgradeDefinitions(cluster, image);
     release.set(regionValues);
   }
   if (controller !== null) release.set(controller.values);
@@ -175,7 +193,8 @@ async function declareOne(
   },
 ): Promise<void> {
   const { image, receiver, webhookSecrets, report } = options;
-  const declared = await declareWebhook(cluster, { ...region, image, receiver });
+  await upgradeOperator(cluster, region, image);
+  const declared = await declareWebhook(cluster, { ...region, receiver });
   region.webhookIds.set(declared.endpoint, declared.webhookId);
   webhookSecrets[declared.endpoint] = [declared.secret];
   report(`${region.servers.region}: the operator found the Region ready, created a webhook and published its secret`);

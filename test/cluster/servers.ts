@@ -25,6 +25,13 @@ export interface RegionServers {
   temporalNamespace: string;
 }
 
+/** The servers of the test. `createDatabase` returns the owner's URL of an empty one. */
+export interface Servers {
+  regions: RegionServers[];
+  createDatabase(name: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
 const roles = ['api', 'worker', 'console', 'platform', 'operator'] as const;
 
 /**
@@ -35,7 +42,7 @@ export async function startServers(
   regions: readonly Region[],
   hostAddress: string,
   report: (line: string) => void,
-): Promise<{ regions: RegionServers[]; stop: () => Promise<void> }> {
+): Promise<Servers> {
   const stateFolder = await mkdtemp(path.join(tmpdir(), 'org-api-cluster-'));
   const closers: (() => Promise<void>)[] = [
     async () => rmSync(stateFolder, { recursive: true, force: true, maxRetries: 5 }),
@@ -74,7 +81,7 @@ export async function startServers(
         temporalNamespace: namespaceOf(region),
       });
     }
-    return { regions: made, stop };
+    return { regions: made, createDatabase: (name) => makeDatabase(postgres.adminUrl, name), stop };
   } catch (error) {
     await stop();
     throw error;
