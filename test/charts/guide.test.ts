@@ -165,6 +165,10 @@ describe('the guide', () => {
     const ofOthers = ['alertmanager.yaml', 'collector.yaml']; // settings of programs that the reader runs
     for (const file of examples.map(fileOf).filter((name) => !ofOthers.includes(name ?? '')))
       expect(applied, file).toMatch(new RegExp(`(apply -f|--values) ${file}`));
+    const releases = [...applied.matchAll(/^helm \S+(?: --install)? (\S+) charts\/(org-api-\S+)/gm)];
+    expect(new Set(releases.map(([, name, from]) => `${from} as ${name}`))).toEqual(
+      new Set(['org-api-crds as org-api-crds', 'org-api-operator as operator']),
+    );
     const objects = examples
       .flatMap((one) => parseAllDocuments(one, { merge: true }).map((document) => document.toJS() as Manifest))
       .filter((one) => one.kind !== undefined);
