@@ -36,7 +36,8 @@ export function targetOf({ kind, resource: { address, port, hostname } }: Openin
 
 /** Returns the lookup of a URL's host, and its connections. `localhost` has two addresses. */
 export function targetsOf(url: string): string[] {
-  const { hostname, port } = new URL(url);
+  const { hostname: host, port } = new URL(url);
+  const hostname = host.replace(/^\[|\]$/g, '');
   const addresses = hostname === 'localhost' ? ['127.0.0.1', '::1'] : [hostname];
   return [`lookup ${hostname}`, ...addresses.map((address) => `tcp ${address}:${port}`)];
 }

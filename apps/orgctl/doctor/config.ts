@@ -71,7 +71,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
       ...Object.fromEntries(logins.map(({ setting, server }) => [setting, server.host])),
       ...(s.REDIS_URL !== undefined && { REDIS_URL: s.REDIS_URL.host }),
       ...(s.TEMPORAL_ADDRESS !== undefined && { TEMPORAL_ADDRESS: s.TEMPORAL_ADDRESS.host }),
-      ...(s.API_URL !== undefined && { API_URL: new URL(s.API_URL).hostname }),
+      ...(s.API_URL !== undefined && { API_URL: new URL(s.API_URL).hostname.replace(/^\[|\]$/g, '') }),
     },
     probe: probeOf(s),
   });
