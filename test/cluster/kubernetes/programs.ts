@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { acquireLock, waitForLock } from '../../../apps/dev/state-lock.mjs';
 import { cacheFolder } from '../../../apps/dev/servers/cache-folder.ts';
+import { acquireLock, waitForLock } from '../../../apps/dev/state-lock.mjs';
 import { run } from '../../../charts/image/buildah.ts';
 import { provideTool } from '../../../charts/tools.ts';
 
