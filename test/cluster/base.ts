@@ -1,3 +1,4 @@
+// cspell:ignore adbin adnum adrelid attnotnull attrdef atttypmod conrelid constraintdef tgenabled viewdef
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -90,7 +91,8 @@ async function listObjects(connectionString: string): Promise<Set<string>> {
       union all select concat_ws(' ', 'index', pg_get_indexdef(oid)) from named where relkind in ('i', 'I')
       union all select concat_ws(' ', 'constraint', conrelid::regclass, conname, pg_get_constraintdef(oid))
         from pg_constraint where connamespace = 'public'::regnamespace
-      union all select concat_ws(' ', 'trigger', tgenabled, pg_get_triggerdef(oid)) from pg_trigger where not tgisinternal
+      union all select concat_ws(' ', 'trigger', tgenabled, pg_get_triggerdef(oid)) from pg_trigger
+        where not tgisinternal
       union all select concat_ws(' ', 'function', pg_get_functiondef(oid), proacl) from pg_proc
         where pronamespace = 'public'::regnamespace and prokind in ('f', 'p')`);
     return new Set(rows.map(({ object }) => object));

@@ -8,7 +8,7 @@ import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { makeNamespace } from '#test/temporal.ts';
-import { workflowBundle } from ;
+import { workflowBundle } from '../../apps/dev/workflow-bundle.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { blocksOf, readGuide } from '../charts/documents.ts';
 import { chart, type Manifest, ofKind, pick, render } from '../charts/render.ts';

@@ -9,7 +9,7 @@ import { createApis } from '../../apps/operator/kube/client.ts';
 import { ReusedKubeConfig } from '../../apps/operator/kube/kube-config.ts';
 import { makeCertificate } from '../delivery/post/certificates.ts';
 
-/** An API server that knows HTTP/2, as Kubernetes', and answers when it is told. */
+/** An API server that knows HTTP/2, as Kubernetes', and answers unless it is silent. */
 async function setup() {
   const connections: TLSSocket[] = [];
   const waiting: (() => void)[] = [];
