@@ -43,7 +43,7 @@ it('each app listens on IPv6, and reaches PostgreSQL, Redis, Temporal, the colle
   const professional = await make.member();
   await make.webhook({ orgId: professional.orgId, url: receiver.url });
   await owner.pool.query('update webhook set url = $1', [hook]);
-  const { key } = await make.apiKey({ maker: professional });
+  const { key } = await make.apiKey({ creator: professional });
 
   const api = await startApp('api', { ...apiEnvironment(database), ...settings });
   const worker = await startApp('worker', { ...workerEnvironment(database), ...settings });
