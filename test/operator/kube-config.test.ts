@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { CustomObjectsApi } from '@kubernetes/client-node';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { makeCertificate } from '#test/certificates.ts';
 import { createApis } from '../../apps/operator/kube/client.ts';
 import { ReusedKubeConfig } from '../../apps/operator/kube/kube-config.ts';
-import { makeCertificate } from '../delivery/post/certificates.ts';
 
 /** An API server that knows HTTP/2, as Kubernetes', and answers unless it is silent. */
 async function setup(deadlineMs = 30_000) {

@@ -1,13 +1,13 @@
 /** A network of IPv6 alone: where apps listen, and every setting that names a server. */
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { startApp } from '#test/child-app.ts';
+import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { apiEnvironment, consoleEnvironment, setupDatabase } from '#test/setup.ts';
 import { allowSettings, allowSockets } from '#test/socket-guard.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { startForward } from '../cluster/forward.ts';
 import { startCollector } from '../e2e/collector.ts';
-import { callOrgctl, emptyFolder } from '../orgctl/orgctl.ts';
 
 const patient = { timeout: 60_000, interval: 100 };
 

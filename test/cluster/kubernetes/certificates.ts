@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { makeCertificate } from '../../delivery/post/certificates.ts';
+import { makeCertificate } from '#test/certificates.ts';
 import { inState, kubeconfigFile, node } from './node.ts';
 
 /** Those who call the API server, with their groups: each has a token. */
