@@ -57,6 +57,11 @@ class BindingConnection extends PostgreSqlConnection {
     const connection = (transaction ?? this.getClient()) as ReturnType<typeof this.getClient>;
     return this.transformRawResult<T>(await connection.executeQuery(CompiledQuery.raw(text, values)), method);
   }
+
+  /** @throws always, because MikroORM would write the values into the text. */
+  override stream(): never {
+    throw new Error('a statement cannot be streamed through MikroORM, which would not bind its values');
+  }
 }
 
 /** Values that are bound as one PostgreSQL array; any other array becomes as many parameters. */

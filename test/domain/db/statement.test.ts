@@ -137,3 +137,9 @@ it('an entity that is locked for writing blocks a second writer, and no row that
     await expect(second).rejects.toMatchObject({ code: '55P03' });
   });
 });
+
+it('a query that is streamed through MikroORM fails, because its values would be in the text', async () => {
+  const { owner } = await setupDatabase();
+  const rows = owner.orm.em.fork().createQueryBuilder(ApiKey).where({ label: 'a secret' }).stream();
+  await expect(rows[Symbol.asyncIterator]().next()).rejects.toThrow('cannot be streamed');
+});
