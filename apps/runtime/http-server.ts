@@ -49,7 +49,9 @@ export interface ServerOptions {
 
 /** What the clients of a server may use. */
 export interface ServerBounds
-  extends Pick<GuardOptions, 'minBytesPerSecond' | 'unknownKeepAliveSeconds' | 'isTrusted'> {
+  extends Pick<GuardOptions, 'minBytesPerSecond' | 'slowAfterMs' | 'unknownKeepAliveSeconds' | 'isTrusted'> {
+  /** How long the headers of a request may take to arrive; default 15 s. */
+  headersTimeoutMs?: number;
   maxConnections: number;
   /** From a request's arrival to its answer's last byte. */
   answerDeadlineMs: number;
@@ -83,7 +85,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const { keepAliveSeconds = defaultKeepAliveSeconds } = options;
   const Answer = answerWith(headers);
   const server = createServer(
-    { ...requestBounds, keepAliveTimeout: keepAliveSeconds * 1_000, ServerResponse: Answer },
+    {
+      ...requestBoundsOf(options.bounds?.headersTimeoutMs),
+      keepAliveTimeout: keepAliveSeconds * 1_000,
+      ServerResponse: Answer,
+    },
     // Requests that were received together start together, even if the first cut the connection.
     (request, response) => {
       if (request.socket.destroyed) return;
@@ -130,14 +136,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** How long a request may take to arrive. Node answers later ones with 408, within 5 s. */
-const requestBounds = {
-  headersTimeout: 15_000,
-  requestTimeout: 30_000,
-  connectionsCheckingInterval: 5_000,
+/**
+ * Returns how long a request may take to arrive: its headers, and twice as long for all of it. Node
+ * answers later ones with 408, within a third of that.
+ */
+const requestBoundsOf = (headersTimeout = 15_000) => ({
+  headersTimeout,
+  requestTimeout: 2 * headersTimeout,
+  connectionsCheckingInterval: headersTimeout / 3,
   maxHeaderSize: 16_384,
   requireHostHeader: false, // `findRequestFault` does
-};
+});
 
 /**
  * Has a server's handler answer what Node answers or drops by itself: an unknown expectation,
@@ -173,7 +182,7 @@ const idleClosedEveryMs = 1_000;
 
 /** Applies a server's bounds. Returns a function that stops the guard. */
 function bound(server: Server, bounds: ServerBounds, keepAliveSeconds: number): () => void {
-  const { maxConnections, answerDeadlineMs: deadlineMs, onRefused, ...guardOptions } = bounds;
+  const { maxConnections, headersTimeoutMs: _, answerDeadlineMs: deadlineMs, onRefused, ...guardOptions } = bounds;
   let idleClosedAtMs = Number.NEGATIVE_INFINITY;
   server.maxConnections = maxConnections;
   server.on('drop', () => {

@@ -49,8 +49,8 @@ export async function serveApp(
     drainDelayMs,
     keepAliveSeconds,
     bounds: {
-      ...config.bounds,
       unknownKeepAliveSeconds: options.unknownKeepAliveSeconds ?? null,
+      ...config.bounds,
       isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
       onCut: (cut) => {
         metrics.answersCut.inc({ reason: cut.reason });

@@ -65,6 +65,8 @@ export interface Cut {
 export interface GuardOptions {
   /** The least bytes per second that a client reads over `slowAfterMs` while bytes wait for it. */
   minBytesPerSecond: number;
+  /** Default 10 s. */
+  slowAfterMs?: number;
   /** From a request's arrival to its response's last byte. */
   deadlineMs: number;
   /** Seconds that an idle connection is kept, also one that no request was sent on. */
@@ -131,7 +133,7 @@ export const isUnused = (socket: Socket): boolean => socket.bytesRead === 0;
 
 const keepAliveGraceMs = 1_000;
 /** How long a client may be slower than the minimum throughput. */
-const slowAfterMs = 10_000;
+const standardSlowAfterMs = 10_000;
 const sweepEveryMs = 1_000;
 
 /** The property of a socket that holds its connection. */
@@ -151,7 +153,7 @@ export const isKnownUnused = (socket: TrackedSocket): boolean =>
  * written in chunks, and each is checked.
  */
 export function guardResponses(server: Server, options: GuardOptions): () => void {
-  const { minBytesPerSecond, deadlineMs, onCut } = options;
+  const { minBytesPerSecond, slowAfterMs = standardSlowAfterMs, deadlineMs, onCut } = options;
   const { keepAliveSeconds, unknownKeepAliveSeconds = null, isTrusted = () => false } = options;
   const connections = new Set<Connection>();
 

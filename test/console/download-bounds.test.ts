@@ -18,7 +18,7 @@ it('a stalled download holds no database connection and is cut, and a second dow
     console: app,
     http,
     origin,
-  } = await setupConsole({ [constants]: { minBytesPerSecond: 50_000 } });
+  } = await setupConsole({ [constants]: { minBytesPerSecond: 50_000, slowAfterMs: 3_000 } });
   const person = await enrol();
   await owner.pool.query(
     `insert into activity (organization_id, at, person_id, action, detail)

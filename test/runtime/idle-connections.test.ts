@@ -51,8 +51,8 @@ it('a connection with only refused requests is closed when idle, also when its c
 it('a connection of a known client outlives those of unknown ones, also when a refusal follows', async () => {
   const { open, countConnections } = await setupServer();
   const known = await open();
-  expect(await ask(known, '/known')).toMatch(/keep-alive: timeout=620\r\n/i);
-  expect(await ask(known, '/')).toMatch(/keep-alive: timeout=620\r\n/i);
+  expect(await ask(known, '/known')).toMatch(/keep-alive: timeout=4200\r\n/i);
+  expect(await ask(known, '/')).toMatch(/keep-alive: timeout=4200\r\n/i);
   const unknown = await open();
   expect(await ask(unknown, '/')).toMatch(/keep-alive: timeout=1\r\n/i);
   await new Promise((resolve) => unknown.once('close', resolve));
@@ -64,7 +64,7 @@ it('a trusted proxy keeps its idle connections, whatever the responses on them w
   let isTrusted = true;
   const { open, countConnections } = await setupServer({ isTrusted: () => isTrusted });
   const proxied = await open();
-  expect(await ask(proxied, '/')).toMatch(/keep-alive: timeout=620\r\n/i);
+  expect(await ask(proxied, '/')).toMatch(/keep-alive: timeout=4200\r\n/i);
   isTrusted = false;
   const unknown = await open();
   expect(await ask(unknown, '/')).toMatch(/keep-alive: timeout=1\r\n/i);

@@ -7,6 +7,9 @@ interface Constants {
   keepAliveSeconds?: number;
   answerDeadlineMs?: number;
   minBytesPerSecond?: number;
+  slowAfterMs?: number;
+  headersTimeoutMs?: number;
+  unknownKeepAliveSeconds?: number;
 }
 
 /** The settings of a test's app. As the environment of another process, only the texts count. */

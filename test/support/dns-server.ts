@@ -20,9 +20,12 @@ const errorCodes = { SERVFAIL: 2, NXDOMAIN: 3, REFUSED: 5 } as const;
 
 /**
  * A DNS server on loopback (UDP, one question per message) with answers from the test. It closes
- * when the test ends.
+ * when the test ends; concurrent tests give their own `onFinished`.
  */
-export async function startDnsServer(answer: (name: string, type: string) => DnsAnswer) {
+export async function startDnsServer(
+  answer: (name: string, type: string) => DnsAnswer,
+  onFinished: (end: () => void) => void = onTestFinished,
+) {
   const socket = createSocket('udp4');
   const questions: string[] = [];
   socket.on('message', (message, peer) => {
@@ -40,7 +43,7 @@ export async function startDnsServer(answer: (name: string, type: string) => Dns
   });
   socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
-  onTestFinished(() => void socket.close());
+  onFinished(() => void socket.close());
   const { port } = socket.address() as AddressInfo;
   return {
     server: `127.0.0.1:${port}`,

@@ -3,12 +3,13 @@ import { Client, Connection, type WorkflowService } from '@temporalio/client';
 import { type Duration, msToTs } from '@temporalio/common/lib/time.js';
 import { inject, onTestFinished, vi } from 'vitest';
 import { deliverQueue } from '#workflows/deliver-event/types.ts';
+import type { OnFinished } from './setup.ts';
 import { testNamespace } from './worker.ts';
 
-/** A client of this test process's namespace, closed when the test ends. */
-export async function openTestTemporal(): Promise<Client> {
+/** A client of this test process's namespace, closed when the test, or what `onFinished` names, ends. */
+export async function openTestTemporal(onFinished: OnFinished = onTestFinished): Promise<Client> {
   const connection = await Connection.connect({ address: inject('temporalAddress') });
-  onTestFinished(() => connection.close());
+  onFinished(() => connection.close());
   return new Client({ connection, namespace: testNamespace() });
 }
 

@@ -5,8 +5,9 @@ import { activityInfo } from '@temporalio/activity';
 import type { WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { openTemporal } from '#delivery/temporal.ts';
+import { shareInstallation } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { testNamespace } from '#test/worker.ts';
 import {
@@ -30,7 +31,7 @@ const failed = (waitMs: number): AttemptAnswer => ({ kind: 'wait', waitMs, isInt
 const error = (waitMs: number): AttemptAnswer => ({ kind: 'wait', waitMs, isInternalError: true });
 const end: AttemptAnswer = { kind: 'end' };
 
-describe('the workflow of a delivery', () => {
+describe.concurrent('the workflow of a delivery', () => {
   it('makes its first attempt within its first task, the others as tasks, and sleeps for what each answers', {
     timeout,
   }, async () => {
@@ -79,14 +80,22 @@ describe('the workflow of a delivery', () => {
 
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
-/** A workflow whose attempts answer, or fail, in turn. */
-async function arrange(answers: (AttemptAnswer | Error)[], option: Partial<DeliverEventInput> = {}) {
-  const asked: { input: AttemptInput; isLocal: boolean }[] = [];
+interface Script {
+  answers: (AttemptAnswer | Error)[];
+  asked: { input: AttemptInput; isLocal: boolean }[];
+}
+
+/** By event: what its attempts answer, and what they were asked. */
+const scripts = new Map<string, Script>();
+
+/** One worker makes the attempts of all tests. */
+const shared = shareInstallation(async (onFinished) => {
   const temporal = await openTemporal({
     address: inject('temporalAddress'),
     namespace: testNamespace(),
     activities: {
       async attemptDelivery(input) {
+        const { answers, asked } = scripts.get(input.eventId) as Script;
         const answer = answers[asked.length] ?? end;
         asked.push({ input, isLocal: activityInfo().isLocal });
         if (answer instanceof Error) throw answer;
@@ -98,8 +107,14 @@ async function arrange(answers: (AttemptAnswer | Error)[], option: Partial<Deliv
     slots: 10,
     bundle: await bundle,
   });
-  onTestFinished(() => temporal.stop());
-  const client = await openTestTemporal();
+  onFinished(() => temporal.stop());
+  return openTestTemporal(onFinished);
+});
+
+/** A workflow whose attempts answer, or fail, in turn. */
+async function arrange(answers: (AttemptAnswer | Error)[], option: Partial<DeliverEventInput> = {}) {
+  const client = shared();
+  const asked: Script['asked'] = [];
   const key = { organizationId: randomUUID(), webhookId: randomUUID(), eventId: randomUUID() };
   const input: DeliverEventInput = {
     ...key,
@@ -110,6 +125,7 @@ async function arrange(answers: (AttemptAnswer | Error)[], option: Partial<Deliv
     ...option,
   };
   const workflowId = workflowIdOf(key);
+  scripts.set(key.eventId, { answers, asked });
 
   const start = () => client.workflow.start('deliverEvent', { taskQueue: deliverQueue, workflowId, args: [input] });
 

@@ -33,9 +33,10 @@ it('every response has HSTS and its own content type: reads, refusals and pages'
 });
 
 it('a slow request gets 408 in the form of the API or the console, a client that sends nothing is disconnected, and a trusted proxy’s unused connection is kept', async () => {
+  const brief = { headersTimeoutMs: 3_000, unknownKeepAliveSeconds: 3 };
   const trusted = '127.0.0.2';
-  const { api, make, logLines } = await setup({ TRUSTED_PROXIES: trusted });
-  const pages = await setupConsole();
+  const { api, make, logLines } = await setup({ TRUSTED_PROXIES: trusted, [constants]: brief });
+  const pages = await setupConsole({ [constants]: brief });
   const { key, orgId } = await make.apiKey();
   const proxy = connect({ port: Number(new URL(api.url).port), host: '127.0.0.1', localAddress: trusted });
   onTestFinished(() => void proxy.destroy());

@@ -14,10 +14,14 @@ const rootAnswer: DnsAnswer = [{ type: 'NS', value: 'a.root-servers.net' }];
  * A DNS server with these answers for the name; the root's name servers are known unless `root`
  * differs.
  */
-async function resolver(answers: { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAnswer }) {
+async function resolver(
+  answers: { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAnswer },
+  onFinished?: (end: () => void) => void,
+) {
   const { A = [], AAAA = [], root = rootAnswer } = answers;
-  const dns = await startDnsServer((asked, type) =>
-    asked === '.' ? root : type === 'A' ? A : type === 'AAAA' ? AAAA : [],
+  const dns = await startDnsServer(
+    (asked, type) => (asked === '.' ? root : type === 'A' ? A : type === 'AAAA' ? AAAA : []),
+    onFinished,
   );
   return { ...dns, resolve: createResolve({ servers: [dns.server] }) };
 }
@@ -36,7 +40,8 @@ describe('looking up a name', () => {
     expect(addresses[2]).toBe('2606:4700::1111');
   });
 
-  it.each<[string, { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAnswer }, unknown]>([
+  // At once: most of them wait for time limits.
+  it.concurrent.for<[string, { A?: DnsAnswer; AAAA?: DnsAnswer; root?: DnsAnswer }, unknown]>([
     ['AAAA alone', { AAAA: [aaaa('2606:4700::1')] }, { ok: true, addresses: ['2606:4700::1'] }],
     ['A when AAAA fails', { A: [a('8.8.8.8')], AAAA: 'SERVFAIL' }, { ok: true, addresses: ['8.8.8.8'] }],
     ['A when AAAA is never answered', { A: [a('8.8.8.8')], AAAA: null }, { ok: true, addresses: ['8.8.8.8'] }],
@@ -51,8 +56,8 @@ describe('looking up a name', () => {
       { ok: false, cause: 'dns_unavailable' },
     ],
     ['a silent resolver', { A: null, AAAA: null, root: null }, { ok: false, cause: 'dns_unavailable' }],
-  ])('distinguishes %s', async (_case, answers, expected) => {
-    const { resolve } = await resolver(answers);
+  ])('distinguishes %s', async ([_case, answers, expected], { expect, onTestFinished }) => {
+    const { resolve } = await resolver(answers, onTestFinished);
     expect(await resolve(name, neverAborted())).toEqual(expected);
   });
 
