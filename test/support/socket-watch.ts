@@ -55,6 +55,7 @@ export function serversOf(environment: Readonly<Record<string, string | undefine
     if (name.endsWith('DATABASE_URL')) return [['PostgreSQL', value]];
     if (name === 'REDIS_URL') return [['Redis', value]];
     if (name === 'TEMPORAL_ADDRESS') return [['Temporal', `http://${value}`]];
+    if (name === 'API_URL') return [['API', value]];
     if (name === 'OTEL_EXPORTER_OTLP_ENDPOINT') return [['OTLP', value]];
     return [];
   });

@@ -42,7 +42,7 @@ export async function fillRows(owner: pg.Client, rows: number, report: Report): 
     if (from > 0 && (from / batchSize) % 4 === 0)
       report(`${from.toLocaleString('en')} of ${rows.toLocaleString('en')}`);
   }
-  await owner.query('update webhook set next_sequence = $1', [rows + 1]);
+  await owner.query('update receiver set next_sequence = $1', [rows + 1]);
   await owner.query('drop table place; reset work_mem; set session_replication_role = origin');
 }
 
