@@ -19,7 +19,7 @@ function listProofs(): string[] {
 
 const proofs = listProofs();
 const ofOperator = proofs.filter((test) => test.endsWith('.operator.test.ts'));
-console.log(`Not here but in npm run test:operator: ${ofOperator.join(', ')}`);
+console.log(`${ofOperator.join(', ')} are not here, but in npm run test:operator`);
 const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
 const projects = ['--project', 'quick', '--project', 'system'];
 const options = [...process.argv.slice(2), ...projects, 'test/security/', ...proofs];
