@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import type { Behavior } from '../chaos/plan.ts';
+import { allowSockets } from './socket-guard.ts';
 
 /** A post as its receiver saw it. */
 export interface Post {
@@ -65,6 +66,7 @@ export async function startReceivers(webhooks: ReadonlyMap<string, ReceivingWebh
 
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const { port } = server.address() as AddressInfo;
+  allowSockets('receivers', `http://127.0.0.1:${port}`);
   return {
     posts: posts as readonly Post[],
     urlOf: (webhookId: string) => `http://127.0.0.1:${port}/hooks/${webhookId}`,
