@@ -3,33 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { brokenLinks } from '#test/documents.ts';
+import { filesOfRow, pathsOf } from './files-of-row.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const tracked = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
 /** Documents except SECURITY.md, whose paths are below `test`, and which has a separate test. */
 const pages = tracked.filter((file) => /^(docs\/.*|[A-Z]+)\.md$/.test(file) && file !== 'SECURITY.md');
-const folders = 'apps|charts|docs|lint|test|workflows';
-
-/**
- * Returns paths in backticks that begin with a top-level folder, without patterns and placeholders.
- */
-function pathsOf(text: string): string[] {
-  const found = text.matchAll(new RegExp(`\`((?:${folders})/[\\w./-]+)\``, 'g'));
-  return [...found].map(([, file = '']) => file);
-}
-
-/**
- * Returns files in backticks of a table row; a file without a top-level folder is in the folder of
- * the one before.
- */
-function filesOfRow(row: string): string[] {
-  let folder = '';
-  return [...row.matchAll(/`([\w./-]+\.(?:ts|lua))`/g)].map(([, name = '']) => {
-    if (!pathsOf(`\`${name}\``).length) return path.join(folder, name);
-    folder = path.dirname(name);
-    return name;
-  });
-}
 
 describe('the documents', () => {
   it('name files and folders that exist', () => {

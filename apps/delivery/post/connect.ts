@@ -70,6 +70,7 @@ function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: Abort
   return new Promise((resolve) => {
     const end = (result: OpenedSocket) => {
       signal.removeEventListener('abort', abort);
+      socket.off('close', close);
       if (!result.ok) socket.destroy();
       resolve(result);
     };
@@ -78,10 +79,11 @@ function reach(socket: Socket, event: 'connect' | 'secureConnect', signal: Abort
         ? causeOfHandshake(error, socket.getPeerX509Certificate() !== undefined)
         : causeOfError(error, 'connect');
     const fail = (error: Error | null) => end({ ok: false, cause: causeOf(error) });
+    const close = () => fail(null);
     const abort = () => end({ ok: false, cause: isTls ? 'tls_timeout' : 'connection_timeout' });
     socket.once(event, () => end({ ok: true, socket }));
     socket.on('error', fail);
-    socket.once('close', () => fail(null));
+    socket.once('close', close);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
   });
