@@ -18,21 +18,6 @@ import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
 const patient = { timeout: 30_000, interval: 100 };
 const timeout = 90_000;
 
-/** All required credentials, as files. */
-function settingsOf(front: TemporalFront) {
-  const mounted = mountSecret({
-    TEMPORAL_TLS_CA: front.ca,
-    TEMPORAL_TLS_CERT: front.client.cert,
-    TEMPORAL_TLS_KEY: front.client.key,
-  });
-  return {
-    TEMPORAL_ADDRESS: front.address,
-    TEMPORAL_TLS: 'true',
-    TEMPORAL_TLS_SERVER_NAME: frontName,
-    ...mounted.settings,
-  };
-}
-
 it('a worker delivers through a server that requires a certificate and a key, and continues when the key changes', {
   timeout,
 }, async () => {

@@ -3,6 +3,7 @@ import { connect, constants, createSecureServer, type IncomingHttpHeaders, type 
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { makeCertificate, type TestCertificate } from './certificates.ts';
+import { mountSecret } from './mounted-secret.ts';
 
 /**
  * A proxy with the requirements of a production Temporal: TLS, a client certificate, and an API
@@ -21,6 +22,23 @@ export interface TemporalFront {
   protocols: Set<string>;
   /** API keys of the calls. */
   apiKeys: Set<string>;
+  /** The calls in their order, such as `StartWorkflowExecution`. */
+  calls: string[];
+}
+
+/** Returns the settings of a client with all required credentials, as files. */
+export function settingsOf(front: TemporalFront) {
+  const mounted = mountSecret({
+    TEMPORAL_TLS_CA: front.ca,
+    TEMPORAL_TLS_CERT: front.client.cert,
+    TEMPORAL_TLS_KEY: front.client.key,
+  });
+  return {
+    TEMPORAL_ADDRESS: front.address,
+    TEMPORAL_TLS: 'true',
+    TEMPORAL_TLS_SERVER_NAME: frontName,
+    ...mounted.settings,
+  };
 }
 
 /** The name in its certificate. It listens on 127.0.0.1, which the certificate does not name. */
@@ -40,6 +58,7 @@ export async function startTemporalFront(
   let apiKeys: readonly string[] | null = null;
   const protocols = new Set<string>();
   const seen = new Set<string>();
+  const calls: string[] = [];
   const upstream = connect(`http://${targetAddress}`);
   upstream.on('error', () => {});
   const server = createSecureServer({
@@ -58,6 +77,7 @@ export async function startTemporalFront(
   server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     const [, apiKey = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
     seen.add(apiKey);
+    calls.push(String(headers[':path']).replace(/.*\//, ''));
     if (apiKeys === null || apiKeys.includes(apiKey)) passOn(upstream, stream, headers);
     else
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '16' }, { endStream: true });
@@ -78,6 +98,7 @@ export async function startTemporalFront(
     },
     protocols,
     apiKeys: seen,
+    calls,
   };
 }
 
