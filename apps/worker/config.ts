@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { defaultSchedule, longestScheduleMs, parseSchedule } from '#delivery/schedule.ts';
 import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { SettingsRefused } from '#runtime/settings/read.ts';
@@ -20,6 +19,7 @@ import {
   wholeNumber,
 } from '#runtime/settings/types.ts';
 import { workflowBundleSetting } from '#workflows/bundle.ts';
+import { defaultSchedule, longestScheduleMs, parseSchedule } from './schedule-setting.ts';
 
 const secondsOfUnit = { s: 1, m: 60, h: 3_600, d: 86_400 };
 /** A schedule takes longer than its waits: a failing webhook has one slot. */

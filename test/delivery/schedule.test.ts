@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { defaultDelaysMs, parseSchedule, waitAfterFailureMs, waitAfterInternalErrorMs } from '#delivery/schedule.ts';
+import { waitAfterFailureMs, waitAfterInternalErrorMs } from '#delivery/schedule.ts';
+import { defaultDelaysMs, parseSchedule } from '../../apps/worker/schedule-setting.ts';
 
 describe('the schedule', () => {
   it('is thirteen attempts in about 72 hours', () => {

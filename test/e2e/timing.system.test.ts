@@ -3,7 +3,6 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createAttempts } from '#delivery/attempt.ts';
-import { defaultDelaysMs, parseSchedule } from '#delivery/schedule.ts';
 import { type ClaimedDelivery, claimDeliveriesSql } from '#delivery/sql/claim.ts';
 import { openTemporal } from '#delivery/temporal.ts';
 import { refusedPost } from '#test/post-outcomes.ts';
@@ -12,6 +11,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { type AttemptAnswer, type DeliveryActivities, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { defaultDelaysMs, parseSchedule } from '../../apps/worker/schedule-setting.ts';
 import { timesFaster } from '../workflows/virtual-time/speed.ts';
 
 const jitter = 0.1;

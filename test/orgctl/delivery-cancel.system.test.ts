@@ -50,6 +50,16 @@ describe('delivery cancel', () => {
       const event = await t.make.delivery({ webhook, state: 'running' });
       const called = await callOrgctl(env, ['delivery', 'cancel', '--webhook', webhook.id, '--event', event]);
       expect(called).toMatchObject({ code: 0, stdout: expect.stringMatching(`^${event}: cancelled[.]`), stderr: '' });
+      const sleeping = await t.make.delivery({ webhook, state: 'running' });
+      const redelivered = await callOrgctl(env, [
+        'delivery',
+        'redeliver',
+        '--webhook',
+        webhook.id,
+        '--event',
+        sleeping,
+      ]);
+      expect(redelivered).toMatchObject({ code: 0, stderr: '' });
     }
     expect((await t.orgctl('ledger', '--json')).json()).toMatchObject({ cancelled: 2, difference: 0 });
   });

@@ -19,8 +19,7 @@ export interface ExpiredRow {
 }
 
 /**
- * Repairs deliveries whose process or workflow is gone; any worker runs it each second. It is the
- * only repair: nothing asks Temporal for a state.
+ * Repairs deliveries whose process or workflow is gone; any worker runs it each second.
  *
  * Frees slots whose time has passed: an attempt in progress is closed as lost and counts as a
  * failure, so at most `$1` attempts follow a request even if each kills its worker; a claim whose

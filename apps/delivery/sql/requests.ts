@@ -8,8 +8,7 @@ const hasSlot = /* sql */ `exists (
 
 /**
  * How a delivery is sent again. A settled one starts the schedule again; an open one keeps its
- * place, and none waits for another of its key. The next claim gives it a new run, and a workflow
- * that sleeps for it ends.
+ * place, and none waits for another of its key.
  */
 const requested = /* sql */ `state = 'queued', due_at = clock_timestamp(), settled_at = null,
     failures = case when d.state in ('delivered', 'exhausted') then 0 else d.failures end`;
@@ -54,17 +53,13 @@ export interface RedeliveredPageRow {
 }
 
 /**
- * Sends a page of a webhook's deliveries again, in the order of their events.
+ * Sends a page of a webhook's deliveries again, in the order of their events; one row.
  *
  * `$1` organization, `$2` webhook, `$3` the event after which it begins and `$4` the one before
  * which it stops, `$5` how many deliveries it checks, `$6` how many it sends at most. Either a
  * range: events from `$7` to before `$8`, all but cancelled ones; or, `$7` null, all failed since
  * `$9`: exhausted since, or failed before and waiting for another attempt. Events before `$10` are
  * too old. Those that are attempted now stay as they are.
- *
- * Returns one row. It checks a bounded number of rows, so that a page of a webhook with a million
- * deliveries, none of which match, is fast too. Rows are locked in the order of their events, so
- * that two calls for the same events wait for each other and do not deadlock.
  */
 export const redeliverPageSql = /* sql */ `
   with seen as (
@@ -114,9 +109,8 @@ const recently = /* sql */ `w.state_at > statement_timestamp() - interval '1 hou
 
 /**
  * Puts sleeping deliveries of webhooks that were paused or suspended within the last hour back into
- * the queue, due now and at their place in the schedule: at most `$1` of each webhook. So they are
- * tried first when it is resumed. It only speeds up what each run does when it asks. Returns a
- * `MovedRow` per webhook.
+ * the queue, at most `$1` of each, so that they are tried first when it is resumed. It only speeds
+ * up what each run does when it asks. Returns a `MovedRow` per webhook.
  */
 export const wakeParkedSql = /* sql */ `
   with picked as (

@@ -10,9 +10,8 @@ const maySend = /* sql */ `w.state = 'active' and r.gone_at is null
  * later change creates a function of another name.
  *
  * Their statements must see what another claim or retry of the organization has committed. So they
- * are volatile, each is read committed, and the row of `slot_lock` is locked by an own statement
- * first: the next one has a newer snapshot. In one statement, two relays together took 12 slots of
- * 10, and deadlocked.
+ * are volatile, and an own statement locks the row of `slot_lock` first: the next one has a newer
+ * snapshot. In one statement, two relays together took 12 slots of 10, and deadlocked.
  */
 export class DeliveryFunctions extends Migration {
   override up(): void {
@@ -50,15 +49,13 @@ export class DeliveryFunctions extends Migration {
     // narrow ones. It skips organizations for which another connection assigns slots, and rows that
     // another one holds, so it waits for no claim.
     //
-    // The organization that holds the fewest slots comes first, also with those of this claim, so
-    // none waits behind another's backlog, even when slots become free one at a time. Within an
-    // organization the webhook that holds the fewest slots comes first, then the one whose delivery
-    // is oldest. Within a webhook the oldest comes first, also one that was tried before.
+    // The organization that holds the fewest slots comes first, also with those of this claim, then
+    // its webhook that holds the fewest, then the oldest delivery, also one that was tried before.
+    // So none waits behind another's backlog, even when slots become free one at a time.
     //
-    // Its cost must not depend on the statistics: those of a moment without queued deliveries
-    // estimate one row where thousands are queued a second later, and a cached plan keeps them until
-    // the next analyze. So it looks up the deliveries of one webhook after another in the index of
-    // queued deliveries, and locks each delivery by its key (`limit 1` prevents another join order).
+    // Its cost must not depend on the statistics, which a cached plan keeps from a moment without
+    // queued deliveries. So it looks up the deliveries of one webhook after another in the index of
+    // queued deliveries, and locks each by its key (`limit 1` prevents another join order).
     //
     // `isFull`: the webhook, its organization or its host has no slot left after this claim.
     // `dueAtMs`: Unix time in ms.
@@ -147,10 +144,8 @@ export class DeliveryFunctions extends Migration {
     // `schedule_attempts`: the number of attempts of the schedule. The slot is the attempt's for
     // `slot_seconds`.
     //
-    // `answer`: `go`; `wait` for `waitMs`, because it is not due, or another attempt is in
-    // progress; `again` in some milliseconds, because another connection assigns slots of the
-    // organization; `closed`: the run is not current, the delivery is settled, or it went back to
-    // the queue, because there is no free slot or the webhook may not be sent anything now.
+    // `answer` is explained by `AdmissionRow`. `closed` also puts the delivery back into the queue
+    // when there is no free slot or the webhook may not be sent anything now.
     //
     // The run that was claimed last has a reserved slot and needs no lock. A delivery counts as due
     // a second early, because clocks differ.
@@ -158,7 +153,7 @@ export class DeliveryFunctions extends Migration {
       create function admit_attempt(organization uuid, webhook uuid, event uuid, asking_run integer, attempt uuid,
         schedule_attempts integer, slot_seconds double precision)
       returns table (answer text, "waitMs" double precision, number integer, failures smallint, "isLast" boolean,
-        url text, type text, body text, sequence text, secrets json, "startedAt" text, "startedAtMs" double precision)
+        url text, body text, sequence text, secrets json, "startedAt" text, "startedAtMs" double precision)
       language plpgsql volatile as $$
       #variable_conflict use_column
       declare
@@ -241,7 +236,7 @@ export class DeliveryFunctions extends Migration {
           select a.number, a.is_last, a.started_at from delivery_attempt a
           where a.organization_id = organization and a.webhook_id = webhook and a.event_id = event and a.id = attempt
         )
-        select 'go', null::double precision, a.number, d.failures, a.is_last, w.url, e.type, e.body, d.sequence::text,
+        select 'go', null::double precision, a.number, d.failures, a.is_last, w.url, e.body, d.sequence::text,
           (select json_agg(json_build_object('id', v.id, 'sealed', encode(v.sealed, 'base64'))
             order by v.valid_until desc nulls first, v.created_at desc) from valid v),
           a.started_at::text, (extract(epoch from a.started_at) * 1000)::double precision

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { defaultSchedule, longestScheduleMs, parseSchedule } from '#delivery/schedule.ts';
+import { defaultSchedule, longestScheduleMs, parseSchedule } from '../../../apps/worker/schedule-setting.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../../apps/worker/config.ts';
 import { setupWebhooks } from './subscriptions.ts';

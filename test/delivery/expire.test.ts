@@ -1,0 +1,41 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { createExpire } from '#delivery/expire.ts';
+import { shareInstallation } from '#test/setup.ts';
+import { type Run, setupEngine } from './engine.ts';
+
+const engine = shareInstallation(setupEngine);
+
+// Regression: one error while Temporal was asked ended all later repairs and the sweep.
+it('an error of the repair stops neither the other parts nor the next repair', async () => {
+  const lost = await engine().webhook({ events: 1 });
+  const [claim] = await engine().claim([lost]);
+  await engine().admit(claim as Run);
+  await engine().pass([lost], 30);
+  const deleted = await engine().webhook({ events: 2 });
+  await engine().change(deleted, 'deleted');
+  await engine().owner.query(`
+    create function fail() returns trigger language plpgsql as $$ begin raise 'no repair'; end $$;
+    create trigger fails before delete on slot for each row execute function fail()`);
+  const errors: unknown[] = [];
+  const expire = createExpire({
+    pool: engine().worker,
+    delaysMs: [1_000, 1_000],
+    lateMs: 60_000,
+    drainDeleted: () => [],
+    onExpired: () => {},
+    onUnblocked: () => {},
+    onMoved: () => {},
+    onError: (error) => void errors.push(error),
+  });
+  onTestFinished(() => expire.stop());
+
+  void expire.start();
+
+  const states = async (hook: typeof lost) => (await engine().deliveries(hook)).map(({ state }) => state);
+  await vi.waitFor(async () => expect(await states(deleted)).toEqual(['cancelled', 'cancelled']), { timeout: 20_000 });
+  await vi.waitFor(() => expect(errors.length).toBeGreaterThan(1), { timeout: 20_000 });
+  expect(await states(lost)).toEqual(['running']);
+  await engine().owner.query('drop trigger fails on slot');
+  await vi.waitFor(async () => expect(await states(lost)).toEqual(['queued']), { timeout: 20_000 });
+  expect(await engine().delivery(lost)).toMatchObject({ failures: 1, attempts: 1, hasAttempt: null });
+});
