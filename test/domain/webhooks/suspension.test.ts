@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { defaultSchedule, longestScheduleMs, parseSchedule } from '../../../apps/worker/schedule-setting.ts';
 import { workerEnvironment } from '#test/worker.ts';
 import { readConfig } from '../../../apps/worker/config.ts';
+import { defaultSchedule, longestScheduleMs, parseSchedule } from '../../../apps/worker/schedule-setting.ts';
 import { setupWebhooks } from './subscriptions.ts';
 
 it('SUSPEND_AFTER is longer than the schedule by default, and is refused when it is shorter', async () => {
