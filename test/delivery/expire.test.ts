@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createExpire } from '#delivery/expire.ts';
+import { type Run, setupEngine } from '#test/delivery-engine.ts';
 import { shareInstallation } from '#test/setup.ts';
-import { type Run, setupEngine } from './engine.ts';
 
 const engine = shareInstallation(setupEngine);
 

@@ -2,8 +2,8 @@ import pg from 'pg';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
+import { settingsOf, startTemporalFront } from '#test/temporal-front.ts';
 import { startTestWorker } from '#test/worker.ts';
-import { settingsOf, startTemporalFront } from './temporal-front.ts';
 
 const events = 10;
 const patient = { timeout: 30_000, interval: 10 };

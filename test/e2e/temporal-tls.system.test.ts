@@ -10,7 +10,7 @@ import { makeCertificate } from '#test/certificates.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
-import { frontName, startTemporalFront, type TemporalFront } from '#test/temporal-front.ts';
+import { frontName, settingsOf, startTemporalFront } from '#test/temporal-front.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
 import { openWorkflowClient } from '#workflows/client.ts';
 import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
