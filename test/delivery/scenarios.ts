@@ -541,6 +541,30 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(states).toEqual(['queued', 'queued', 'queued']);
   },
 
+  'a change that turns order off and the URL elsewhere holds no receiver while it waits for an outcome': async (
+    engine,
+  ) => {
+    const hook = await engine.webhook();
+    await engine.events(hook.organizationId, 2, randomUUID());
+    let changed: Promise<unknown> = Promise.resolve();
+    await inTransaction(
+      engine,
+      async (connection) => {
+        // An outcome locks deliveries of the grant, and then the receiver.
+        await connection.query('select from delivery where webhook_id = $1 for update', [hook.webhookId]);
+        const change = `update webhook set ordered = false, url = url || '/elsewhere' where id = $1`;
+        changed = engine.owner.query(change, [hook.webhookId]);
+        const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query = $1`;
+        await expect
+          .poll(async () => (await engine.owner.query(waiting, [change])).rowCount, { timeout: 20_000 })
+          .toBe(1);
+        await connection.query('select from receiver where webhook_id = $1 for update nowait', [hook.webhookId]);
+      },
+      engine.owner,
+    );
+    await changed;
+  },
+
   '410 Gone suspends the webhook with its own cause': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
