@@ -58,10 +58,8 @@ function assertManager(webhook: Pick<Webhook, 'managedBy' | 'managedUid'>, by: W
 
 /**
  * Returns the webhook in order to change it. Its row is locked until the transaction ends, so
- * changes come one after another; claims of the relay skip it meanwhile.
- *
- * Never wait for a delivery's row while holding this lock: recording an attempt locks its delivery
- * and then the webhook, and the two would deadlock.
+ * changes come one after another. Its deliveries continue meanwhile: no statement that claims,
+ * admits or records an attempt locks a row of `webhook`.
  *
  * @throws WebhookRefused when the caller may not, there is no such webhook, or it is managed by
  * another.
