@@ -3,7 +3,7 @@ import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts'
 import { scopes as allScopes, isScope, type Scope } from '#domain/contract/scopes.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
+import { fingerprints, type KeySecrets } from '#domain/keys/key.ts';
 import { KeyRefused } from '#domain/keys/refused.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import type { Database } from '#domain/open-database.ts';

@@ -1,7 +1,7 @@
 import { scopes } from '#domain/contract/scopes.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { fingerprints, type KeySecrets } from '#domain/keys/fingerprint.ts';
+import { fingerprints, type KeySecrets } from '#domain/keys/key.ts';
 import type { Database } from '#domain/open-database.ts';
 import { withDatabase } from './databases.ts';
 import type { StackOrganization } from './state.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { KeySecrets } from '#domain/keys/key.ts';
 import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
 import { replaceFile, ServerUnavailableError } from './servers/process.ts';
 import { acquireLock } from './state-lock.mjs';

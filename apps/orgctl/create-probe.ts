@@ -8,7 +8,7 @@ import type { Scope } from '#domain/contract/scopes.ts';
 import { brokenConstraint } from '#domain/db/constraint.ts';
 import { findDatabaseTime, runStatement, sql } from '#domain/db/statement.ts';
 import { createKey } from '#domain/keys/create.ts';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { KeySecrets } from '#domain/keys/key.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';

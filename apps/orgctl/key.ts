@@ -1,4 +1,4 @@
-import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { fingerprints } from '#domain/keys/key.ts';
 import { listKeys } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import { type Context, type Noun, Options, orgOption } from './command.ts';

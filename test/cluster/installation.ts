@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { KeySecrets } from '#domain/keys/key.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { createWebhook, type WebhookSettings } from '#domain/webhooks/create.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';

@@ -1,6 +1,6 @@
 /** API keys that are sent to the console. */
 import { expect, it } from 'vitest';
-import { generateKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/key.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupConsole } from './setup.ts';
 

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { generateKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/key.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { type Exchanged, exchange } from '#test/exchange.ts';
 import { fixturePath } from '#test/fixtures.ts';

@@ -1,5 +1,5 @@
 import { BlockList } from 'node:net';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { KeySecrets } from '#domain/keys/key.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 
 /** Fixed secrets of test installations, as an app reads them from its environment. */

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import type { FactorSettings, Session, SessionMembership, Visitor } from '#domain/identity/types.ts';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { KeySecrets } from '#domain/keys/key.ts';
 import type { Downloads } from './downloads.ts';
 import type { Share, Shares } from './shares.ts';
 import type { Workflows } from './temporal.ts';

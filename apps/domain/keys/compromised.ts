@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../audit-log/record.ts';
 import { admitAttempt, clearAttempts, ownAttempt } from '../identity/attempts.ts';
 import { ApiKey } from './api-key.entity.ts';
-import { fingerprints, type KeySecrets } from './fingerprint.ts';
+import { fingerprints, type KeySecrets } from './key.ts';
 import { KeyRefused } from './refused.ts';
 import { assertMayManageKeys } from './revoke.ts';
 

@@ -6,8 +6,7 @@ import { liveKeysPerOrganization } from '../contract/limits.ts';
 import type { Scope } from '../contract/scopes.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
-import { fingerprint, type KeySecrets } from './fingerprint.ts';
-import { generateKey, keyHint } from './format.ts';
+import { fingerprint, generateKey, type KeySecrets, keyHint } from './key.ts';
 import { KeyRefused } from './refused.ts';
 import { findFreeSlot, lockMembership } from './slots.ts';
 

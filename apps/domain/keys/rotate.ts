@@ -4,7 +4,7 @@ import type { Scope } from '../contract/scopes.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { assertMayCreate, type CreatedKey, insertKey } from './create.ts';
-import type { KeySecrets } from './fingerprint.ts';
+import type { KeySecrets } from './key.ts';
 import { KeyRefused } from './refused.ts';
 import { findFreeSlot } from './slots.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { regionCodes, regions } from '#domain/contract/regions.ts';
-import { generateKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/key.ts';
 import { verifyDelivery } from '#domain/webhooks/verification/verify.ts';
 import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { openWorkflowClient } from '#workflows/client.ts';

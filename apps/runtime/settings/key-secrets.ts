@@ -1,5 +1,5 @@
 import type { Region } from '#domain/contract/regions.ts';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { KeySecrets } from '#domain/keys/key.ts';
 
 /** Returns the secrets of API keys; each look-up returns the newest values. */
 export const currentKeySecrets = (

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import { regionCodes } from '#domain/contract/regions.ts';
-import type { Pepper } from '#domain/keys/fingerprint.ts';
+import type { Pepper } from '#domain/keys/key.ts';
 import { ValueRefused } from './connection-url.ts';
 import { parseOtlpEndpoint } from './otlp.ts';
 import { parsePostgresUrl } from './postgresql.ts';

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { fingerprints } from '#domain/keys/key.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { exchange } from '#test/exchange.ts';

@@ -1,7 +1,7 @@
 /** Requests before a key is known: failed authentications, proxies, bytes that are not HTTP. */
 import { expect, it } from 'vitest';
 import { failedAuthenticationsPerMinute } from '#domain/contract/limits.ts';
-import { generateKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/key.ts';
 import { sendRaw } from '#test/exchange.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup } from '#test/setup.ts';

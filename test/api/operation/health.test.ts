@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { generateKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/key.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup, startTestApi } from '#test/setup.ts';
 

@@ -1,7 +1,7 @@
 /** Every use of a key is an activity row, and a read without its row is not answered. */
 import { expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
-import { generateKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/key.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setup, startTestApi, type TestInstallation } from '#test/setup.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';

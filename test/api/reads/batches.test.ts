@@ -2,7 +2,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { fingerprints } from '#domain/keys/key.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { openTracing } from '#runtime/tracing.ts';

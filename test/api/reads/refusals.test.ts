@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { requestsPerWindow } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
-import { generateKey } from '#domain/keys/format.ts';
+import { generateKey } from '#domain/keys/key.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { shareApi, type TestInstallation } from '#test/setup.ts';
 import { type Endpoint, endpoints } from '../../../apps/api/endpoints.ts';

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
+import type { KeySecrets } from '#domain/keys/key.ts';
 import { getFreePort } from '../../../apps/dev/servers/ports.ts';
 import { endWithUs } from './children.ts';
 import type { PacedLoad, PacedRun } from './paced.ts';

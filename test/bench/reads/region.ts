@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
-import { fingerprint, type KeySecrets } from '#domain/keys/fingerprint.ts';
-import { generateKey } from '#domain/keys/format.ts';
+import { fingerprint, generateKey, type KeySecrets } from '#domain/keys/key.ts';
 
 /** Organizations of a region, and live keys of each (25 at most). */
 export const organizations = 1_000;

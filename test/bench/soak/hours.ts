@@ -1,4 +1,4 @@
-import { fingerprint } from '#domain/keys/fingerprint.ts';
+import { fingerprint } from '#domain/keys/key.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { AppProcess } from '#test/app-processes.ts';

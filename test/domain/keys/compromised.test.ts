@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { findCompromisedKey } from '#domain/keys/compromised.ts';
-import type { KeySecrets } from '#domain/keys/fingerprint.ts';
-import { generateKey } from '#domain/keys/format.ts';
+import { generateKey, type KeySecrets } from '#domain/keys/key.ts';
 import type { MadeMember } from '#test/make.ts';
 import { countBy } from '#test/people.ts';
 import { testKeySecrets } from '#test/secrets.ts';

@@ -7,7 +7,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import Koa from 'koa';
 import { requestsPerWindow, requestWindowSeconds } from '#domain/contract/limits.ts';
-import { fingerprints } from '#domain/keys/fingerprint.ts';
+import { fingerprints } from '#domain/keys/key.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { createLog } from '#runtime/log.ts';
 import { securityHeaders } from '#runtime/security-headers.ts';

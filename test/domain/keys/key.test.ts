@@ -3,8 +3,7 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Region, regionCodes } from '#domain/contract/regions.ts';
-import { fingerprint, fingerprints } from '#domain/keys/fingerprint.ts';
-import { checkKey, generateKey, keyHint } from '#domain/keys/format.ts';
+import { checkKey, fingerprint, fingerprints, generateKey, keyHint } from '#domain/keys/key.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

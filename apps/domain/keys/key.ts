@@ -2,6 +2,19 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Region, regionCodes, regions } from '../contract/regions.ts';
 
+/** A secret for fingerprints, with the version that each key's row stores. */
+export interface Pepper {
+  version: number;
+  secret: Buffer;
+}
+
+/** An installation's secrets, newest first: the first creates, all verify. */
+export interface KeySecrets {
+  region: Region;
+  peppers: readonly [Pepper, ...Pepper[]];
+  tagSecrets: readonly [Buffer, ...Buffer[]];
+}
+
 /**
  * The form of an API key: `aln_<region>_`, 30 random base62 characters (178 bits), 4 of a keyed
  * tag, and 6 of a CRC32 over all before it. The CRC lets a secret scanner distinguish a key from
@@ -44,6 +57,16 @@ export function checkKey(text: string, region: Region, tagSecrets: readonly Buff
 export function keyHint(key: string): string {
   const prefixLength = key.lastIndexOf('_') + 1;
   return `${key.slice(0, prefixLength + 4)}…${key.slice(-4)}`;
+}
+
+/** Returns the stored form of a key: HMAC-SHA-256, 32 bytes. It is useless without the pepper. */
+export function fingerprint(key: string, pepper: Pepper): Buffer {
+  return createHmac('sha256', pepper.secret).update(key).digest();
+}
+
+/** Returns a key's fingerprint under each pepper in use, oldest last; one of them finds its row. */
+export function fingerprints(key: string, peppers: readonly Pepper[]): Buffer[] {
+  return peppers.map((pepper) => fingerprint(key, pepper));
 }
 
 function tag(body: string, secret: Buffer): string {
