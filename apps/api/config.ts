@@ -15,7 +15,6 @@ import {
 } from '#runtime/settings/types.ts';
 import { defaultBaseUrls } from './openapi/base-urls.ts';
 
-/** The read API's settings. */
 export const Settings = z.object({
   REGION: region,
   API_DATABASE_URL: databaseUrl.describe(

@@ -34,7 +34,6 @@ const origin = z.string().transform((text, context): URL => {
 /** A download of the whole activity log takes minutes on a slow line. */
 const downloadDeadlineMs = 30 * 60_000;
 
-/** The console's settings. */
 export const Settings = z.object({
   REGION: region,
   CONSOLE_DATABASE_URL: databaseUrl.describe(

@@ -52,7 +52,6 @@ export class OwnRun {
   }
 }
 
-/** The commands of one noun. */
 export interface Noun {
   noun: string;
   summary: string;

@@ -19,7 +19,6 @@ export class ListenRefused extends StartRefused {}
 /** A listening HTTP server and its address. */
 export interface RunningServer {
   url: string;
-  /** Returns the number of open connections. */
   countConnections(): Promise<number>;
   stop(): Promise<void>;
 }

@@ -21,7 +21,6 @@ const help: Record<keyof Ledger, string> = {
   stuck: 'Overdue deliveries that do not wait for their own receiver. Alert when it stays above 0.',
 };
 
-/** What one worker read, for all. */
 interface Reading {
   ledger: Ledger;
   webhooks: FailingWebhooks;

@@ -13,7 +13,6 @@ export interface Panel {
   redFrom?: number;
 }
 
-/** A row of panels. */
 export interface Row {
   title: string;
   panels: readonly Panel[];

@@ -161,7 +161,6 @@ function nameOf(schema: Schema): string {
   return schema.type ?? '';
 }
 
-/** Returns all rules in CEL as a list. */
 function rulesOf(schema: Schema): string[] {
   const rules = listRules(schema, '');
   return rules.length === 0 ? [] : ['Rules:', '', ...rules, ''];

@@ -10,7 +10,6 @@ import { getModules } from './modules.ts';
 
 const architectures = ['amd64', 'arm64'] as const;
 
-/** A Debian package of an image. */
 export interface DebianPackage {
   name: string;
   version: string;

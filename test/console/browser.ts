@@ -134,7 +134,6 @@ export async function violations(page: Page, { colors = false } = {}): Promise<s
   );
 }
 
-/** Returns the path of a picture. */
 const pictureFile = (name: string) => path.join(pictures, `${name}.png`);
 
 /**

@@ -1,4 +1,3 @@
-/** Webhooks in the console. */
 import dns from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,3 @@
-/** `orgctl delivery cancel`. */
 import { describe, expect, it, vi } from 'vitest';
 import { callOrgctl, emptyFolder, setupOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';

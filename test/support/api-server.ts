@@ -228,7 +228,6 @@ function findFreePort(): Promise<number> {
 
 let next = 0;
 
-/** Creates a namespace for one test. */
 export async function createNamespace(server: Pick<ApiServer, 'apply'>): Promise<string> {
   next += 1;
   const name = `test-${process.pid}-${next}`;

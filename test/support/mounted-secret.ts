@@ -10,7 +10,6 @@ import { onTestFinished } from 'vitest';
 export interface MountedSecret {
   /** `NAME_FILE` settings of its files. */
   settings: Record<string, string>;
-  /** Replaces all values of the Secret. */
   replace(values: Record<string, string>): void;
 }
 

@@ -26,7 +26,6 @@ export function makeRunFolder(parent: string = tmpdir()): string {
   return folder;
 }
 
-/** The state folder in a run's folder. */
 export const stateOf = (folder: string) => path.join(folder, 'state');
 
 /** Stops the servers of a folder and deletes it, including data elsewhere. */

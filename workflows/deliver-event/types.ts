@@ -16,7 +16,6 @@ export interface DeliveryRun extends DeliveryKey {
 export interface StartedRun extends DeliveryRun {
   /** Whether its receiver fails or is slow: its first attempt takes no slot of the fast ones. */
   narrow: boolean;
-  /** The event's type. */
   type: string;
   /** When it became due, Unix time in ms. */
   dueAtMs: number;

@@ -2,7 +2,6 @@ import { type EventType, eventMeaning, eventTypes } from '#domain/contract/event
 import { deliveryHeaderExamples, eventExamples } from './examples.ts';
 import { eventSchemaName } from './schemas.ts';
 
-/** The tag of the webhooks. */
 export const eventTag = {
   name: 'Events',
   description:

@@ -143,7 +143,6 @@ const memberStatuses: Record<MemberStatus, Status> = {
 /** The label of a member's status, for filters. */
 export const memberStatusLabel = (status: MemberStatus): string => memberStatuses[status][1];
 
-/** Returns the status of a member. */
 export const memberStatus = (status: MemberStatus): Html => badge(...memberStatuses[status]);
 
 const clientStatuses: Record<ClientRow['status'], Status> = {

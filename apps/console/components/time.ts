@@ -15,7 +15,6 @@ export function relativeTime(at: Date | string | null, otherwise = '–'): Html 
   return rendered(at, otherwise, html` data-relative`);
 }
 
-/** Renders the date of a time. */
 export function day(at: Date): Html {
   return rendered(at, '', html` data-day`);
 }

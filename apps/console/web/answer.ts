@@ -13,7 +13,6 @@ interface CookieChanges {
   browser?: KnownBrowser | null;
 }
 
-/** An HTML page. */
 export interface Page extends CookieChanges {
   kind: 'page';
   /** Also its heading. */

@@ -10,7 +10,6 @@ import { IdentityRefused } from './refused.ts';
 import { findTotpStep, sealTotp, unsealTotp, wrongCode } from './totp.ts';
 import type { RelyingParty } from './types.ts';
 
-/** A passkey's row. */
 interface PasskeyRow extends StoredPasskey {
   id: string;
 }

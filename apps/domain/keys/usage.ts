@@ -136,7 +136,6 @@ export async function listCallers(pool: Pool, organizationId: string, keyId: str
   return rows.map((row) => withDates(row, 'lastUsedAt'));
 }
 
-/** A role of a key's creator. */
 interface CreatorRole {
   id: string;
   name: string;

@@ -31,7 +31,6 @@ export interface Impact {
   activeGrants: number;
 }
 
-/** A change of a member. */
 export type MemberChange = { kind: 'suspend' } | { kind: 'remove' } | { kind: 'unassign'; roleId: string };
 
 interface Creator {

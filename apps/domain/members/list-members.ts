@@ -17,7 +17,6 @@ export interface HeldRole {
   isSystem: boolean;
 }
 
-/** A member in a list. */
 export interface MemberRow {
   personId: string;
   name: string;

@@ -22,7 +22,6 @@ interface SealedRow {
   sealed: Buffer;
 }
 
-/** Rows of one page. */
 const pageRows = 1_000;
 
 /**

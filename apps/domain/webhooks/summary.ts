@@ -88,7 +88,6 @@ export type WebhookSummary = WebhookHead & PageCounts;
 /** How far open deliveries are counted. */
 export const openCountedTo = 10_000;
 
-/** Returns the counts for a page. */
 export function pageCounts(now: Date): WebhookCounts<PageCounts> {
   const yesterday = firstEventIdAt(new Date(now.getTime() - 24 * 3_600_000));
   return {

@@ -23,7 +23,6 @@ import type { Secrets } from './secrets.ts';
 /** After how long a subscription is compared with its webhook again. It takes no request. */
 const resyncMs = 300_000;
 
-/** Makes the controller of WebhookSubscriptions. */
 export function createSubscriptionController(options: {
   api: CustomObjectsApi;
   secrets: Secrets;

@@ -13,7 +13,6 @@ import { watchObjects } from '../kube/watch.ts';
 export const secretLabel = 'orgapi.dev/webhook-subscription';
 /** Id of the subscription that published a Secret. */
 const ownerAnnotation = 'orgapi.dev/subscription-uid';
-/** Key of a published Secret. */
 const publishedKey = 'secret';
 
 interface SecretsOptions {

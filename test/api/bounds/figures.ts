@@ -11,7 +11,6 @@ export interface Figures {
   cut: Record<string, number>;
 }
 
-/** Reads an API's metrics. */
 export async function readFigures(metricsUrl: string): Promise<Figures> {
   const text = await (await fetch(`${metricsUrl}/metrics`)).text();
   const series = [...text.matchAll(/^(org_(?:api|console)_\w+?)(?:\{(.*)\})? ([\d.e+]+)$/gm)];

@@ -19,7 +19,6 @@ export const stateFolder = '/var/lib/org-api-kubernetes';
 /** Sockets; the name is short, because a socket's path has at most 107 bytes. */
 export const runFolder = '/run/org-api-kubernetes';
 
-/** Returns a path in the state folder. */
 export const inState = (...parts: string[]): string => path.join(stateFolder, ...parts);
 
 /** Of an administrator. */

@@ -7,7 +7,6 @@ import { moveRoutes } from './move.ts';
 import { rosterRoutes } from './roster.ts';
 import { seatsRoutes } from './seats.ts';
 
-/** The routes of clients and seats. */
 export const routes: readonly Route[] = [
   ...rosterRoutes,
   ...clientRoutes,

@@ -52,7 +52,6 @@ async function seatsPage(visit: MemberVisit, { state, after }: z.output<typeof q
   });
 }
 
-/** Renders the counts of seats. */
 function countsSection({ total, used, free, paid, invoiced }: SeatCounts): Html {
   const number = (count: number) => count.toLocaleString('en');
   const sources = [

@@ -6,7 +6,6 @@ import { compromisedRoutes } from './report-leaked.ts';
 import { revokeRoutes } from './revoke.ts';
 import { rotateRoutes } from './rotate.ts';
 
-/** The routes of API keys. */
 export const routes: readonly Route[] = [
   ...listRoutes,
   ...createRoutes,

@@ -31,7 +31,6 @@ export const noSignIn = ({ status, hasEnrolled }: Pick<MemberRow, 'status' | 'ha
   return hasEnrolled ? 'Never' : 'Not set up';
 };
 
-/** Returns the columns of the list of members. */
 export const memberColumns = (visit: MemberVisit): Column<MemberRow>[] => [
   {
     heading: 'Member',

@@ -13,6 +13,5 @@ const systemDescriptions: Record<string, string> = {
   member: 'Reads the organization, members, roles and clients.',
 };
 
-/** Returns a role's description. */
 export const describeRole = ({ isSystem, key, description }: RoleRow): Html =>
   html`<bdi>${isSystem ? (systemDescriptions[key] ?? description) : truncate(description, 300)}</bdi>`;

@@ -8,7 +8,6 @@ import { memberRoleRoutes } from './member-roles.ts';
 import { removeRoutes } from './remove.ts';
 import { suspendRoutes } from './suspend.ts';
 
-/** The routes of members. */
 export const routes: readonly Route[] = [
   ...listRoutes,
   ...inviteRoutes,

@@ -12,7 +12,6 @@ const pages = [
 
 type WebhookTab = (typeof pages)[number]['key'];
 
-/** Renders the tabs of a webhook. */
 export const webhookTabs = (visit: MemberVisit, here: WebhookTab): Html =>
   tabs(
     'Webhook',

@@ -8,7 +8,6 @@ export type CapturedHeaders = Record<string, string | readonly string[] | undefi
 /** The content of a header, or what is wrong with it. */
 export type Read<T> = { value: T } | { problem: string };
 
-/** `Service-Signature`. */
 interface ServiceSignature {
   timestampSeconds: number;
   /** 32 bytes each, in the header's order. */

@@ -20,7 +20,6 @@ export interface Verification {
   checks: Check[];
 }
 
-/** A captured delivery. */
 export interface CapturedDelivery {
   headers: CapturedHeaders;
   /** The bytes as they came, before any parsing. */

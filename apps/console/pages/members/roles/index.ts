@@ -5,7 +5,6 @@ import { deleteRoutes } from './delete.ts';
 import { listRoutes } from './list.ts';
 import { roleRoutes } from './role.ts';
 
-/** The routes of roles. */
 export const routes: readonly Route[] = [
   ...listRoutes,
   ...createRoutes,

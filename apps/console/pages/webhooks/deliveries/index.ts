@@ -8,7 +8,6 @@ import { redeliverReviewRoutes } from './redeliver-review.ts';
 import { redeliverSelectedRoutes } from './redeliver-selected.ts';
 import { redeliveryRoutes } from './redelivery.ts';
 
-/** The routes of deliveries, attempts and redeliveries. */
 export const routes: readonly Route[] = [
   ...listRoutes,
   ...deliveryRoutes,

@@ -92,7 +92,6 @@ const detailsOf = (redelivery: RedeliveryRow): Html =>
     redelivery.finishedAt !== null && ['Finished', exactTime(redelivery.finishedAt)],
   ]);
 
-/** Returns the state of a redelivery as a notice. */
 function stateNotice(visit: MemberVisit, { state, endReason, cancelRequestedAt }: RedeliveryRow): Html {
   switch (state) {
     case 'requested':
