@@ -49,6 +49,8 @@ export interface ServerProgram<Server extends Running> {
   /** Starts a process. `last` ran before. What it returns is noted by the program itself. */
   spawn(last: Server | null): Promise<{ server: Server; child: Awaited<ReturnType<typeof spawnDetached>> }>;
   findFailure(server: Server): Promise<Failure | null>;
+  /** Returns why a process ended, when its log does not say it in words. */
+  explainEnd?: (server: Server) => Promise<string | null>;
   /** Whether a process that ended may be followed by another one; a port that was taken always is. */
   isTemporary?: (server: Server) => boolean;
 }
@@ -108,7 +110,8 @@ export async function launchServer<Server extends Running>(
     if (failure === null) return describe(server, 'is ready');
     hasEnded = failure === ended;
     await stop();
-    const reason = failure === ended ? readLastComplaint(logFile, logStart) || (await child.exited) : failure;
+    const explained = failure === ended ? await program.explainEnd?.(server) : failure;
+    const reason = explained ?? (readLastComplaint(logFile, logStart) || (await child.exited));
     throw new ServerUnavailableError(
       `${name} did not start (${reason}): fix that (its log is ${logFile}), or ${program.instead}.`,
     );

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { getDirectly } from '#runtime/get-directly.ts';
-import { choosePort, getFreePort, portVariable } from './ports.ts';
+import { choosePort, getFreePort, isPortFree, portVariable } from './ports.ts';
 import { makeFolder, type Report, readNote, spawnDetached, stopServer, writeNote } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 import { launchServer, type ServerProgram, type StackServer, startServer } from './server-program.ts';
@@ -150,6 +150,12 @@ async function describeServer(options: TemporalOptions): Promise<ServerProgram<N
     report,
     findLast: () => readNote(folder),
     spawn,
+    async explainEnd({ ui }) {
+      const pagePort = ui === null ? null : Number(new URL(ui).port);
+      return pagePort === null || (await isPortFree(pagePort))
+        ? null
+        : `port ${pagePort} of its pages is taken by another program; ${portVariable} sets another`;
+    },
     findFailure: async (server) => ((await answers(server, store)) ? null : { reason: 'no answer' }),
   };
 }
