@@ -1,12 +1,15 @@
+import { parseArgs } from 'node:util';
+import { startCommand } from '#runtime/command-line.ts';
 import { loadImage } from './containers.ts';
 import { takeDown } from './down.ts';
 import { bringUp } from './up.ts';
 
-/**
- * `npm run tool -- cluster up`, `down`, or `load ARCHIVE…`: a Kubernetes of one node on this machine,
- * for trying charts and for `npm run test:cluster`. `up` prints shell settings for kubectl and helm.
- */
-const [command, ...rest] = process.argv.slice(2);
+const usage = `Usage: npm run tool -- cluster up | down | load ARCHIVE…
+
+A Kubernetes of one node on this machine, for trying charts and for npm run test:cluster. \`up\` prints
+shell settings for kubectl and helm.`;
+
+const [command, ...archives] = startCommand({ usage, read: readCommand });
 const report = (line: string) => console.error(`  ${line}`);
 
 try {
@@ -14,9 +17,16 @@ try {
     const { env } = await bringUp(report);
     console.log(`export KUBECONFIG=${env.KUBECONFIG} PATH=${env.PATH}`);
   } else if (command === 'down') await takeDown(report);
-  else if (command === 'load' && rest.length > 0) for (const archive of rest) loadImage(archive);
-  else throw new Error('Usage: npm run tool -- cluster up | down | load ARCHIVE…');
+  else for (const archive of archives) loadImage(archive);
 } catch (error) {
   console.error((error as Error).message);
   process.exitCode = 1;
+}
+
+function readCommand(): string[] {
+  const { positionals } = parseArgs({ allowPositionals: true });
+  const [verb, ...rest] = positionals;
+  if ((verb === 'up' || verb === 'down') && rest.length === 0) return positionals;
+  if (verb === 'load' && rest.length > 0) return positionals;
+  throw new Error('Name one of up, down and load with the archives of images.');
 }
