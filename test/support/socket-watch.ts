@@ -51,7 +51,8 @@ export const ownTargets = (
 /** Returns the servers of an app's settings, by the names that SECURITY.md has for them, with their URLs. */
 export function serversOf(environment: Readonly<Record<string, string | undefined>>): [server: string, url: string][] {
   return Object.entries(environment).flatMap(([name, value = '']): [string, string][] => {
-    if (!URL.canParse(value) && !/^(\[[\da-f:]+\]|[\w.-]+):\d+$/i.test(value)) return []; // from a file, or refused by the app
+    // From a file, or refused by the app.
+    if (!URL.canParse(value) && !/^(\[[\da-f:]+\]|[\w.-]+):\d+$/i.test(value)) return [];
     if (name.endsWith('DATABASE_URL')) return [['PostgreSQL', value]];
     if (name === 'REDIS_URL') return [['Redis', value]];
     if (name === 'TEMPORAL_ADDRESS') return [['Temporal', `http://${value}`]];
