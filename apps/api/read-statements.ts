@@ -97,15 +97,15 @@ class Queue {
  * other's response. When a connection breaks, exactly the reads of its statement fail.
  */
 export class ReadStatements {
-  readonly #options: Required<StatementOptions>;
+  readonly #options: StatementOptions;
   readonly #queues = new Map<Endpoint, Queue>();
   /** Queues with reads, in the order in which their statements begin. */
   #waiting: Queue[] = [];
   #busy = 0;
   #isScheduled = false;
 
-  constructor({ onStatement = () => {}, ...options }: StatementOptions) {
-    this.#options = { ...options, onStatement };
+  constructor(options: StatementOptions) {
+    this.#options = options;
   }
 
   /**
@@ -165,7 +165,7 @@ export class ReadStatements {
     queue.running += 1;
     for (const { begin } of reads) begin();
     try {
-      this.#options.onStatement(reads.length);
+      this.#options.onStatement?.(reads.length);
       const values = readValues(reads.map(({ request }) => request));
       const { rows } = await this.#options.pool.query<AuthorizedRow>({ ...queue.endpoint.statement, values });
       const found = new Array<AuthorizedRow | null>(reads.length).fill(null);

@@ -48,16 +48,20 @@ export const ownTargets = (
   allowed: readonly string[],
 ): string[] => serversOf(environment).flatMap(([server, url]) => (allowed.includes(server) ? targetsOf(url) : []));
 
+/** The server that a setting names. */
+const servers: Readonly<Record<string, string>> = {
+  REDIS_URL: 'Redis',
+  TEMPORAL_ADDRESS: 'Temporal',
+  API_URL: 'API',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'OTLP',
+};
+
 /** Returns the servers of an app's settings, by the names that SECURITY.md has for them, with their URLs. */
 export function serversOf(environment: Readonly<Record<string, string | undefined>>): [server: string, url: string][] {
   return Object.entries(environment).flatMap(([name, value = '']): [string, string][] => {
-    // From a file, or refused by the app.
-    if (!URL.canParse(value) && !/^(\[[\da-f:]+\]|[\w.-]+):\d+$/i.test(value)) return [];
-    if (name.endsWith('DATABASE_URL')) return [['PostgreSQL', value]];
-    if (name === 'REDIS_URL') return [['Redis', value]];
-    if (name === 'TEMPORAL_ADDRESS') return [['Temporal', `http://${value}`]];
-    if (name === 'API_URL') return [['API', value]];
-    if (name === 'OTEL_EXPORTER_OTLP_ENDPOINT') return [['OTLP', value]];
-    return [];
+    const server = name.endsWith('DATABASE_URL') ? 'PostgreSQL' : servers[name];
+    const url = server === 'Temporal' ? `http://${value}` : value;
+    // It is from a file, or refused by the app, when it is no URL.
+    return server !== undefined && URL.canParse(url) ? [[server, url]] : [];
   });
 }
