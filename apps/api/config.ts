@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Region } from '#domain/contract/regions.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
 import { currentKeySecrets } from '#runtime/settings/key-secrets.ts';
 import { serverConfigOf, serverSettings } from '#runtime/settings/server.ts';
@@ -13,7 +14,16 @@ import {
   region,
   wholeNumber,
 } from '#runtime/settings/types.ts';
-import { defaultBaseUrls } from './openapi/base-urls.ts';
+
+/**
+ * The servers in the committed document, and the defaults of `BASE_URL_US` and `BASE_URL_CA`. The
+ * hosts do not exist: an installation sets its own. RFC 2606 reserves `.example`, and the
+ * linter of OpenAPI refuses `example.com`.
+ */
+export const defaultBaseUrls: Record<Region, string> = {
+  us: 'https://us.org-api.example',
+  ca: 'https://ca.org-api.example',
+};
 
 export const Settings = z.object({
   REGION: region,

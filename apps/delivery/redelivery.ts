@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
+import { firstEventIdAt } from '#domain/contract/events.ts';
 import { inTransaction } from '#domain/db/transaction.ts';
-import { firstEventIdAt } from '#domain/webhooks/event-id.ts';
 import { oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
 import { type DueRedeliveryRow, finishRedeliverySql, lockDueRedeliverySql, recordPageSql } from './sql/redelivery.ts';
 import { type RedeliveredPageRow, redeliverPageSql } from './sql/requests.ts';

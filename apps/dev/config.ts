@@ -2,8 +2,9 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import { hostAndPort } from '#runtime/settings/connection-url.ts';
-import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { readSettings } from '#runtime/settings/read.ts';
 import { databaseUrl, port, redisUrl, temporalAddress } from '#runtime/settings/types.ts';
 
 export const Settings = z.object({

@@ -1,7 +1,7 @@
 import type { PostgresServer } from '#domain/db/server.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
-import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import { IdentityRefused } from '#domain/identity/refused.ts';
+import { enrolmentLink } from '#domain/identity/token.ts';
 import { withDatabase } from './databases.ts';
 import type { StackOrganization } from './state.ts';
 

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
-import { StartRefused } from '#runtime/start-refused.ts';
+import { StartRefused } from '#runtime/errors.ts';
 import { findRegion } from '../import/document/find-region.ts';
 import { importFile } from '../import/document/import-file.ts';
 import { ImportRefused } from '../import/document/problems.ts';

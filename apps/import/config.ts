@@ -3,7 +3,8 @@ import path from 'node:path';
 import { z } from 'zod';
 import { type Region, regionCodes } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
-import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
+import { readSettings } from '#runtime/settings/read.ts';
 import { databaseUrl, region } from '#runtime/settings/types.ts';
 
 export const Settings = z.object({

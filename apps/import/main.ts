@@ -2,12 +2,12 @@ import { createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { describeFailure, findCode } from '#runtime/database-failure.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import { type ImportConfig, type Installation, readConfig } from './config.ts';
 import { findRegion } from './document/find-region.ts';
 import { type ImportResult, importFile } from './document/import-file.ts';
 import { ImportRefused } from './document/problems.ts';
-import { failureSentence } from './failure.ts';
 import { resultText } from './result-text.ts';
 
 /**
@@ -98,9 +98,22 @@ function located(file: string, callerFolder: string): string {
   return existsSync(called) ? called : path.resolve(file);
 }
 
+/** Other writers changed rows between the checks and the writes; the file is correct. */
+const conflicts = new Set(['23503', '23505', '23514']);
+
+/** Returns why a file was not imported for a reason outside its content, and the remedy. */
+function failureOf(file: string, error: unknown): string {
+  const code = findCode(error);
+  const isConflict = code !== null && conflicts.has(code);
+  const reason = isConflict
+    ? `Another transaction changed the same rows (${code}). Run the command again.`
+    : describeFailure(error);
+  return `${file}: ${reason} Nothing of it was imported.`;
+}
+
 function failed(flags: Flags, done: ImportResult[], file: string, error: unknown): number {
   const left = flags.files.slice(done.length + 1);
-  process.stderr.write(`${error instanceof ImportRefused ? error.message : failureSentence(file, error)}\n`);
+  process.stderr.write(`${error instanceof ImportRefused ? error.message : failureOf(file, error)}\n`);
   if (done.length > 0)
     process.stderr.write(`Imported before it: ${done.map((result) => result.fileName).join(', ')}.\n`);
   if (left.length > 0) process.stderr.write(`Not tried any more: ${left.join(', ')}.\n`);
@@ -108,7 +121,7 @@ function failed(flags: Flags, done: ImportResult[], file: string, error: unknown
     const refused =
       error instanceof ImportRefused
         ? { file, total: error.total, problems: error.problems }
-        : { file, total: 1, problems: [{ path: '$', problem: failureSentence(file, error) }] };
+        : { file, total: 1, problems: [{ path: '$', problem: failureOf(file, error) }] };
     process.stdout.write(`${JSON.stringify({ imported: done, refused })}\n`);
   }
   return error instanceof WrongUse ? 2 : 1;

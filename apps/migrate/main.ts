@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
-import { describeError } from '#runtime/log.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { findCode, findRemedy } from '#runtime/database-failure.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import { readConfig } from './config.ts';
 import { migrate } from './migrate.ts';
 
@@ -44,15 +44,8 @@ try {
   process.exitCode = 1;
 }
 
+/** The text of a migration that failed says which one it was, and quotes no row. */
 function reasonOf(error: unknown): string {
-  const { type, code } = describeError(error);
-  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND') return `no PostgreSQL answers at DATABASE_URL (${code}).`;
-  if (code === '28P01' || code === '28000') return 'PostgreSQL refuses the user or password of DATABASE_URL.';
-  if (code === '3D000') return 'the database named by DATABASE_URL does not exist.';
-  if (code === '55P03')
-    return (
-      'a transaction holds what the migration changes and did not end in time (find it in ' +
-      'pg_stat_activity, by pg_blocking_pids).'
-    );
-  return `PostgreSQL answered ${code ?? type}${error instanceof Error ? ` (${error.message.split('\n')[0]})` : ''}.`;
+  const text = error instanceof Error ? ` (${error.message.split('\n')[0]})` : '';
+  return findRemedy(error) ?? `PostgreSQL answered ${findCode(error) ?? 'an error'}${text}.`;
 }

@@ -8,8 +8,7 @@ import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { ormOptions } from '#domain/open-database.ts';
 import { ensureLogin, type Login } from './logins.ts';
-import { migrations as allMigrations } from './migrations/index.ts';
-import type { NamedMigration } from './migrations/named-migration.ts';
+import { migrations as allMigrations, type NamedMigration } from './migrations/index.ts';
 
 const applicationName = 'org-api-migrate';
 

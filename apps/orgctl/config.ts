@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
-import { readSettings, SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
+import { readSettings } from '#runtime/settings/read.ts';
 import { temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import {
   databaseUrl,

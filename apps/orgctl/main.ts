@@ -2,12 +2,12 @@ import { parseArgs } from 'node:util';
 import { Refused } from '#domain/contract/refused.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { printable, startCommand } from '#runtime/command-line.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { describeFailure, findCode } from '#runtime/database-failure.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
 import { type Answer, type Command, type Noun, Options, OwnRun } from './command.ts';
 import { type OrgctlConfig, readConfig, readEnvironment } from './config.ts';
-import { failureSentence } from './failure.ts';
 import { helpText } from './help.ts';
 import { nouns } from './nouns.ts';
 import { CommandRefused, LeftRunning, WrongUse } from './refused.ts';
@@ -124,7 +124,7 @@ try {
 } catch (error) {
   if (error instanceof WrongUse) report(`${error.message}${error.message.includes('\n') ? '' : ' See --help.'}`);
   else if (error instanceof Error && expectedErrors.some((kind) => error instanceof kind)) report(error.message);
-  else report(failureSentence(error));
+  else report(`${describeFailure(error)}${findCode(error) === null ? '' : ' Nothing was changed.'}`);
   // 130 is the exit code that shells use for a command ended by Ctrl-C.
   process.exitCode = error instanceof WrongUse ? 2 : error instanceof LeftRunning ? 130 : 1;
 }

@@ -1,5 +1,4 @@
 import { createEnrolment } from '#domain/identity/create-link.ts';
-import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
 import {
   changeAddress,
   confirmSignInOf,
@@ -7,6 +6,7 @@ import {
   getSignIn,
   releaseAddress,
 } from '#domain/identity/operator-actions.ts';
+import { enrolmentLink } from '#domain/identity/token.ts';
 import { type Noun, orgOption } from './command.ts';
 import { getOrganization } from './org.ts';
 import { WrongUse } from './refused.ts';

@@ -1,4 +1,4 @@
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import type { Command, Context, Noun } from './command.ts';
 import { type CreatedProbe, createProbe } from './create-probe.ts';
 import { WrongUse } from './refused.ts';

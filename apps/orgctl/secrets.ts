@@ -2,8 +2,8 @@ import type { SealingKeys } from '#domain/encryption/envelope.ts';
 import { countSealed, type Sealing } from '#domain/resealing/count.ts';
 import type { SealedTable } from '#domain/resealing/kinds.ts';
 import { type Resealed, resealAll, type UnopenedRow } from '#domain/resealing/reseal.ts';
+import { describeFailure } from '#runtime/database-failure.ts';
 import type { Command, Context, Noun } from './command.ts';
-import { failureSentence } from './failure.ts';
 import { CommandRefused } from './refused.ts';
 import { table } from './table.ts';
 import { getSealingKeys } from './webhook.ts';
@@ -66,9 +66,8 @@ async function resealAndReport(keys: SealingKeys, context: Context): Promise<Res
   try {
     return await resealAll(context.database.pool, keys, onPage);
   } catch (error) {
-    throw new CommandRefused(
-      `${failureSentence(error, 'secrets that were resealed before stay resealed')} Run it again.`,
-    );
+    const left = 'Secrets that were resealed before stay resealed. Run the command again.';
+    throw new CommandRefused(`${describeFailure(error)} ${left}`);
   }
 }
 

@@ -11,7 +11,7 @@ import { type SignatureResult, signatureResultSentences } from '#domain/webhooks
 import { statusOfState, type WebhookStatus, webhookStatusOf } from '#domain/webhooks/status.ts';
 import { completeCounts } from '#domain/webhooks/summary.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import type { SignatureCheck, TestResult } from '#workflows/send-test/types.ts';
 import { type Command, type Context, type Noun, type Options, orgOption, webhookOption } from './command.ts';

@@ -21,12 +21,9 @@ export function health(deps: HealthDependencies): Middleware {
   async function findUnreadiness(): Promise<string | null> {
     if (deps.isDraining()) return 'draining';
     if (schemaSeen) return null;
-    try {
-      schemaSeen = await isSchemaCurrent(deps.pool);
-      return schemaSeen ? null : 'the database’s schema is older than this version; run the migrations';
-    } catch {
-      return 'the database cannot be asked for its schema';
-    }
+    const problem = await findSchemaProblem(deps.pool);
+    schemaSeen = problem === null;
+    return problem;
   }
 
   return async (ctx, next) => {
@@ -37,4 +34,15 @@ export function health(deps: HealthDependencies): Middleware {
     ctx.status = problem === null ? 200 : 503;
     ctx.body = problem === null ? { status: 'ok' } : { status: 'unready', reason: problem };
   };
+}
+
+/** Returns why a database does not have the schema of this code; null when it has. */
+export async function findSchemaProblem(pool: Pool): Promise<string | null> {
+  try {
+    const isCurrent = await isSchemaCurrent(pool);
+    return isCurrent ? null : 'the database’s schema is older than this version; run the migrations';
+  } catch (cause) {
+    const { code } = cause as { code?: string };
+    return `the database cannot be asked for its schema (${code ?? 'no answer'})`;
+  }
 }

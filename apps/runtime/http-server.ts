@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { StartRefused } from './errors.ts';
 import { once } from './flow/once.ts';
 import { createFaultyRequest, findRequestFault, type RequestFault, usePathOfTarget } from './request-faults.ts';
-import { StartRefused } from './start-refused.ts';
 import {
   type Cut,
   type GuardOptions,
@@ -15,6 +15,15 @@ import {
 
 /** A server could not listen. The message says what the operator must change. */
 export class ListenRefused extends StartRefused {}
+
+/**
+ * Headers of every answer, also to malformed HTTP. Browsers use https for two years (RFC 6797;
+ * ignored over http), and never guess a type.
+ */
+export const securityHeaders = {
+  'Strict-Transport-Security': 'max-age=63072000; includeSubDomains',
+  'X-Content-Type-Options': 'nosniff',
+} as const satisfies Readonly<Record<string, string>>;
 
 /** A listening HTTP server and its address. */
 export interface RunningServer {

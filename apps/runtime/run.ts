@@ -1,6 +1,6 @@
+import { StartRefused } from './errors.ts';
 import { createLog, describeError, type Logger } from './log.ts';
 import { refuseEnvironment } from './settings/environment.ts';
-import { StartRefused } from './start-refused.ts';
 
 /** What the configuration of every app contains. */
 interface AppConfig {

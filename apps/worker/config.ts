@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { deliveryRetentionDaysAtLeast, redeliverableDays } from '#domain/webhooks/limits.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import { readFollowedSettings } from '#runtime/settings/follow.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
 import { type TemporalServer, temporalAccess, temporalServerOf } from '#runtime/settings/temporal.ts';
 import { tryPostgres } from '#runtime/settings/try-connection.ts';
 import {

@@ -10,9 +10,15 @@ import {
 } from '#domain/audit-log/chain.ts';
 import { dropOldActivitySql, keepPartitionsSql } from '#domain/audit-log/retention.ts';
 import { endDueGrantsSql } from '#domain/clients/end-due-grants.ts';
-import { purgeExpiredSignInsSql } from '#domain/identity/purge-expired.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { purgeDeliveriesSql, purgeExpiredSecretsSql } from '#domain/webhooks/retention.ts';
+
+/**
+ * Deletes expired data of sign-ins: sessions past their end or idle (with their challenges), links,
+ * challenges, known browsers, and attempts that no longer count. None of them can be used again;
+ * deleting them limits personal data to what is needed. Hourly is enough.
+ */
+export const purgeExpiredSignInsSql = /* sql */ `select purge_expired_sign_ins()`;
 
 const hourMs = 3_600_000;
 /** Rows that one statement links, or sums: 0.3 s of work. The next run follows a second later. */

@@ -1,7 +1,7 @@
 /** Enrolling and signing in as a person does it, in a real browser. */
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { createEnrolment } from '#domain/identity/create-link.ts';
-import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
+import { enrolmentLink } from '#domain/identity/token.ts';
 import { addAuthenticator, chooseApp, closeBrowser, expectQuiet, openVisit, picture, ready } from './browser.ts';
 import { codeAt, goodPassword, setupConsole } from './setup.ts';
 

@@ -1,6 +1,6 @@
 /** No URL that a server sees contains the token of a one-time link. */
 import { expect, it } from 'vitest';
-import { findLinkToken } from '#domain/identity/enrolment-link.ts';
+import { findLinkToken } from '#domain/identity/token.ts';
 import { secondsLeft } from '#test/http-visitor.ts';
 import { routes } from '../../apps/console/routes.ts';
 import { shareConsole } from './setup.ts';

@@ -3,7 +3,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { listKeyChoices, listPeopleChoices } from '#domain/audit-log/choices.ts';
-import { listCreatorRoles } from '#domain/keys/usage.ts';
+import { listCreatorRoles } from '#domain/keys/list.ts';
 import { listMembers } from '#domain/members/list-members.ts';
 import { listRoles } from '#domain/members/list-roles.ts';
 import { listOrganizationsSql } from '../../apps/orgctl/organizations.ts';

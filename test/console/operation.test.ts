@@ -1,7 +1,7 @@
 /** The console as a process: health, metrics, start and stop. */
 import { describe, expect, it, vi } from 'vitest';
 import { sealedVersion } from '#domain/encryption/envelope.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { readConfig } from '../../apps/console/config.ts';

@@ -4,7 +4,7 @@ import type { DestinationStream } from 'pino';
 import { onTestFinished } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
-import { enrolmentLink, findLinkToken } from '#domain/identity/enrolment-link.ts';
+import { enrolmentLink, findLinkToken } from '#domain/identity/token.ts';
 import type { FactorSettings } from '#domain/identity/types.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { createLog } from '#runtime/log.ts';

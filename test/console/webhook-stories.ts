@@ -1,5 +1,5 @@
+import { firstEventIdAt } from '#domain/contract/events.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { firstEventIdAt } from '#domain/webhooks/event-id.ts';
 import type { MadeWebhook } from '#test/make.ts';
 import { testAllowList, testSealingKeys } from '#test/secrets.ts';
 import type { ConsoleInstallation, Enrolled } from './setup.ts';

@@ -4,7 +4,7 @@
  */
 import { describe, expect, inject, it, vi } from 'vitest';
 import { connectToTemporal } from '#delivery/connect.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import type { TemporalServer, TemporalTls } from '#runtime/settings/temporal.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { mountSecret } from '#test/mounted-secret.ts';

@@ -96,7 +96,7 @@ describe('npm run import', () => {
     code: number,
     message: RegExp,
   ][] = [
-    ['a file that is not there', ['nothing.json'], stack, 1, /^nothing\.json: there is no such file/m],
+    ['a file that is not there', ['nothing.json'], stack, 1, /^nothing\.json: There is no such file/m],
     ['a folder', ['.'], stack, 1, /is a folder/],
     ['no file', [], stack, 2, /Name at least one file/],
     ['an unknown flag', ['--now', 'us.json'], stack, 2, /--now/],
@@ -109,7 +109,7 @@ describe('npm run import', () => {
       ['us.json'],
       () => ({ REGION: 'us', DATABASE_URL: 'postgresql://u:topsecret@127.0.0.1:1/x' }),
       1,
-      /no PostgreSQL answers/,
+      /No PostgreSQL answers/,
     ],
   ];
   it.each(failures)(

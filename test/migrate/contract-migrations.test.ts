@@ -12,8 +12,7 @@ import { childEnvironment } from '#test/child-environment.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { startTestApi } from '#test/setup.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
-import { migrations } from '../../apps/migrate/migrations/index.ts';
-import type { NamedMigration } from '../../apps/migrate/migrations/named-migration.ts';
+import { migrations, type NamedMigration } from '../../apps/migrate/migrations/index.ts';
 import { readRegionStateSql } from '../../apps/operator/region/state.ts';
 
 class AddColumn extends Migration {

@@ -16,8 +16,7 @@ import { insertApps, newerSealingKeys, openApps, rotatedWebhookSecretKeys } from
 import { setupDatabase } from '#test/setup.ts';
 import { testNamespace } from '#test/worker.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
-import { migrations } from '../../apps/migrate/migrations/index.ts';
-import type { NamedMigration } from '../../apps/migrate/migrations/named-migration.ts';
+import { migrations, type NamedMigration } from '../../apps/migrate/migrations/index.ts';
 import { startOperator } from '../../apps/operator/app.ts';
 import { readConfig } from '../../apps/operator/config.ts';
 import { group, kinds, type Region, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';

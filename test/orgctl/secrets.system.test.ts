@@ -168,7 +168,9 @@ describe('orgctl secrets', () => {
     expect(await called).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/57P01; secrets that were resealed before stay resealed\. Run it again\.\n$/),
+      stderr: expect.stringMatching(
+        /57P01\. Secrets that were resealed before stay resealed\. Run the command again\.\n$/,
+      ),
     });
     expect(await t.reseal()).toMatchObject({ code: 0, stderr: '' });
   });

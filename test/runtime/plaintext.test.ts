@@ -3,7 +3,7 @@
  * command refuses to start.
  */
 import { describe, expect, it } from 'vitest';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import { testKeySettings } from '#test/secrets.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
 import { readConfig as readConsole } from '../../apps/console/config.ts';

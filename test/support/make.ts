@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { eventTypes as allEventTypes, type EventType } from '#domain/contract/events.ts';
+import { eventTypes as allEventTypes, type EventType, firstEventIdAt } from '#domain/contract/events.ts';
 import { scopes as allScopes, type Scope } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
 import type { Database } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
-import { firstEventIdAt } from '#domain/webhooks/event-id.ts';
 import { testAllowList, testKeySecrets, testSealingKeys } from './secrets.ts';
 import { allowSockets } from './socket-guard.ts';
 

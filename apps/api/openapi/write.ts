@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { readNoOptions, startCommand } from '#runtime/command-line.ts';
-import { defaultBaseUrls } from './base-urls.ts';
+import { defaultBaseUrls } from '../config.ts';
 import { openApiText } from './document.ts';
 
 startCommand({ usage: 'Usage: npm run docs -- openapi\n\nWrites apps/api/openapi/openapi.json.', read: readNoOptions });

@@ -1,4 +1,5 @@
 import type { ActivityEntry } from '#domain/audit-log/search.ts';
+import { reads } from './reads.ts';
 
 /** What a name in a sentence refers to. A delivery belongs to a webhook (`of`). */
 export interface ObjectRef {
@@ -63,19 +64,6 @@ const factor = (kind: unknown) =>
 export const isRename = (value: unknown): value is { from: string; to: string } =>
   typeof value === 'object' && value !== null && 'from' in value && 'to' in value && typeof value.from === 'string';
 const many = (value: unknown, one: string, more: string) => `${value} ${value === 1 ? one : more}`;
-
-/** The data that each read returns, by operation id. */
-export const reads: Readonly<Record<string, string>> = {
-  getOrg: 'the organization',
-  getFirmRoster: 'the roster of clients',
-  getOrgSeatFamilies: 'the families with seats',
-  listMembers: 'the members',
-  getFirmOutcomes: 'the outcomes',
-  listOrgReferralCodes: 'the referral codes',
-  getOrgReferralEarnings: 'the referral earnings',
-  listRoles: 'the roles',
-  getOrgSeats: 'the seat counts',
-};
 
 /** Why signing in failed, by the step that failed. */
 const steps: Record<string, string> = {

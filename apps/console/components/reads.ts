@@ -1,6 +1,18 @@
 import { operationsOfScope } from '#domain/contract/operations.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
-import { reads } from './action-sentences.ts';
+
+/** The data that each read returns, by operation id. */
+export const reads: Readonly<Record<string, string>> = {
+  getOrg: 'the organization',
+  getFirmRoster: 'the roster of clients',
+  getOrgSeatFamilies: 'the families with seats',
+  listMembers: 'the members',
+  getFirmOutcomes: 'the outcomes',
+  listOrgReferralCodes: 'the referral codes',
+  getOrgReferralEarnings: 'the referral earnings',
+  listRoles: 'the roles',
+  getOrgSeats: 'the seat counts',
+};
 
 /** Returns what operations read, in words: `the members, the roles`. */
 export const describeReads = (operations: readonly string[]): string =>

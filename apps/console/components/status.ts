@@ -1,6 +1,6 @@
 import type { Result } from '#domain/audit-log/results.ts';
 import type { ClientRow } from '#domain/clients/list-clients.ts';
-import type { KeyUsage } from '#domain/keys/usage.ts';
+import type { KeyUsage } from '#domain/keys/list.ts';
 import type { MemberStatus } from '#domain/members/list-members.ts';
 import type { AttemptSummary } from '#domain/webhooks/deliveries.ts';
 import type { HealthKey } from '#domain/webhooks/health.ts';

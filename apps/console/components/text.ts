@@ -1,3 +1,4 @@
+import { passwordMaxLength, passwordMinLength } from '#domain/identity/limits.ts';
 import { type Html, html } from '../web/html.ts';
 
 /** Characters of a name that lists show; an imported name may have 10,000. */
@@ -16,3 +17,8 @@ export function truncate(text: string, max: number): string {
 /** Returns a number with its noun: `1 event`, `2,400 events`. */
 export const countOf = (count: number, one: string, many: string): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+
+/** The rules for a new password, as its field shows them. */
+export const passwordHint =
+  `${passwordMinLength} to ${passwordMaxLength} characters. We recommend several words. ` +
+  'Common passwords and your own names aren’t allowed.';

@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
 import helmet from 'koa-helmet';
-import { securityHeaders as serverHeaders } from '#runtime/security-headers.ts';
+import { securityHeaders as serverHeaders } from '#runtime/http-server.ts';
 
 /**
  * Headers of every answer of the console's server, also to what is not well-formed HTTP.

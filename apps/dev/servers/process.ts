@@ -13,7 +13,7 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { StartRefused } from '#runtime/start-refused.ts';
+import { StartRefused } from '#runtime/errors.ts';
 import { startTracked } from './children.ts';
 import { programEnvironment } from './program-environment.ts';
 

@@ -1,5 +1,158 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
+import type { Scope } from '../contract/scopes.ts';
+import { withDates } from '../db/statement.ts';
 import { ApiKey, type KeyState } from './api-key.entity.ts';
+
+/** A key with its use and rotation. `working`: the scopes that its creator still holds. */
+export interface KeyUsage {
+  id: string;
+  label: string;
+  hint: string;
+  creatorId: string;
+  creatorName: string;
+  creatorStatus: 'invited' | 'active' | 'suspended' | 'left';
+  scopes: Scope[];
+  working: Scope[];
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+  /**
+   * When its creator left the organization, which made the key inactive; null while they have not.
+   */
+  creatorLeftAt: Date | null;
+  state: KeyState;
+  /** The last call, refused ones included, except calls over the limit; null: none in the log. */
+  lastUsedAt: Date | null;
+  /** Such calls of the last 24 hours (UTC), this one included, up to the last run of the sums. */
+  uses24h: number;
+  predecessorId: string | null;
+  /** The newest successor from a rotation. */
+  successorId: string | null;
+}
+
+/** Page size of ended keys. */
+const endedPerPage = 25;
+
+const usageOf = (row: KeyUsage): KeyUsage =>
+  withDates(row, 'createdAt', 'expiresAt', 'revokedAt', 'creatorLeftAt', 'lastUsedAt');
+
+/** Matches calls with an answer, except calls over the limit. */
+const isUse = 'a.status is not null and a.status <> 429';
+
+/** `$1` organization, `$2` now. */
+const usageSql = /* sql */ `
+  select k.id, k.label, k.hint, k.creator_id as "creatorId", coalesce(m.name, k.creator_id) as "creatorName",
+    coalesce(m.status, 'left') as "creatorStatus", k.scopes,
+    array(
+      select u.scope from unnest(k.scopes) with ordinality as u (scope, place)
+      where k.creator_left_at is null and m.status = 'active' and exists (
+        select from membership_role mr join role r on r.id = mr.role_id
+        where mr.organization_id = m.organization_id and mr.person_id = m.person_id and u.scope = any(r.permissions))
+      order by u.place
+    ) as working,
+    k.created_at as "createdAt", k.expires_at as "expiresAt", k.revoked_at as "revokedAt",
+      k.creator_left_at as "creatorLeftAt",
+    case when k.revoked_at is not null then 'revoked' when k.expires_at <= $2::timestamptz then 'expired'
+      when k.creator_left_at is not null then 'inactive' else 'live' end as state,
+    (select a.at from activity a where a.organization_id = k.organization_id and a.key_id = k.id and ${isUse}
+      order by a.at desc, a.id desc limit 1) as "lastUsedAt",
+    coalesce(u.uses, 0)::float8 as "uses24h",
+    k.predecessor_id as "predecessorId",
+    (select s.id from api_key s where s.organization_id = k.organization_id and s.predecessor_id = k.id
+      order by s.id desc limit 1) as "successorId"
+  from api_key k
+  left join membership m on m.organization_id = k.organization_id and m.person_id = k.creator_id
+  left join (
+    select s.key_id, sum(s.calls) as uses from call_sum s
+    where s.organization_id = $1 and s.unit = 'hour' and s.starts_at > $2::timestamptz - interval '24 hours'
+      and s.status <> 429
+    group by s.key_id
+  ) u on u.key_id = k.id
+  where k.organization_id = $1`;
+
+const liveSql = `${usageSql} and k.revoked_at is null and k.creator_left_at is null
+    and (k.expires_at is null or k.expires_at > $2::timestamptz)
+  order by k.id desc`;
+const endedSql = `${usageSql} and (k.revoked_at is not null or k.creator_left_at is not null
+  or k.expires_at <= $2::timestamptz)
+    and ($3::uuid is null or k.id < $3::uuid)
+  order by k.id desc limit $4`;
+const oneSql = `${usageSql} and k.id = $3`;
+
+/** Lists the live keys of an organization, newest first: 25 at most. */
+export async function listLiveKeys(pool: Pool, organizationId: string, now: Date): Promise<KeyUsage[]> {
+  const values = [organizationId, now];
+  const { rows } = await pool.query<KeyUsage>({ name: 'listLiveKeys', text: liveSql, values });
+  return rows.map(usageOf);
+}
+
+/** Lists ended keys, newest first. `older` is the `before` of the next page; null at the end. */
+export async function listEndedKeys(
+  pool: Pool,
+  organizationId: string,
+  before: string | null,
+  now: Date,
+): Promise<{ keys: KeyUsage[]; older: string | null }> {
+  const values = [organizationId, now, before, endedPerPage + 1];
+  const { rows } = await pool.query<KeyUsage>({ name: 'listEndedKeys', text: endedSql, values });
+  const keys = rows.slice(0, endedPerPage).map(usageOf);
+  return { keys, older: rows.length > endedPerPage ? (keys.at(-1)?.id ?? null) : null };
+}
+
+/** Returns one key; null when the organization has no such key. */
+export async function findKeyUsage(
+  pool: Pool,
+  organizationId: string,
+  keyId: string,
+  now: Date,
+): Promise<KeyUsage | null> {
+  const values = [organizationId, now, keyId];
+  const { rows } = await pool.query<KeyUsage>({ name: 'findKeyUsage', text: oneSql, values });
+  return rows[0] === undefined ? null : usageOf(rows[0]);
+}
+
+/** A caller among a key's last 1,000 uses, newest first: who a revocation affects. */
+export interface KeyCaller {
+  /** Null: unknown. */
+  address: string | null;
+  uses: number;
+  lastUsedAt: Date;
+}
+
+/** `$1` organization, `$2` key. */
+const callersSql = /* sql */ `
+  select host(u.address) as address, count(*)::int as uses, max(u.at) as "lastUsedAt"
+  from (
+    select a.address, a.at from activity a where a.organization_id = $1 and a.key_id = $2 and ${isUse}
+      order by a.at desc, a.id desc limit 1000
+  ) u
+  group by u.address
+  order by max(u.at) desc, u.address
+  limit 10`;
+
+export async function listCallers(pool: Pool, organizationId: string, keyId: string): Promise<KeyCaller[]> {
+  const values = [organizationId, keyId];
+  const { rows } = await pool.query<KeyCaller>({ name: 'listKeyCallers', text: callersSql, values });
+  return rows.map((row) => withDates(row, 'lastUsedAt'));
+}
+
+interface CreatorRole {
+  id: string;
+  name: string;
+}
+
+/** `$1` organization, `$2` person. */
+const creatorRolesSql = /* sql */ `
+  select r.id, r.name from membership_role mr join role r on r.id = mr.role_id
+  where mr.organization_id = $1 and mr.person_id = $2
+  order by r.position nulls last, r.name collate "und-x-icu", r.id`;
+
+export async function listCreatorRoles(pool: Pool, organizationId: string, personId: string): Promise<CreatorRole[]> {
+  const values = [organizationId, personId];
+  const { rows } = await pool.query<CreatorRole>({ name: 'listCreatorRoles', text: creatorRolesSql, values });
+  return rows;
+}
 
 /** A key in a list. `state` is as of `now`. */
 export type KeyRow = Pick<ApiKey, 'id' | 'label' | 'hint' | 'creatorId' | 'scopes' | 'createdAt' | 'expiresAt'> & {

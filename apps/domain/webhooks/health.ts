@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { firstEventIdAt } from '../contract/events.ts';
 import { arrayOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
 import { assertShown, isOpen, isParked } from './deliveries.ts';
-import { firstEventIdAt } from './event-id.ts';
 
 /** The outcomes of the events of one period, as of now. */
 export interface HealthCounts {

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { findPersonOf } from '../access/authority.ts';
+import { firstEventIdAt } from '../contract/events.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { writeLock } from '../db/locks.ts';
 import { query, runStatement, type SqlPart, sql } from '../db/statement.ts';
@@ -12,7 +13,6 @@ import {
   type WebhooksRequest,
 } from './access.ts';
 import { assertShown, isOpen } from './deliveries.ts';
-import { firstEventIdAt } from './event-id.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliverable.ts';
 import { Redelivery, type RedeliveryState } from './redelivery.entity.ts';
 import { WebhookRefused } from './refused.ts';

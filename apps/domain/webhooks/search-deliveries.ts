@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { EventType } from '../contract/events.ts';
+import { type EventType, firstEventIdAt } from '../contract/events.ts';
 import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks, type WebhookRequest, type WebhooksRequest } from './access.ts';
 import {
@@ -13,7 +13,6 @@ import {
   nextAttemptAt,
   type Progress,
 } from './deliveries.ts';
-import { firstEventIdAt } from './event-id.ts';
 
 /** Selects deliveries; null: all. `from` to before `to`, by when the event occurred. */
 export interface DeliveryFilter {

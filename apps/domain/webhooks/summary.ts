@@ -1,6 +1,6 @@
+import { firstEventIdAt } from '../contract/events.ts';
 import { type SqlPart, sql } from '../db/statement.ts';
 import { isOpen } from './deliveries.ts';
-import { firstEventIdAt } from './event-id.ts';
 import { type HealthCounts, selectHealth } from './health.ts';
 import { redeliverableDays } from './limits.ts';
 import type { SignatureResult } from './signature-result.ts';

@@ -1,3 +1,4 @@
+import type { Migration } from '@mikro-orm/migrations';
 import { RolesAndFunctions } from './0001-roles-and-functions.ts';
 import { Organizations } from './0002-organizations.ts';
 import { ClientsAndSeats } from './0003-clients-and-seats.ts';
@@ -12,7 +13,14 @@ import { Rights } from './0011-rights.ts';
 import { ActivityWriters } from './0012-activity-writers.ts';
 import { CanonicalAddresses } from './0013-canonical-addresses.ts';
 import { DeliveryFunctions } from './0014-delivery-functions.ts';
-import type { NamedMigration } from './named-migration.ts';
+
+/** A migration in the list. */
+export interface NamedMigration {
+  name: string;
+  class: typeof Migration & (new (...args: ConstructorParameters<typeof Migration>) => Migration);
+  /** Whether it removes what the version before needs. It stays pending until `contract` is set. */
+  isContract?: boolean;
+}
 
 /**
  * Every migration in order, one per subject. The first release freezes them; until then a change

@@ -90,3 +90,13 @@ export function conflictsOf(error: unknown): FieldConflict[] {
 /** Names each field and its manager in a sentence. */
 export const describeConflicts = (conflicts: readonly FieldConflict[]): string =>
   conflicts.map(({ field, manager }) => `The field manager ${manager} owns ${field}.`).join(' ');
+
+/** Returns the answer to a request; null when it was refused with this HTTP or gRPC status. */
+export async function nullOn<T>(code: number, request: Promise<T>): Promise<T | null> {
+  try {
+    return await request;
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code === code) return null;
+    throw cause;
+  }
+}

@@ -112,3 +112,13 @@ export interface Controller<R extends CustomResource, Observed, Action extends {
 /** A controller whose types matter to itself only. */
 // biome-ignore lint/suspicious/noExplicitAny: the runner passes each value back to where it came from
 export type AnyController = Controller<any, any, any>;
+
+const unitSeconds = { h: 3_600, m: 60, s: 1 } as const;
+
+/** Returns the seconds of a duration such as `1h30m`, whose form the API server has checked. */
+export function readSeconds(duration: string): number {
+  let seconds = 0;
+  for (const [, count, unit] of duration.matchAll(/(\d+)([hms])/g))
+    seconds += Number(count) * unitSeconds[unit as keyof typeof unitSeconds];
+  return seconds;
+}

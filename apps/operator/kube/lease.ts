@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CoordinationV1Api, type V1Lease, type V1LeaseSpec, V1MicroTime } from '@kubernetes/client-node';
 import { endStatementsOn } from '#domain/db/end-statements.ts';
-import { nullOn } from './null-on.ts';
+import { nullOn } from './client.ts';
 
 interface LeaseOptions {
   api: CoordinationV1Api;

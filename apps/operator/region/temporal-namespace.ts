@@ -1,7 +1,7 @@
 import type { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import { nullOn } from '../kube/client.ts';
 import { ReconcileFailed } from '../kube/custom-resource.ts';
-import { nullOn } from '../kube/null-on.ts';
 import type { Region } from '../kube/resources.ts';
 
 /** What Temporal has for a namespace. */

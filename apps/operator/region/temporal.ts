@@ -1,6 +1,5 @@
 import { conditionsOf } from '../controller/conditions.ts';
-import type { Failure, JudgedCondition } from '../kube/custom-resource.ts';
-import { readSeconds } from '../kube/duration.ts';
+import { type Failure, type JudgedCondition, readSeconds } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import type { ObservedNamespace, TemporalAction } from './temporal-namespace.ts';

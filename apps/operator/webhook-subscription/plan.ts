@@ -1,5 +1,5 @@
 import type { ManagedWebhook } from '#domain/webhooks/managed.ts';
-import { readSeconds } from '../kube/duration.ts';
+import { readSeconds } from '../kube/custom-resource.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 
 /** Keeps an object until its webhook is deleted or released. */

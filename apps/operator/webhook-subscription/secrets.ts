@@ -1,7 +1,6 @@
 import type { CoreV1Api, KubeConfig, KubernetesObjectApi, V1Secret } from '@kubernetes/client-node';
-import { conflictsOf, describeConflicts } from '../kube/client.ts';
+import { conflictsOf, describeConflicts, nullOn } from '../kube/client.ts';
 import { ReconcileFailed } from '../kube/custom-resource.ts';
-import { nullOn } from '../kube/null-on.ts';
 import { applyObject, ownerOf } from '../kube/objects.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 import { watchObjects } from '../kube/watch.ts';

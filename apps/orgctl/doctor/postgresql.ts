@@ -4,7 +4,7 @@ import { listPublicFunctions } from '#domain/db/public-functions.ts';
 import { isSchemaCurrent } from '#domain/db/schema-version.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
-import { failureSentence } from '../failure.ts';
+import { describeFailure } from '#runtime/database-failure.ts';
 import { checkPeer, checkPem } from './certificates.ts';
 import { checkClock } from './clock.ts';
 import { type Finding, findingsOf } from './finding.ts';
@@ -36,8 +36,8 @@ export async function checkPostgres(logins: readonly CheckedLogin[]): Promise<Fi
       isServerChecked = true;
       findings.push(await checkRights(session, login), await checkSchema(session, setting));
     } catch (error) {
-      const message = failureSentence(error).replace('DATABASE_URL', setting);
-      findings.push(failed(`${setting} cannot be used: ${message}`, 'Correct the setting, or start the server.'));
+      const reason = describeFailure(error, setting);
+      findings.push(failed(`${setting} cannot be used: ${reason}`, 'Correct the setting, or start the server.'));
     } finally {
       await session.end().catch(() => {});
     }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Region, regionCodes } from '#domain/contract/regions.ts';
 import { type Database, openDatabase } from '#domain/open-database.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import { databaseUrl, webhookSecretKeys } from '#runtime/settings/types.ts';
 
 /** The parts of the file that `npm start` writes that are read here. */

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import type { OpenStack } from './stack.ts';
 
 /** The name of the families that this tool creates, so that it never changes imported families. */

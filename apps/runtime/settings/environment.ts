@@ -1,4 +1,4 @@
-import { StartRefused } from '../start-refused.ts';
+import { StartRefused } from '../errors.ts';
 
 const proxies = ['http_proxy', 'https_proxy', 'all_proxy', 'grpc_proxy', 'node_use_env_proxy'];
 

@@ -1,19 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { StartRefused } from '../start-refused.ts';
+import { SettingsRefused } from '../errors.ts';
 import { findPlaintext } from './plaintext.ts';
-
-/** Every problem of an app's settings, one sentence each, without a value. */
-export class SettingsRefused extends StartRefused {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    const count = problems.length === 1 ? 'a problem' : `${problems.length} problems`;
-    super(`The settings have ${count}:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
-    this.name = 'SettingsRefused';
-    this.problems = problems;
-  }
-}
 
 /**
  * Reads an app's settings from its environment through its schema, once, and freezes them.

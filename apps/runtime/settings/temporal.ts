@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import { SettingsRefused } from '../errors.ts';
 import { hostAndPort } from './connection-url.ts';
-import { SettingsRefused } from './read.ts';
 import type { TemporalAddress } from './temporal-address.ts';
 
 /** How a Temporal server is reached. */

@@ -1,5 +1,5 @@
+import { SettingsRefused } from '../errors.ts';
 import { ValueRefused } from './connection-url.ts';
-import { SettingsRefused } from './read.ts';
 
 /** Returns why a parsed value cannot replace the old one, as the end of a sentence, or null. */
 export type TryValue<T> = (next: T, old: T) => Promise<string | null>;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { defaultBaseUrls } from '../../../apps/api/openapi/base-urls.ts';
+import { defaultBaseUrls } from '../../../apps/api/config.ts';
 import { openApiDocument } from '../../../apps/api/openapi/document.ts';
 import { findBreaks } from './compatibility.ts';
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { errorStatus } from '#domain/contract/errors.ts';
 import { eventEnvelope, eventTypes } from '#domain/contract/events.ts';
+import { defaultBaseUrls } from '../../../apps/api/config.ts';
 import { publicPages } from '../../../apps/api/docs/public-pages.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
-import { defaultBaseUrls } from '../../../apps/api/openapi/base-urls.ts';
 import { openApiDocument, openApiText } from '../../../apps/api/openapi/document.ts';
 import {
   answerExamples,

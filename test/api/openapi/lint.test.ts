@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core';
 import spectralRulesets from '@stoplight/spectral-rulesets';
 import { describe, expect, it } from 'vitest';
-import { defaultBaseUrls } from '../../../apps/api/openapi/base-urls.ts';
+import { defaultBaseUrls } from '../../../apps/api/config.ts';
 import { openApiText } from '../../../apps/api/openapi/document.ts';
 
 const source = openApiText(defaultBaseUrls);

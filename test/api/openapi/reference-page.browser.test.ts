@@ -4,9 +4,9 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
 import { openBrowser } from '#test/chromium.ts';
+import { defaultBaseUrls } from '../../../apps/api/config.ts';
 import { publicPages } from '../../../apps/api/docs/public-pages.ts';
 import { endpoints } from '../../../apps/api/endpoints.ts';
-import { defaultBaseUrls } from '../../../apps/api/openapi/base-urls.ts';
 
 const findPage = publicPages({ baseUrls: defaultBaseUrls });
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { SettingsRefused } from '#runtime/settings/read.ts';
+import { SettingsRefused } from '#runtime/errors.ts';
 import { testKeySecrets, testKeySettings } from '#test/secrets.ts';
 import { readConfig } from '../../../apps/api/config.ts';
 

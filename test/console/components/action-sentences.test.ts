@@ -9,9 +9,9 @@ import {
   describeAction,
   describeActor,
   knownActions,
-  reads,
   textOf,
 } from '../../../apps/console/components/action-sentences.ts';
+import { reads } from '../../../apps/console/components/reads.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 const line: ActivityEntry = {

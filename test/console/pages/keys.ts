@@ -1,7 +1,7 @@
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import type { Scope } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { listLiveKeys } from '#domain/keys/usage.ts';
+import { listLiveKeys } from '#domain/keys/list.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import type { ConsoleInstallation, Enrolled } from '../setup.ts';
 import type { JudgedPage } from './page.ts';

@@ -3,11 +3,11 @@ import { expect, it } from 'vitest';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { startPasskey, startTotp } from '#domain/identity/factors.ts';
 import { sessionIdleMinutes } from '#domain/identity/limits.ts';
-import { purgeExpiredSignInsSql } from '#domain/identity/purge-expired.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { settings, setupPeople, visitor } from '#test/people.ts';
+import { purgeExpiredSignInsSql } from '../../../apps/worker/maintenance-steps.ts';
 
 it('the worker can purge expired sign-in data, and nothing else', async () => {
   const t = await setupPeople();

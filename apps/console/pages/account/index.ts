@@ -12,10 +12,9 @@ import { endOtherSessions, endSession, needsStepUp } from '#domain/identity/sess
 import { factorSetupRoutes } from '../../components/factor-setup.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
-import { passwordHint } from '../../components/password-hint.ts';
 import { recoveryCodes, shownBefore } from '../../components/secret.ts';
 import { askStepUp } from '../../components/step-up-page.ts';
-import { countOf } from '../../components/text.ts';
+import { countOf, passwordHint } from '../../components/text.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, typedSecret } from '../../web/form.ts';
 import { html } from '../../web/html.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { acceptEnrolment, setEnrolmentPassword } from '#domain/identity/accept-link.ts';
 import { findEnrolment, type OpenEnrolment } from '#domain/identity/create-link.ts';
-import { findLinkToken } from '#domain/identity/enrolment-link.ts';
 import { enrolmentHours } from '#domain/identity/limits.ts';
+import { findLinkToken } from '#domain/identity/token.ts';
 import { form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
-import { passwordHint } from '../../components/password-hint.ts';
+import { passwordHint } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
 import { type Page, page, redirect } from '../../web/answer.ts';
 import { type FormState, freshForm, line, typedSecret } from '../../web/form.ts';

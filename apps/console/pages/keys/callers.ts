@@ -1,4 +1,4 @@
-import type { KeyCaller } from '#domain/keys/usage.ts';
+import type { KeyCaller } from '#domain/keys/list.ts';
 import { table } from '../../components/table.ts';
 import { relativeTime } from '../../components/time.ts';
 import { type Html, html } from '../../web/html.ts';

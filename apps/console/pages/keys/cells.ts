@@ -1,4 +1,4 @@
-import type { KeyUsage } from '#domain/keys/usage.ts';
+import type { KeyUsage } from '#domain/keys/list.ts';
 import { chips } from '../../components/chips.ts';
 import { badge } from '../../components/notice.ts';
 import { keyStatus } from '../../components/status.ts';

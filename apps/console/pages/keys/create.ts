@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
 import { scopes } from '#domain/contract/scopes.ts';
 import { createKey } from '#domain/keys/create.ts';
-import { listLiveKeys } from '#domain/keys/usage.ts';
+import { listLiveKeys } from '#domain/keys/list.ts';
 import { choiceField, form, textField } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { describeScope } from '../../components/reads.ts';

@@ -1,4 +1,4 @@
-import { findKeyUsage, type KeyUsage } from '#domain/keys/usage.ts';
+import { findKeyUsage, type KeyUsage } from '#domain/keys/list.ts';
 import { NotFound } from '../../web/answer.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

@@ -1,5 +1,5 @@
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
-import type { KeyUsage } from '#domain/keys/usage.ts';
+import type { KeyUsage } from '#domain/keys/list.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';

@@ -1,5 +1,5 @@
 import { everything, listActivity } from '#domain/audit-log/search.ts';
-import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/usage.ts';
+import { findKeyUsage, type KeyUsage, listCallers } from '#domain/keys/list.ts';
 import { copyableId } from '../../components/copy.ts';
 import { linkButton } from '../../components/link.ts';
 import { statusNotice } from '../../components/notice.ts';

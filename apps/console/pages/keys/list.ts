@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { liveKeysPerOrganization } from '#domain/contract/limits.ts';
-import { listEndedKeys, listLiveKeys } from '#domain/keys/usage.ts';
+import { listEndedKeys, listLiveKeys } from '#domain/keys/list.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';

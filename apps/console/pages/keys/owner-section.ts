@@ -1,4 +1,4 @@
-import { type KeyUsage, listCreatorRoles } from '#domain/keys/usage.ts';
+import { type KeyUsage, listCreatorRoles } from '#domain/keys/list.ts';
 import { type MemberChange, previewImpact } from '#domain/members/impact.ts';
 import { describeReads } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type KeyUsage, listCallers } from '#domain/keys/list.ts';
 import { revokeKey } from '#domain/keys/revoke.ts';
-import { type KeyUsage, listCallers } from '#domain/keys/usage.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';

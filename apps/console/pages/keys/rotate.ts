@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { keyRotationOverlapMaxDays, liveKeysPerOrganization } from '#domain/contract/limits.ts';
+import { type KeyUsage, listLiveKeys } from '#domain/keys/list.ts';
 import { type RotatedKey, rotateKey } from '#domain/keys/rotate.ts';
-import { type KeyUsage, listLiveKeys } from '#domain/keys/usage.ts';
 import { form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type CreatedEnrolment, createLink } from '#domain/identity/create-link.ts';
-import { enrolmentLink } from '#domain/identity/enrolment-link.ts';
+import { enrolmentLink } from '#domain/identity/token.ts';
 import { getMemberDetails } from '#domain/members/list-members.ts';
 import { linkButton } from '../../components/link.ts';
 import { shownBefore, shownOnce } from '../../components/secret.ts';

@@ -1,4 +1,4 @@
-import { type KeyUsage, listLiveKeys } from '#domain/keys/usage.ts';
+import { type KeyUsage, listLiveKeys } from '#domain/keys/list.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import { noCounts, type WebhookHead } from '#domain/webhooks/summary.ts';
 import { icon } from '../../components/icon.ts';

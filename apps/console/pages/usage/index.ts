@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { reads } from '../../components/action-sentences.ts';
 import { barChart } from '../../components/bar-chart.ts';
 import { emptyState } from '../../components/empty-state.ts';
 import { linkButton } from '../../components/link.ts';
 import { queryString } from '../../components/list-filter.ts';
+import { reads } from '../../components/reads.ts';
 import { table } from '../../components/table.ts';
 import { tabs } from '../../components/tabs.ts';
 import { displayName } from '../../components/text.ts';

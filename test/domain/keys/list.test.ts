@@ -1,8 +1,8 @@
 /** What the console shows about keys: uses, callers, endpoints, replacements. */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { findKeyUsage, listCallers, listCreatorRoles, listEndedKeys, listLiveKeys } from '#domain/keys/list.ts';
 import { rotateKey } from '#domain/keys/rotate.ts';
-import { findKeyUsage, listCallers, listCreatorRoles, listEndedKeys, listLiveKeys } from '#domain/keys/usage.ts';
 import { writeLines } from '#test/audit-log-lines.ts';
 import { testKeySecrets } from '#test/secrets.ts';
 import { setupDatabase } from '#test/setup.ts';
