@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { cacheFolder } from '../apps/dev/servers/cache-folder.ts';
-import { acquireLock, waitForLock } from '../apps/dev/state-lock.mjs';
+import { provideOnce } from '../apps/dev/state-lock.mjs';
 
 /** A program that tests or benchmarks need, and the Go package that it is built from. */
 interface Tool {
@@ -78,35 +78,27 @@ export const tools = {
 /** The names of the programs. */
 export type ToolName = keyof typeof tools;
 
-/** Programs that this process has found, or not found. */
-const found = new Map<ToolName, string | null>();
+/** Programs that this process has looked for. */
+const found = new Map<ToolName, Promise<string | null>>();
 
 /**
  * Returns the program's path: from PATH, from the cache, or built by Go into the cache, which is
  * reported. Null when it cannot be installed.
  */
-export function findTool(name: ToolName): string | null {
-  const known = found.get(name);
-  if (known !== undefined) return known;
-  const program = look(name, (line) => void process.stderr.write(`${line}\n`));
-  found.set(name, program);
-  return program;
+export function findTool(name: ToolName): Promise<string | null> {
+  const known = found.get(name) ?? look(name, (line) => void process.stderr.write(`${line}\n`));
+  found.set(name, known);
+  return known;
 }
 
-function look(name: ToolName, report: (line: string) => void): string | null {
+async function look(name: ToolName, report: (line: string) => void): Promise<string | null> {
+  if (runs(name, name)) return name;
   const cached = cachedTool(name);
-  for (const program of [name, cached]) if (runs(program, name)) return program;
-  const lock = `${path.dirname(cached)}.lock`;
-  const { release } = acquireLock(lock);
-  if (release === undefined) {
-    waitForLock(lock);
-    return runs(cached, name) ? cached : null;
-  }
-  try {
-    return build(name, cached, report) ? cached : null;
-  } finally {
-    release();
-  }
+  const isProvided = await provideOnce(`${path.dirname(cached)}.lock`, {
+    isThere: () => runs(cached, name),
+    provide: () => build(name, cached, report),
+  });
+  return isProvided ? cached : null;
 }
 
 const cachedTool = (name: ToolName): string => cacheFolder('chart-tools', `${name}-${tools[name].version}`, name);
@@ -121,8 +113,8 @@ export function provideTool(name: ToolName, program: string): void {
 }
 
 /** Returns the program's path. @throws Error with the remedy when it cannot be installed. */
-export function getTool(name: ToolName): string {
-  const program = findTool(name);
+export async function getTool(name: ToolName): Promise<string> {
+  const program = await findTool(name);
   if (program !== null) return program;
   const { package: source, version } = tools[name];
   throw new Error(

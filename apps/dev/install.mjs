@@ -18,9 +18,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { acquireLock } from './state-lock.mjs';
+import { provideOnce } from './state-lock.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const modules = path.join(root, 'node_modules');
@@ -38,14 +37,16 @@ try {
 
 async function install() {
   const lock = readLock();
-  if (!isInstalled(lock)) {
-    await inTurn(async () => {
-      if (isInstalled(lock)) return; // another process installed while this one waited
+  await provideOnce(cloneLock, {
+    isThere: () => isInstalled(lock),
+    async provide() {
       rmSync(stampFile, { force: true });
       await runNpmCi();
       noteInstalled(lock);
-    });
-  }
+      return true;
+    },
+    onWait: () => console.log('Another installation runs in this folder; waiting for it.'),
+  });
   requireNode();
 }
 
@@ -99,31 +100,6 @@ function noteInstalled(lock) {
   const draft = `${stampFile}.${process.pid}`;
   writeFileSync(draft, lock.hash);
   renameSync(draft, stampFile);
-}
-
-/** Runs `work` while no other install of this clone runs. */
-async function inTurn(work) {
-  for (let waits = 0; ; waits += 1) {
-    const { release } = lockClone();
-    if (release === undefined) {
-      if (waits === 0) console.log('Another installation runs in this folder; waiting for it.');
-      await wait(500);
-      continue;
-    }
-    try {
-      return await work();
-    } finally {
-      release();
-    }
-  }
-}
-
-function lockClone() {
-  try {
-    return acquireLock(cloneLock);
-  } catch (error) {
-    throw new Error(`${cloneLock} cannot be written (${error.message}): make this folder writable.`);
-  }
 }
 
 async function runNpmCi() {

@@ -1,4 +1,7 @@
 /** See state-lock.mjs. `holder` is the pid of the process that holds the lock. */
 export type Lock = { release: () => void; holder?: never } | { holder: number; release?: never };
 export function acquireLock(file: string): Lock;
-export function waitForLock(file: string): void;
+export function provideOnce(
+  file: string,
+  options: { isThere: () => boolean; provide: () => boolean | Promise<boolean>; onWait?: () => void },
+): Promise<boolean>;

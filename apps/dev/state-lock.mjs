@@ -13,14 +13,24 @@ import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /**
  * Acquires a lock.
  *
  * @returns its release, or the pid of the process that holds it
+ * @throws Error with the remedy when its folder cannot be written.
  */
 export function acquireLock(file) {
-  mkdirSync(path.dirname(file), { recursive: true });
+  try {
+    mkdirSync(path.dirname(file), { recursive: true });
+    return tryToAcquire(file);
+  } catch (error) {
+    throw new Error(`${file} cannot be written (${error.message}): make its folder writable.`, { cause: error });
+  }
+}
+
+function tryToAcquire(file) {
   for (;;) {
     const owner = readOwner(file);
     if (owner !== null && isRunning(owner)) return { holder: Number.parseInt(owner, 10) };
@@ -30,9 +40,27 @@ export function acquireLock(file) {
   }
 }
 
-/** Blocks this process while another one holds the lock. */
-export function waitForLock(file) {
-  for (let owner = readOwner(file); owner !== null && isRunning(owner); owner = readOwner(file)) pause(200);
+/**
+ * Ensures that something slow to install or build is there for all processes of a machine: one
+ * provides it under the lock, and the others wait and look again.
+ *
+ * @returns whether it is there; false when `provide` says that it failed.
+ */
+export async function provideOnce(file, { isThere, provide, onWait = () => {} }) {
+  for (let waits = 0; !isThere(); waits += 1) {
+    const { release } = acquireLock(file);
+    if (release === undefined) {
+      if (waits === 0) onWait();
+      await wait(200);
+      continue;
+    }
+    try {
+      return isThere() || (await provide());
+    } finally {
+      release();
+    }
+  }
+  return true;
 }
 
 /** Creates the file. Returns the function that removes it, or null when it exists. */

@@ -27,6 +27,7 @@ export async function packageCharts(options: {
 }): Promise<void> {
   const { repository, out, version, build } = options;
   const { getTool } = await import('../tools.ts');
+  const helm = await getTool('helm');
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-charts-'));
   try {
     cpSync(path.join(repository, 'charts'), work, { recursive: true });
@@ -36,7 +37,7 @@ export async function packageCharts(options: {
       const chart = parse(readFileSync(file, 'utf8')) as ChartFile;
       if (chart.type === 'library') continue;
       writeFileSync(file, stringify(describeChart(chart, { version, source: build.source })));
-      run(getTool('helm'), ['package', '--dependency-update', '--destination', out, path.join(work, name)]);
+      run(helm, ['package', '--dependency-update', '--destination', out, path.join(work, name)]);
     }
   } finally {
     rmSync(work, { recursive: true, force: true });

@@ -21,24 +21,24 @@ function run(program: string, options: readonly string[], input?: string): { sta
 }
 
 describe.each(regions)('the chart with %s-values.yaml', (region) => {
-  it('passes helm lint --strict', () => {
+  it('passes helm lint --strict', async () => {
     const values = path.join(chart, 'ci', `${region}-values.yaml`);
-    expect(run(getTool('helm'), ['lint', '--strict', chart, '--values', values])).toMatchObject({ status: 0 });
+    expect(run(await getTool('helm'), ['lint', '--strict', chart, '--values', values])).toMatchObject({ status: 0 });
   });
 
-  it('passes all checks of kube-score', { timeout: buildMs }, () => {
+  it('passes all checks of kube-score', { timeout: buildMs }, async () => {
     // CPU limits: values.yaml says why there are none. The pull policy Always would keep pods from
     // starting while a registry is away. Pods are spread by topologySpreadConstraints.
     const ignored = ['container-image-pull-policy', 'deployment-has-host-podantiaffinity'];
     const ignore = ['--ignore-container-cpu-limit', ...ignored.flatMap((test) => ['--ignore-test', test])];
     const options = ['score', '--output-format', 'ci', ...ignore, '-'];
-    const { status, output } = run(getTool('kube-score'), options, renderText({ region }));
+    const { status, output } = run(await getTool('kube-score'), options, renderText({ region }));
     expect(output.split('\n').filter((line) => /^\[(CRITICAL|WARNING)\]/.test(line))).toEqual([]);
     expect(status).toBe(0);
   });
 
-  it('passes kube-linter', { timeout: buildMs }, (context) => {
-    const linter = findTool('kube-linter');
+  it('passes kube-linter', { timeout: buildMs }, async (context) => {
+    const linter = await findTool('kube-linter');
     context.skip(
       linter === null,
       'kube-linter is neither on PATH nor to be had from the Go module proxy: install it to run this',
@@ -55,8 +55,8 @@ describe.each(regions)('the chart with %s-values.yaml', (region) => {
 describe('kubeconform, strict', { timeout: buildMs }, () => {
   let options: string[] = [];
   let program = '';
-  beforeAll(() => {
-    program = getTool('kubeconform');
+  beforeAll(async () => {
+    program = await getTool('kubeconform');
     const locationOf = (folder: string) => `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`;
     const folders = [getSchemas(), getOwnSchemas()];
     options = ['-strict', '-summary', ...folders.flatMap((folder) => ['-schema-location', locationOf(folder)])];

@@ -12,9 +12,9 @@ const examples = blocksOf(page, 'yaml').join('\n---\n');
 
 describe('the examples for Argo CD and Flux', { timeout: buildMs }, () => {
   let validate: (text: string) => { status: number | null; output: string };
-  beforeAll(() => {
-    const program = getTool('kubeconform');
-    const folders = [getSchemas(), getDeployerSchemas()];
+  beforeAll(async () => {
+    const program = await getTool('kubeconform');
+    const folders = [getSchemas(), await getDeployerSchemas()];
     const locations = folders.flatMap((folder) => [
       '-schema-location',
       `${folder}/{{.ResourceKind}}{{.KindSuffix}}.json`,

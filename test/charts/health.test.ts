@@ -19,7 +19,7 @@ import { reportRegion } from '../../apps/operator/region/report.ts';
 import { getTool } from '../../charts/tools.ts';
 import { quietRegion } from '../operator/region.ts';
 
-const glua = getTool('glua');
+const glua = await getTool('glua');
 const page = readPage(path.join(import.meta.dirname, '../../docs/operations/deploy-with-argo-cd-or-flux.md'));
 const objects = blocksOf(page, 'yaml').flatMap((block) =>
   parseAllDocuments(block).map((document) => document.toJS() as Manifest),

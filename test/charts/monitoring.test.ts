@@ -81,14 +81,15 @@ describe('monitoring', () => {
     expect(metadata.annotations).toEqual({ grafana_folder: 'org-api' });
   });
 
-  it('is valid for the operator’s CRDs, strictly', { timeout: 600_000 }, () => {
+  it('is valid for the operator’s CRDs, strictly', { timeout: 600_000 }, async () => {
     const options = [
       '-strict',
       '-summary',
       '-schema-location',
       `${getSchemas()}/{{.ResourceKind}}{{.KindSuffix}}.json`,
     ];
-    const check = (text: string) => spawnSync(getTool('kubeconform'), options, { input: text, encoding: 'utf8' });
+    const program = await getTool('kubeconform');
+    const check = (text: string) => spawnSync(program, options, { input: text, encoding: 'utf8' });
     const text = renderText({ values: watched });
     expect(check(text).stdout).toMatch(/Invalid: 0, Errors: 0, Skipped: 0/);
     expect(check(text.replace('scrapeTimeout:', 'scrapeTimeOut:')).status).toBe(1);

@@ -10,7 +10,7 @@ import type { Series } from './alerts-data.ts';
  * Found when the file is loaded, because on a new machine it is built first, which takes longer
  * than a test may.
  */
-const program = getTool('promtool');
+const program = await getTool('promtool');
 
 /** One rule of a PrometheusRule: an alert, or a recorded series. */
 export interface Rule {

@@ -21,6 +21,8 @@ const crds = [
   ],
 ] as const;
 
+const kubeconform = await getTool('kubeconform');
+
 type Schema = Record<string, unknown>;
 interface Kind {
   group: string;
@@ -49,7 +51,7 @@ export function listUndecoded(objects: readonly object[], version: (typeof kuber
   const locations = folders.flatMap((one) => ['-schema-location', `${one}/{{.ResourceKind}}{{.KindSuffix}}.json`]);
   const input = objects.map((one) => JSON.stringify(one)).join('\n---\n');
   const options = ['-strict', '-summary', ...locations];
-  const { stdout } = spawnSync(getTool('kubeconform'), options, { input, encoding: 'utf8', maxBuffer: 2 ** 26 });
+  const { stdout } = spawnSync(kubeconform, options, { input, encoding: 'utf8', maxBuffer: 2 ** 26 });
   const lines = stdout.trim().split('\n');
   return lines.at(-1)?.includes('Invalid: 0, Errors: 0, Skipped: 0') === true ? [] : lines;
 }
@@ -68,12 +70,13 @@ export function getOwnSchemas(): string {
  * The same for the kinds with which Argo CD and Flux deploy. The module of Flux that declares
  * HelmRelease has only Go types, so its definition is generated from them, as Flux does.
  */
-export function getDeployerSchemas(): string {
+export async function getDeployerSchemas(): Promise<string> {
+  const generator = await getTool('controller-gen');
   return keepSchemas('deployers-1', (write) => {
     for (const [module, file] of deployerCrds)
       writeCrd(readFileSync(path.join(getModule(module), file), 'utf8'), write);
     const generate = ['crd', 'paths=./v2/...', 'output:crd:stdout'];
-    const { status, stdout, stderr } = spawnSync(getTool('controller-gen'), generate, {
+    const { status, stdout, stderr } = spawnSync(generator, generate, {
       cwd: getModule('github.com/fluxcd/helm-controller/api@v1.5.0'),
       env: { ...process.env, GOFLAGS: '-mod=readonly', GOWORK: 'off' },
       encoding: 'utf8',

@@ -84,7 +84,7 @@ async function buildControllerImage(cluster: Cluster): Promise<string> {
   const buildah = (...args: string[]) => runCommand('buildah', args, { env: process.env, timeoutMs: 300_000 });
   const container = (await buildah('from', 'scratch')).trim();
   try {
-    await buildah('copy', container, getTool('skipper'), '/skipper');
+    await buildah('copy', container, await getTool('skipper'), '/skipper');
     await buildah('config', '--user', '65532:65532', '--entrypoint', '["/skipper"]', container);
     const committed = (await buildah('commit', '--quiet', container, image)).trim();
     const archive = path.join(work, 'image.tar');

@@ -29,7 +29,7 @@ export async function startPolicyEngine(
     return null;
   }
   const { env, name } = node;
-  const program = getTool('kube-router');
+  const program = await getTool('kube-router');
   const kubeconfig = `--kubeconfig=${env.KUBECONFIG}`;
   const parts = ['--run-firewall=true', '--run-router=false', '--run-service-proxy=false'];
   const pages = ['--health-port=0', '--metrics-port=0'];

@@ -15,10 +15,10 @@ function setup() {
   return { folder, file: path.join(folder, 'lock') };
 }
 
-/** Runs a program that has `acquireLock`, the lock's `file` and a `folder`. */
+/** Runs a program that has the lock's functions, its `file` and a `folder`. */
 function runChild(program: string, { folder, file }: ReturnType<typeof setup>): ChildProcess {
-  const source = `import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
-import { acquireLock } from ${lockModule};
+  const source = `import { appendFileSync, existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { acquireLock, provideOnce } from ${lockModule};
 const [folder, file] = ${JSON.stringify([folder, file])};
 ${program}`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
@@ -45,6 +45,20 @@ it('of processes that find the lock of a killed one at the same time, one acquir
   const children = Array.from({ length: 4 }, () => runChild(program, place));
   expect(await Promise.all(children.map(codeOf))).toEqual([0, 0, 0, 0]);
   expect(readdirSync(place.folder)).toEqual(['lock']);
+});
+
+it('of processes that need the same thing, one provides it, and the others wait and find it', async () => {
+  const place = setup();
+  const program = `const isThere = () => existsSync(folder + '/provided');
+  const provide = () => new Promise((resolve) => {
+    appendFileSync(folder + '/begun', 'x');
+    setTimeout(() => resolve(writeFileSync(folder + '/provided', '') === undefined), 300);
+  });
+  process.exit(await provideOnce(file, { isThere, provide }) && isThere() ? 0 : 1);`;
+  const children = Array.from({ length: 4 }, () => runChild(program, place));
+  expect(await Promise.all(children.map(codeOf))).toEqual([0, 0, 0, 0]);
+  expect(readFileSync(path.join(place.folder, 'begun'), 'utf8')).toBe('x');
+  expect(readdirSync(place.folder).toSorted()).toEqual(['begun', 'provided']);
 });
 
 it('a lock names the process that holds it, until that process ends in any way', async () => {

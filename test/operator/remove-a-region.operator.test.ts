@@ -18,7 +18,7 @@ import { startControllerManager } from './controller-manager.ts';
 import { setupDeclared, waiting } from './declared.ts';
 
 const execute = promisify(execFile);
-const helm = getTool('helm');
+const helm = await getTool('helm');
 const charts = path.join(import.meta.dirname, '../../charts');
 
 let server: ApiServer;

@@ -23,8 +23,8 @@ interface Job {
 }
 const workflow = (name: string): Workflow => parse(read(name));
 
-it('are accepted by actionlint', () => {
-  const { status, stdout } = spawnSync(getTool('actionlint'), [], { cwd: root, encoding: 'utf8' });
+it('are accepted by actionlint', async () => {
+  const { status, stdout } = spawnSync(await getTool('actionlint'), [], { cwd: root, encoding: 'utf8' });
   expect(stdout).toBe('');
   expect(status).toBe(0);
 });

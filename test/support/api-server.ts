@@ -13,7 +13,7 @@ import { allowSockets } from './socket-guard.ts';
 
 const execute = promisify(execFile);
 /** Programs of Kubernetes, which `npm run test:operator` has built. */
-export const kubernetesBin = getPrograms(console.error);
+export const kubernetesBin = await getPrograms(console.error);
 const definitions = path.join(import.meta.dirname, '../../charts/org-api-crds/templates');
 
 /** A Kubernetes API server with etcd, without nodes and controllers. */

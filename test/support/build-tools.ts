@@ -11,4 +11,4 @@ const report = (line: string) => console.log(`  ${line}`);
 
 await installHeadlessShell();
 await getTemporalProgram(report).catch((error: Error) => report(error.message));
-for (const name of ['glua', 'promtool', 'kubeconform', 'kube-score', 'actionlint'] as const) findTool(name);
+for (const name of ['glua', 'promtool', 'kubeconform', 'kube-score', 'actionlint'] as const) await findTool(name);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { installPackages } from '../../apps/dev/servers/apt.ts';
-import { acquireLock, waitForLock } from '../../apps/dev/state-lock.mjs';
+import { provideOnce } from '../../apps/dev/state-lock.mjs';
 
 /**
  * Debian's Chromium without a window, built from the same sources: pages take half the time,
@@ -55,15 +55,10 @@ async function findChromium(): Promise<string> {
  * the others find it. A failure is reported by the test that needs the browser, with the remedy.
  */
 export async function installHeadlessShell(): Promise<void> {
-  if (onPath(headlessShell)) return;
-  const lock = path.join(tmpdir(), 'org-api-chromium.lock');
-  const { release } = acquireLock(lock);
-  if (release === undefined) return waitForLock(lock);
-  try {
-    await installPackages([headlessShell], console.log);
-  } finally {
-    release();
-  }
+  await provideOnce(path.join(tmpdir(), 'org-api-chromium.lock'), {
+    isThere: () => onPath(headlessShell) !== undefined,
+    provide: () => installPackages([headlessShell], console.log),
+  });
 }
 
 /** Starts it without a window. The caller closes it. */

@@ -4,8 +4,7 @@ import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } f
 import { arch, platform } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as wait } from 'node:timers/promises';
-import { acquireLock } from '../state-lock.mjs';
+import { provideOnce } from '../state-lock.mjs';
 import { cacheFolder } from './cache-folder.ts';
 import { startTracked } from './children.ts';
 import { type Report, ServerUnavailableError } from './process.ts';
@@ -38,34 +37,19 @@ const releaseUrl = `https://github.com/temporalio/cli/releases/download/v${tempo
 export async function getTemporalProgram(report: Report): Promise<string> {
   if (versionOf('temporal') !== null) return 'temporal';
   const cached = cacheFolder(`temporal-${temporalVersion}`, 'temporal');
-  if (await inTurn(cached, report)) return cached;
+  const isProvided = await provideOnce(`${path.dirname(cached)}.lock`, {
+    isThere: () => existsSync(cached) && versionOf(cached) !== null,
+    async provide() {
+      mkdirSync(path.dirname(cached), { recursive: true });
+      return (await download(cached, report)) || (await build(cached, report));
+    },
+    onWait: () => report('Temporal: another process installs it; waiting'),
+  });
+  if (isProvided) return cached;
   throw new ServerUnavailableError(
     `Temporal's server is not available: neither its download nor Go can be reached. Install the temporal command ` +
       `(version ${temporalVersion} or newer), or set TEMPORAL_ADDRESS.`,
   );
-}
-
-/**
- * Puts the program into the cache, or waits for another process that does. Returns whether it is.
- */
-async function inTurn(cached: string, report: Report): Promise<boolean> {
-  const isThere = () => existsSync(cached) && versionOf(cached) !== null;
-  const lock = `${path.dirname(cached)}.lock`;
-  for (let waits = 0; !isThere(); waits += 1) {
-    const { release } = acquireLock(lock);
-    if (release === undefined) {
-      if (waits === 0) report('Temporal: another process installs it; waiting');
-      await wait(500);
-      continue;
-    }
-    mkdirSync(path.dirname(cached), { recursive: true });
-    try {
-      return isThere() || (await download(cached, report)) || (await build(cached, report));
-    } finally {
-      release();
-    }
-  }
-  return true;
 }
 
 /** Returns the version, for example `1.5.1`, or null when the program does not run. */

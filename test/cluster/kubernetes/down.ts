@@ -25,7 +25,9 @@ export async function takeDown(report: (line: string) => void): Promise<void> {
   if (isRunning('containerd')) succeeds(removeContainers);
   for (const name of last) await stopProcess(name);
   for (const folder of listMounts()) succeeds(() => run('umount', ['--lazy', folder]));
-  succeeds(() => run(path.join(getPrograms(report), 'kube-proxy'), ['--cleanup'], { env: programEnvironment }));
+  await getPrograms(report)
+    .then((programs) => run(path.join(programs, 'kube-proxy'), ['--cleanup'], { env: programEnvironment }))
+    .catch(() => {});
   succeeds(() => run('/usr/sbin/ip', ['link', 'delete', node.bridge]));
   if (existsSync(inState('ip_forward')))
     writeFileSync('/proc/sys/net/ipv4/ip_forward', readFileSync(inState('ip_forward')));

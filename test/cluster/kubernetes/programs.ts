@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { cacheFolder } from '../../../apps/dev/servers/cache-folder.ts';
-import { acquireLock, waitForLock } from '../../../apps/dev/state-lock.mjs';
+import { provideOnce } from '../../../apps/dev/state-lock.mjs';
 import { run } from '../../../charts/image/buildah.ts';
 import { provideTool } from '../../../charts/tools.ts';
 
@@ -31,21 +31,9 @@ export type Program = (typeof components)[number] | 'dns' | 'pause';
  *
  * @throws Error when Go is missing or fails.
  */
-export function getPrograms(report: (line: string) => void): string {
+export async function getPrograms(report: (line: string) => void): Promise<string> {
   const folder = cacheFolder(`kubernetes-${fingerprint()}`);
-  while (!existsSync(folder)) {
-    const lock = `${folder}.lock`;
-    const { release } = acquireLock(lock);
-    if (release === undefined) {
-      waitForLock(lock);
-      continue;
-    }
-    try {
-      if (!existsSync(folder)) build(folder, report);
-    } finally {
-      release();
-    }
-  }
+  await provideOnce(`${folder}.lock`, { isThere: () => existsSync(folder), provide: () => build(folder, report) });
   provideTool('helm', path.join(folder, 'helm'));
   return folder;
 }
@@ -59,7 +47,7 @@ function fingerprint(): string {
   return digest.digest('hex').slice(0, 16);
 }
 
-function build(folder: string, report: (line: string) => void): void {
+function build(folder: string, report: (line: string) => void): true {
   const version = readVersion('k8s.io/kubernetes');
   report(`building Kubernetes ${version} with Go (about five minutes with an empty cache, once)`);
   const draft = `${folder}.${process.pid}`;
@@ -74,6 +62,7 @@ function build(folder: string, report: (line: string) => void): void {
     for (const name of ['./dns', './pause']) buildInto(draft, name, []);
     for (const name of components) symlinkSync('components', path.join(draft, name));
     renameSync(draft, folder);
+    return true;
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
