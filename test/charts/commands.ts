@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import path from 'node:path';
-import { chart, type Manifest } from '#test/render-charts.ts';
+import type { Manifest } from '#test/render-charts.ts';
+import { helpText } from '../../apps/orgctl/help.ts';
+import { nouns } from '../../apps/orgctl/nouns.ts';
 import { getTool } from '../../charts/tools.ts';
 
-const helm = getTool('helm');
-const root = path.resolve(chart, '../..');
+const helm = await getTool('helm');
 /** Verbs of external programs. For `temporal` only groups of commands are checked. */
 const verbs: Record<string, readonly string[]> = {
   kubectl: [
@@ -51,8 +51,9 @@ export function problemOf(command: string, manifests: readonly Manifest[]): stri
 function orgctlProblem([noun = '', ...rest]: string[]): string | null {
   if (noun === '--help') return null;
   const verb = rest[0] === undefined || rest[0].startsWith('-') ? '' : rest[0];
-  const help = askHelp(process.execPath, ['apps/orgctl/main.ts', noun]);
-  const usage = help.split('\n').find((line) => line.startsWith(`orgctl ${[noun, verb].filter(Boolean).join(' ')}`));
+  const usage = helpOfOrgctl(noun)
+    .split('\n')
+    .find((line) => line.startsWith(`orgctl ${[noun, verb].filter(Boolean).join(' ')}`));
   if (usage === undefined) return `orgctl has no ${noun} ${verb}`;
   const unknown = rest.filter((word) => word.startsWith('--') && !usage.includes(`${word} `));
   const required = [...usage.matchAll(/ (?<!\[)(--[a-z-]+) /g)].map(([, option = '']) => option);
@@ -62,18 +63,24 @@ function orgctlProblem([noun = '', ...rest]: string[]): string | null {
     : `orgctl ${noun} ${verb}: unknown ${unknown}, missing ${missing}`;
 }
 
-/** Returns a program's help text; cached, because starting one takes a large part of a second. */
-function askHelp(program: string, args: readonly string[]): string {
-  const call = [program, ...args].join(' ');
+/** Returns what `orgctl NOUN --help` prints; '' for an unknown noun. */
+function helpOfOrgctl(noun: string): string {
+  const known = nouns.find((one) => one.noun === noun);
+  return known === undefined ? '' : helpText(nouns, known, null);
+}
+
+/** Returns a help text of Helm; cached, because starting it takes a tenth of a second. */
+function askHelm(args: readonly string[]): string {
+  const call = args.join(' ');
   const known = helps.get(call);
   if (known !== undefined) return known;
-  const { stdout } = spawnSync(program, [...args, '--help'], { cwd: root, encoding: 'utf8' });
+  const { stdout } = spawnSync(helm, [...args, '--help'], { encoding: 'utf8' });
   helps.set(call, stdout);
   return stdout;
 }
 
 function helmProblem([verb = '', ...rest]: string[], manifests: readonly Manifest[]): string | null {
-  const stdout = askHelp(helm, [verb]);
+  const stdout = askHelm([verb]);
   if (!stdout.includes(`helm ${verb} `)) return `helm has no ${verb}`;
   const unknown = rest.filter((word) => word.startsWith('--') && !stdout.includes(`${word.split('=')[0]} `));
   return unknown.length === 0 ? helmTrap(verb, rest, manifests) : `helm ${verb} has no ${unknown}`;

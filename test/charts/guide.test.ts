@@ -273,7 +273,8 @@ describe('the guide', () => {
   it('has commands, expressions and links that exist', { timeout: 120_000 }, () => {
     const commands = commandsOf(guide);
     expect(commands.length).toBeGreaterThan(40);
-    expect(commands.map((command) => problemOf(command, render({ values: watched }))).filter(Boolean)).toEqual([]);
+    const manifests = render({ values: watched });
+    expect(commands.map((command) => problemOf(command, manifests)).filter(Boolean)).toEqual([]);
     expect(problemsOf(blocksOf(guide, 'promql'))).toBe('');
     expect(pages.flatMap(brokenLinks)).toEqual([]);
   });

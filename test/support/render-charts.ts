@@ -8,7 +8,7 @@ import { getTool } from '../../charts/tools.ts';
  * Found when the file is loaded, outside the time limit of a test, because on a new machine it is
  * built first.
  */
-const helm = getTool('helm');
+const helm = await getTool('helm');
 
 /** The chart's folder. */
 export const chart = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../charts/org-api');
@@ -57,16 +57,25 @@ export function renderText(options: RenderOptions = {}): string {
   return stdout;
 }
 
-/** Returns all objects of a release, including those of `helm test`. */
+/** Parsed outputs: parsing takes as long as rendering. */
+const parsed = new Map<string, Manifest[]>();
+
+/** Returns all objects of a release, including those of `helm test`: a copy for each caller. */
 export function render(options: RenderOptions = {}): Manifest[] {
-  return parseAllDocuments(renderText(options))
+  const text = renderText(options);
+  const known = parsed.get(text) ?? parseManifests(text);
+  parsed.set(text, known);
+  return structuredClone(known);
+}
+
+const parseManifests = (text: string): Manifest[] =>
+  parseAllDocuments(text)
     .map((document) => {
       const [problem] = document.errors;
       if (problem !== undefined) throw problem;
       return document.toJS() as Manifest;
     })
     .filter((manifest) => manifest !== null);
-}
 
 /** Returns Helm's reason for refusing values, or ''. */
 export function refusalOf(values: object, region: RenderOptions['region'] = 'us'): string {
