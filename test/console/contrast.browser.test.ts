@@ -114,18 +114,15 @@ async function ringRatio(page: Page, selector: string, decoder: Page): Promise<n
     width: box.width + 12,
     height: box.height + 12,
   };
-  const picture = async () => decode(decoder, await page.screenshot({ clip, animations: 'disabled', caret: 'hide' }));
+  const picture = () => page.screenshot({ clip, animations: 'disabled', caret: 'hide' });
   const before = await picture();
   // After a key press, the focus counts as keyboard focus.
   await page.keyboard.press('Shift');
   await page.evaluate(`document.querySelector('${selector}').focus({ focusVisible: true })`);
   const after = await picture();
   await page.evaluate('document.activeElement.blur()');
-  const ratios: number[] = [];
-  for (let at = 0; at < before.length; at += 4) {
-    const [was, is] = [before.subarray(at, at + 3), after.subarray(at, at + 3)];
-    if (!was.equals(is)) ratios.push(contrast(was, is));
-  }
+  const changes = await changedColors(decoder, before, after);
+  const ratios = changes.flatMap(([was, is, pixels]) => Array(pixels).fill(contrast(was, is)) as number[]);
   // Up to a quarter of a ring's pixels, those at its corners, are blended with the background; of
   // the round ring of a radio button up to half.
   const mixed = (await control.getAttribute('type')) === 'radio' ? 0.5 : 0.25;
@@ -133,14 +130,26 @@ async function ringRatio(page: Page, selector: string, decoder: Page): Promise<n
   return ratios.length < 50 ? 1 : (ratios[Math.floor(ratios.length * mixed)] ?? 1);
 }
 
-/** Returns the pixels of a PNG as red, green, blue, alpha, which the browser of `decoder` reads. */
-async function decode(decoder: Page, png: Buffer): Promise<Buffer> {
-  const bytes = await decoder.evaluate<number[]>(`(async () => {
-    const file = await fetch('data:image/png;base64,${png.toString('base64')}');
-    const image = await createImageBitmap(await file.blob());
-    const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
-    context.drawImage(image, 0, 0);
-    return [...context.getImageData(0, 0, image.width, image.height).data];
+type Color = [red: number, green: number, blue: number];
+
+/**
+ * Returns the colors of pixels that differ between two PNGs of one size, each pair with its number of
+ * pixels. The browser of `decoder` reads the PNGs.
+ */
+const changedColors = (decoder: Page, before: Buffer, after: Buffer) =>
+  decoder.evaluate<[was: Color, is: Color, pixels: number][]>(`(async () => {
+    const read = async (png) => {
+      const image = await createImageBitmap(await (await fetch('data:image/png;base64,' + png)).blob());
+      const context = new OffscreenCanvas(image.width, image.height).getContext('2d');
+      context.drawImage(image, 0, 0);
+      return context.getImageData(0, 0, image.width, image.height).data;
+    };
+    const [was, is] = [await read('${before.toString('base64')}'), await read('${after.toString('base64')}')];
+    const changes = new Map();
+    for (let at = 0; at < was.length; at += 4) {
+      if (was[at] === is[at] && was[at + 1] === is[at + 1] && was[at + 2] === is[at + 2]) continue;
+      const pair = [[...was.subarray(at, at + 3)], [...is.subarray(at, at + 3)]];
+      changes.set(pair.join(), [...pair, (changes.get(pair.join())?.[2] ?? 0) + 1]);
+    }
+    return [...changes.values()];
   })()`);
-  return Buffer.from(bytes);
-}
