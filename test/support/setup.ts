@@ -30,13 +30,14 @@ export interface TestApi extends RunningApp {
 
 /**
  * Starts an installation for one test. `settings` replace the API's; `REDIS_URL: ''` runs the
- * limiter in-process.
+ * limiter in-process. `template` is a database to copy.
  */
 export async function setup(
   settings: TestSettings = {},
   onFinished: OnFinished = onTestFinished,
+  template?: string,
 ): Promise<TestInstallation> {
-  const { database, owner, make } = await setupDatabase(onFinished);
+  const { database, owner, make } = await setupDatabase(onFinished, template);
   const logLines: string[] = [];
   const api = await startTestApi(database, settings, logLines, onFinished);
   return { database, owner, make, api, logLines };

@@ -37,8 +37,7 @@ const shared = shareInstallation(async (onFinished) => {
   const installation = await setupDatabase(onFinished);
   const { database, owner, make } = installation;
   const creator = await make.member();
-  await giveGrants(owner, creator, grants);
-  await owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 34)`);
+  await giveGrants(owner, creator, grants, 'aé€😀aé€😀');
   const api = await openDatabase({ server: parsePostgresUrl(database.urls.api), applicationName: 'large', poolMax: 2 });
   onFinished(() => api.close());
   const { key } = await make.apiKey({ creator });

@@ -1,10 +1,10 @@
 /**
  * A pod uses bounded memory for answers: reads wait for it, and it is released however they end.
  */
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { constants, type TestSettings } from '#test/constants.ts';
 import type { MadeKey } from '#test/make.ts';
-import { setup, type TestInstallation } from '#test/setup.ts';
+import { setup, setupDatabase, shareInstallation, type TestInstallation } from '#test/setup.ts';
 import { untilFigures } from './figures.ts';
 import { giveGrants, openReader, type Reader } from './readers.ts';
 
@@ -23,15 +23,20 @@ interface Scene extends TestInstallation {
   path: string;
 }
 
-/**
- * Creates an organization with a roster of 6 MB and reads it once, so that its length is known.
- */
+/** A database that tests copy, whose organization has a roster of 6 MB, with a key that reads it. */
+const prepared = shareInstallation(async (onFinished) => {
+  const { database, owner, make } = await setupDatabase(onFinished);
+  const creator = await make.member();
+  await giveGrants(owner, creator, grants.more);
+  const key = await make.apiKey({ creator });
+  await owner.close(); // nothing may be connected to a database that is copied
+  return { template: database.name, creator, key, path: `/v1/orgs/${creator.orgId}/clients` };
+});
+
+/** Starts an API on a copy, and reads the roster once, so that its length is known. */
 async function setupRoster(settings: TestSettings = tight): Promise<Scene> {
-  const installation = await setup(settings);
-  const creator = await installation.make.member();
-  await giveGrants(installation.owner, creator, grants.more);
-  const key = await installation.make.apiKey({ creator });
-  const path = `/v1/orgs/${creator.orgId}/clients`;
+  const { template, key, path } = prepared();
+  const installation = await setup(settings, onTestFinished, template);
   const first = await installation.api.get(path, { key: key.key });
   expect((await first.arrayBuffer()).byteLength).toBeGreaterThan(6_000_000);
   return { ...installation, key, path };
@@ -142,15 +147,14 @@ it('20 parallel calls of one key for a roster of 4 MB all succeed when all are r
 });
 
 it('a roster that is larger than the memory of its key is answered completely', async () => {
-  const installation = await setup(tight);
-  const creator = await installation.make.member();
-  await giveGrants(installation.owner, creator, 60_000);
+  const { template, creator, key, path } = prepared();
+  const installation = await setup(tight, onTestFinished, template);
+  await giveGrants(installation.owner, creator, grants.more);
   // Characters of one to four bytes, so that a chunk could end within a character.
   await installation.owner.pool.query(`update family set name = name || repeat('aé€😀', length(id::text) - 30)`);
-  const { key } = await installation.make.apiKey({ creator });
-  const answer = await installation.api.get(`/v1/orgs/${creator.orgId}/clients`, { key });
+  const answer = await installation.api.get(path, { key: key.key });
   const roster = (await answer.json()) as { clients: { family: string }[] };
-  expect(roster.clients).toHaveLength(60_000);
+  expect(roster.clients).toHaveLength(2 * grants.more);
   expect(roster.clients.every(({ family }) => family.endsWith('aé€😀'.repeat(6)))).toBe(true);
   await untilFigures(installation.api.metricsUrl, isFree);
 });
