@@ -8,7 +8,7 @@ import { CoreV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { type ApiServer, configOf, startApiServer } from '#test/api-server.ts';
 import { spawnApp } from '#test/child-app.ts';
-import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
+import { emptyFolder, spawnOrgctl } from '#test/orgctl.ts';
 import { operatorPeers } from '#test/render-charts.ts';
 import { testWebhookSecretKeys } from '#test/secrets.ts';
 import { makeNamespace } from '#test/temporal.ts';
@@ -154,7 +154,7 @@ async function arrange() {
     helm: runHelm,
     async readLedger(): Promise<void> {
       const env = { DATABASE_URL: database.ownerUrl, REGION: 'us', ORG_API_STATE: emptyFolder() };
-      expect((await callOrgctl(env, ['ledger'])).stdout).toMatch(/^waiting +0$/m);
+      expect((await spawnOrgctl(env, ['ledger'])).stdout).toMatch(/^waiting +0$/m);
     },
     /** Its pods stop with the release. */
     async uninstallOperator(command: string): Promise<void> {

@@ -9,7 +9,7 @@ import { currentMigration } from '#domain/db/schema-version.ts';
 import { makeCertificate } from '#test/certificates.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { mountSecret } from '#test/mounted-secret.ts';
-import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
+import { callOrgctl, emptyFolder, spawnOrgctl } from '#test/orgctl.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
@@ -25,9 +25,9 @@ import { judgeRedis } from '../../apps/orgctl/doctor/redis.ts';
 const lossy = 'a crash loses committed events, as these are off: fsync, full_page_writes, synchronous_commit';
 
 /** Runs the command with these settings only. */
-async function examine(settings: Record<string, string>) {
+async function examine(settings: Record<string, string>, call = callOrgctl) {
   const env = { REGION: 'us', ORG_API_STATE: emptyFolder(), ...settings };
-  const { code, stdout, stderr } = await callOrgctl(env, ['doctor', '--json']);
+  const { code, stdout, stderr } = await call(env, ['doctor', '--json']);
   expect(stdout, stderr).not.toBe('');
   const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: Finding[] };
   return {
@@ -248,11 +248,8 @@ it('a certificate that has ended fails, and one that ends within 14 days is a wa
 it('a clock that differs from the servers’ is found', async () => {
   const { database } = await setupDatabase();
   const late = 'data:text/javascript,const now=Date.now;Date.now=()=>now()-60_000';
-  const { wrong } = await examine({
-    API_DATABASE_URL: database.urls.api,
-    REDIS_URL: inject('redisUrl'),
-    NODE_OPTIONS: `--import="${late}"`,
-  });
+  const settings = { API_DATABASE_URL: database.urls.api, REDIS_URL: inject('redisUrl') };
+  const { wrong } = await examine({ ...settings, NODE_OPTIONS: `--import="${late}"` }, spawnOrgctl);
   expect(wrong).toEqual([
     'clock: the clocks of PostgreSQL and of this machine differ by 60 s',
     'clock: the clocks of Redis and of this machine differ by 60 s',

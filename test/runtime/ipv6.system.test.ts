@@ -1,7 +1,7 @@
 /** A network of IPv6 alone: where apps listen, and every setting that names a server. */
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { startApp } from '#test/child-app.ts';
-import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
+import { emptyFolder, spawnOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { apiEnvironment, consoleEnvironment, setupDatabase } from '#test/setup.ts';
 import { allowSettings, allowSockets } from '#test/socket-guard.ts';
@@ -64,7 +64,7 @@ it('each app listens on IPv6, and reaches PostgreSQL, Redis, Temporal, the colle
   await vi.waitFor(() => expect(new Set(collector.spans().map(({ service }) => service)).size).toBe(2), patient);
   const { REDIS_URL = '' } = settings;
   const env = { REGION: 'us', ORG_API_STATE: emptyFolder(), DATABASE_URL: postgres.href, REDIS_URL, ...temporal };
-  const { stdout } = await callOrgctl({ ...env, TEMPORAL_NAMESPACE: 'default', API_URL }, ['doctor', '--json']);
+  const { stdout } = await spawnOrgctl({ ...env, TEMPORAL_NAMESPACE: 'default', API_URL }, ['doctor', '--json']);
   const { findings } = JSON.parse(stdout) as { findings: { check: string; state: string; message: string }[] };
   expect(findings.filter(({ message }) => /ECONNREFUSED|ENOTFOUND|EINVAL|Invalid URL/.test(message))).toEqual([]);
   for (const check of [/postgres/i, /redis/i, /temporal/i])

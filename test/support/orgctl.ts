@@ -5,9 +5,11 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inject, onTestFinished } from 'vitest';
+import { runOrgctl } from '../../apps/orgctl/run.ts';
 import { childEnvironment } from './child-environment.ts';
 import { testKeySettings, testWebhookSecretKeys } from './secrets.ts';
 import { setupDatabase } from './setup.ts';
+import { allowSettings, guardSockets } from './socket-guard.ts';
 import { testNamespace } from './worker.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -21,17 +23,40 @@ export interface Called {
   json: <T = Record<string, unknown>>() => T;
 }
 
+const called = (code: number, stdout: string, stderr: string): Called => ({
+  code,
+  stdout,
+  stderr,
+  json: () => JSON.parse(stdout),
+});
+
 /**
- * Runs the program with this environment and no other settings. Never rejects: the exit code is
- * part of the result.
+ * Carries out a call in this process, with this environment and no other settings: a process takes
+ * half a second to start. Never rejects: the exit code is part of the result.
  */
-export async function callOrgctl(env: Record<string, string>, args: string[]): Promise<Called> {
-  const called = (code: number, stdout: string, stderr: string): Called => ({
-    code,
-    stdout,
-    stderr,
-    json: () => JSON.parse(stdout),
-  });
+export async function callOrgctl(environment: Record<string, string>, args: string[]): Promise<Called> {
+  const written = { output: '', error: '' };
+  const ends: (() => void)[] = [];
+  allowSettings(environment);
+  guardSockets((end) => void ends.push(end), 'orgctl');
+  try {
+    const code = await runOrgctl(args, {
+      environment,
+      writeOutput: (text) => {
+        written.output += text;
+      },
+      writeError: (text) => {
+        written.error += text;
+      },
+    });
+    return called(code, written.output, written.error);
+  } finally {
+    for (const end of ends) end();
+  }
+}
+
+/** The same in a separate process, for what depends on it. */
+export async function spawnOrgctl(env: Record<string, string>, args: string[]): Promise<Called> {
   try {
     const options = { cwd: root, env: { ...childEnvironment, ...env }, maxBuffer: 16 * 1024 * 1024 };
     const { stdout, stderr } = await execute(process.execPath, ['apps/orgctl/main.ts', ...args], options);
@@ -49,8 +74,11 @@ export function emptyFolder(): string {
   return folder;
 }
 
-/** An installation for one test, and `orgctl` on it with settings from the environment beside `shell`. */
-export async function setupOrgctl(shell: Readonly<Record<string, string>> = {}) {
+/**
+ * An installation for one test, and `orgctl` on it. With `shell`, in a separate process that has these
+ * variables too.
+ */
+export async function setupOrgctl(shell: Readonly<Record<string, string>> | null = null) {
   const installation = await setupDatabase();
   const env: Record<string, string> = {
     ...shell,
@@ -64,5 +92,6 @@ export async function setupOrgctl(shell: Readonly<Record<string, string>> = {}) 
     TEMPORAL_ADDRESS: inject('temporalAddress'),
     TEMPORAL_NAMESPACE: testNamespace(),
   };
-  return { ...installation, env, orgctl: (...args: string[]) => callOrgctl(env, args) };
+  const call = shell === null ? callOrgctl : spawnOrgctl;
+  return { ...installation, env, orgctl: (...args: string[]) => call(env, args) };
 }
