@@ -80,7 +80,7 @@ async function connect(server: TemporalServer): Promise<NativeConnection | strin
 }
 
 /** How often an API key that changed in its file is set on the connection. */
-const apiKeyEveryMs = 5_000;
+const apiKeyEveryMs = 2_000;
 
 /** Keeps the API key of a connection current with its file. */
 export function followApiKey(
@@ -97,6 +97,6 @@ export function followApiKey(
       inUse = newest;
     },
     everyMs: apiKeyEveryMs,
-    onError: () => onProblem('the new API key of Temporal could not be set on the connection; tried again in 5 s'),
+    onError: () => onProblem('the new API key of Temporal could not be set on the connection; tried again in 2 s'),
   });
 }

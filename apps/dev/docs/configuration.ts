@@ -60,7 +60,7 @@ Generated from the schemas in \`apps/*/config.ts\` by \`npm run docs\`. Do not e
 - Every process reads its environment once, at its start, and reports all problems together, by name and without values.
 - \`NAME_FILE\` names a file that holds the value of \`NAME\`. A trailing newline is dropped. An empty value counts as
   none.
-- API, worker and console read these again within 5 seconds when their file changes: database URLs (login and password
+- API, worker and console read these again within 2 seconds when their file changes: database URLs (login and password
   only), \`REDIS_URL\` (likewise), \`KEY_PEPPERS\`, \`KEY_TAG_SECRETS\`, \`WEBHOOK_SECRET_KEYS\` and
   \`TEMPORAL_API_KEY\`. A value that cannot be used is refused by name in the log and in
   \`org_api_setting_refused\`; the old one stays in use. Logins and API keys are tried by a connection first.

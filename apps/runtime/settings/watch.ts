@@ -22,7 +22,7 @@ export function watchSettings(options: {
   const report = reportSettings({ names: followed.names, registry, log });
   return createIntervalLoop({
     run: () => followed.check(report),
-    everyMs: 5_000,
+    everyMs: 2_000,
     onError: errorLogger(log, 'the files of settings could not be read; tried again in seconds'),
   });
 }
