@@ -1,22 +1,28 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { cacheFolder } from '../apps/dev/servers/cache-folder.ts';
+import { startTracked } from '../apps/dev/servers/children.ts';
+import { secondsSince } from '../apps/dev/servers/process.ts';
+import { downloadEnvironment, programEnvironment } from '../apps/dev/servers/program-environment.ts';
 import { provideOnce } from '../apps/dev/state-lock.mjs';
 
-/** A program that tests or benchmarks need, and the Go package that it is built from. */
-interface Tool {
+/** A program that Go builds from a package of a module's version. */
+interface GoProgram {
   package: string;
   version: string;
-  /** Arguments that show whether the program runs. */
-  probe: readonly string[];
   flags?: readonly string[];
-  /**
-   * For a program whose module replaces others, which `go install` refuses: it is built inside this
-   * module.
-   */
+  /** The module, for one that replaces others: `go install` refuses it, so it is built inside it. */
   inModule?: string;
 }
+
+/** A program that tests or benchmarks need, and the arguments that show whether it runs. */
+interface Tool extends GoProgram {
+  probe: readonly string[];
+}
+
+type Report = (line: string) => void;
 
 /**
  * The Kubernetes version that helm renders charts for. Helm's own releases are built with it;
@@ -78,7 +84,7 @@ export const tools = {
 /** The names of the programs. */
 export type ToolName = keyof typeof tools;
 
-/** Programs that this process has looked for. */
+/** Programs that this process has found, or not found. */
 const found = new Map<ToolName, Promise<string | null>>();
 
 /**
@@ -86,17 +92,18 @@ const found = new Map<ToolName, Promise<string | null>>();
  * reported. Null when it cannot be installed.
  */
 export function findTool(name: ToolName): Promise<string | null> {
-  const known = found.get(name) ?? look(name, (line) => void process.stderr.write(`${line}\n`));
-  found.set(name, known);
-  return known;
+  const program = found.get(name) ?? look(name, (line) => void process.stderr.write(`${line}\n`));
+  found.set(name, program);
+  return program;
 }
 
-async function look(name: ToolName, report: (line: string) => void): Promise<string | null> {
+async function look(name: ToolName, report: Report): Promise<string | null> {
   if (runs(name, name)) return name;
   const cached = cachedTool(name);
-  const isProvided = await provideOnce(`${path.dirname(cached)}.lock`, {
+  const folder = path.dirname(cached);
+  const isProvided = await provideOnce(`${folder}.lock`, {
     isThere: () => runs(cached, name),
-    provide: () => build(name, cached, report),
+    provide: () => buildWithGo(name, tools[name], folder, report),
   });
   return isProvided ? cached : null;
 }
@@ -137,29 +144,43 @@ function runs(program: string, name: ToolName): boolean {
   return spawnSync(program, tools[name].probe, { stdio: 'ignore' }).status === 0;
 }
 
-function build(name: ToolName, target: string, report: (line: string) => void): boolean {
-  const { package: source, version, flags = [], inModule }: Tool = tools[name];
-  if (spawnSync('go', ['version']).status !== 0) return false;
-  // Without C, so that a program also runs in an image that contains nothing else.
-  const env = { ...process.env, CGO_ENABLED: '0' };
+/**
+ * Builds a program into `folder`, without C, so that it also runs in an image that has nothing else.
+ * Reports every ten seconds how far it is. Returns false, and reports why, when Go is missing or
+ * fails.
+ */
+export async function buildWithGo(name: string, program: GoProgram, folder: string, report: Report): Promise<boolean> {
+  const { package: source, version, flags = [], inModule } = program;
+  if (spawnSync('go', ['version'], { env: programEnvironment() }).status !== 0) return false;
+  const startedAt = performance.now();
   report(`${name}: not found; building ${source}@${version} with Go (one to six minutes, once)`);
-  const folder = `${path.dirname(target)}.${process.pid}`;
-  const built =
+  let modules = 0;
+  let complaint = 'it says nothing';
+  const progress = setInterval(() => {
+    report(`${name}: still building with Go (${secondsSince(startedAt)}, ${modules} modules downloaded)`);
+  }, 10_000);
+  const draft = `${folder}.building-${process.pid}`;
+  const [cwd, ...args] =
     inModule === undefined
-      ? spawnSync('go', ['install', ...flags, `${source}@${version}`], {
-          env: { ...env, GOBIN: folder },
-          encoding: 'utf8',
-        })
-      : spawnSync('go', ['build', '-mod=readonly', ...flags, '-o', path.join(folder, name), source], {
-          cwd: getModule(`${inModule}@${version}`),
-          // the module's own workspace names folders that its archive does not contain
-          env: { ...env, GOWORK: 'off' },
-          encoding: 'utf8',
-        });
-  if (built.status === 0) {
-    mkdirSync(path.dirname(target), { recursive: true });
-    renameSync(path.join(folder, name), target);
-  } else report(`${name}: Go could not build it: ${built.stderr.trim().split('\n').at(-1) ?? ''}`);
-  rmSync(folder, { recursive: true, force: true });
-  return built.status === 0;
+      ? [undefined, 'install', ...flags, `${source}@${version}`]
+      : [getModule(`${inModule}@${version}`), 'build', '-mod=readonly', ...flags, '-o', path.join(draft, name), source];
+  // A module's own workspace names folders that its archive does not contain.
+  const env = { ...downloadEnvironment(), CGO_ENABLED: '0', GOWORK: 'off', GOBIN: draft };
+  const child = startTracked(() => spawn('go', args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] }));
+  // Go writes a line for each module, and what is wrong.
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    if (line.startsWith('go: downloading ')) modules += 1;
+    else complaint = line;
+  });
+  const code = await new Promise<number | null>((resolve) => {
+    child.once('error', () => resolve(null));
+    child.once('exit', resolve);
+  });
+  clearInterval(progress);
+  if (code === 0) {
+    mkdirSync(folder, { recursive: true });
+    renameSync(path.join(draft, name), path.join(folder, name));
+  } else report(`${name}: Go could not build it: ${complaint}`);
+  rmSync(draft, { recursive: true, force: true });
+  return code === 0;
 }

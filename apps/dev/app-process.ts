@@ -1,18 +1,20 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { getDirectly } from '#runtime/get-directly.ts';
 import { compiledCode } from './compiled-code.ts';
+import type { RegionApp } from './region-plan.ts';
 import { portVariable } from './servers/ports.ts';
 import {
   becomesTrue,
   fileSize,
   readLastComplaint,
+  readNote,
   ServerUnavailableError,
   spawnDetached,
   stopServer,
+  writeNote,
 } from './servers/process.ts';
 
-const appsFolder = path.join(import.meta.dirname, '..');
 const stopSignals = [
   ['SIGTERM', 30_000],
   ['SIGKILL', 5_000],
@@ -29,32 +31,26 @@ export type AppProcess = Awaited<ReturnType<typeof startApp>>;
  * @throws ServerUnavailableError when it ends or is not ready within a minute.
  */
 export async function startApp(options: {
-  name: string;
+  name: RegionApp;
   folder: string;
   env: Record<string, string>;
   readyUrl: string;
 }) {
-  const { name, folder, env, readyUrl } = options;
+  const { name, folder, readyUrl } = options;
   mkdirSync(folder, { recursive: true });
-  const pidFile = path.join(folder, 'pid');
   const logFile = path.join(folder, 'log');
   const logStart = fileSize(logFile);
-  const main = path.join(appsFolder, name, 'main.ts');
   const child = await spawnDetached({
     command: process.execPath,
-    args: [main, folder],
+    args: [path.join(import.meta.dirname, '..', name, 'main.ts'), folder],
     cwd: folder,
-    env: { PATH: '/usr/bin:/bin', ...compiledCode, ...env },
+    env: { PATH: '/usr/bin:/bin', ...compiledCode, ...options.env },
     logFile,
     hasChannel: true,
   });
-  writeFileSync(pidFile, String(child.pid));
+  writeNote(folder, { pid: child.pid });
   const stop = () => stopServer(child.pid, folder, stopSignals);
-  let listens = false;
-  void child.listens.then(() => {
-    listens = true;
-  });
-  const isReady = async () => child.hasExited() || (listens && (await answersOk(readyUrl)));
+  const isReady = async () => child.hasExited() || (child.listens() && (await answersOk(readyUrl)));
   if ((await becomesTrue(isReady, 60_000, 100)) && !child.hasExited()) return { name, exited: child.exited, stop };
   await stop();
   const complaint = readLastComplaint(logFile, logStart);
@@ -66,14 +62,12 @@ export async function startApp(options: {
 
 /** Stops the app that a killed `npm start` left running in its folder, and frees its ports. */
 export async function stopLeftOver(folder: string): Promise<void> {
-  const pidFile = path.join(folder, 'pid');
-  if (existsSync(pidFile)) await stopServer(Number(readFileSync(pidFile, 'utf8')), folder, stopSignals);
+  const note = readNote<{ pid: number }>(folder);
+  if (note !== null) await stopServer(note.pid, folder, stopSignals);
 }
 
-async function answersOk(url: string): Promise<boolean> {
-  try {
-    return (await getDirectly(url, 2_000)).status === 200;
-  } catch {
-    return false;
-  }
-}
+const answersOk = (url: string): Promise<boolean> =>
+  getDirectly(url, 2_000).then(
+    ({ status }) => status === 200,
+    () => false,
+  );

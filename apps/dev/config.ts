@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
+import { isRegion, regionCodes } from '#domain/contract/regions.ts';
 import { SettingsRefused } from '#runtime/errors.ts';
 import { hostAndPort } from '#runtime/settings/connection-url.ts';
 import { readSettings } from '#runtime/settings/read.ts';
@@ -19,17 +19,10 @@ export const Settings = z.object({
   TEMPORAL_ADDRESS: temporalAddress
     .optional()
     .meta({ description: 'A Temporal server to use instead of the embedded one.', shown: 'embedded' }),
-  KEY_PEPPERS: z.string().optional().describe('Peppers of the stack’s keys, as of the API.'),
-  KEY_TAG_SECRETS: z.string().optional().describe('Secrets of the tags of the stack’s keys, as of the API.'),
 });
 
 /** What `npm start` brings up. */
-export interface DevConfig extends ReturnType<typeof readStackSettings> {
-  regions: Region[];
-  /** Absolute paths of files to import in addition to the samples. */
-  dataFiles: string[];
-  samples: boolean;
-}
+export type DevConfig = ReturnType<typeof readConfig>;
 
 export const usage = `Usage: npm start -- [--regions us,ca] [--data FILE]... [--no-samples]
 
@@ -39,12 +32,20 @@ export const usage = `Usage: npm start -- [--regions us,ca] [--data FILE]... [--
 
 Environment: ORG_API_STATE (.org-api) folder of the stack's state; ORG_API_PORT (8080) first of ten ports a region;
 DATABASE_URL, REDIS_URL and TEMPORAL_ADDRESS use servers that run already. Every other documented setting of an app
-that the
-stack does not decide itself is passed on to it, for example DELIVERY_SCHEDULE=1s,2s npm start.`;
+that the stack does not decide itself is passed on to it, for example DELIVERY_SCHEDULE=1s,2s npm start.`;
 
-/** Reads where the stack's state is and which servers it must use, also for other commands. */
-export function readStackSettings(environment: Record<string, string | undefined> = process.env) {
+/**
+ * Reads the command line and the environment of `npm start`.
+ *
+ * @throws SettingsRefused when a flag or setting is wrong.
+ */
+export function readConfig(args: string[], environment: Record<string, string | undefined> = process.env) {
   const s = readSettings(Settings, environment);
+  const flags = parseFlags(args);
+  const codes = [...new Set(flags.regions.split(',').map((text) => text.trim()))];
+  const unknown = codes.filter((text) => !isRegion(text));
+  if (unknown.length > 0)
+    throw new SettingsRefused([`--regions: ${unknown.join(', ')} is not a region; use ${regionCodes.join(' or ')}`]);
   return {
     /** Absolute path of the folder that holds all data of the stack. */
     stateFolder: path.resolve(s.ORG_API_STATE),
@@ -53,24 +54,11 @@ export function readStackSettings(environment: Record<string, string | undefined
     postgres: s.DATABASE_URL ?? null,
     redis: s.REDIS_URL ?? null,
     temporalAddress: s.TEMPORAL_ADDRESS === undefined ? null : hostAndPort(s.TEMPORAL_ADDRESS),
-    keyPeppers: s.KEY_PEPPERS ?? null,
-    keyTagSecrets: s.KEY_TAG_SECRETS ?? null,
+    regions: codes.filter(isRegion),
+    /** Absolute paths of files to import in addition to the samples. */
+    dataFiles: flags.data.map((file) => path.resolve(file)),
+    samples: !flags['no-samples'],
   };
-}
-
-/**
- * Reads the command line and the environment of `npm start`.
- *
- * @throws SettingsRefused when a flag or setting is wrong.
- */
-export function readConfig(args: string[], environment: Record<string, string | undefined> = process.env): DevConfig {
-  const flags = parseFlags(args);
-  const regions = [...new Set((flags.regions ?? 'us').split(',').map((text) => text.trim()))];
-  const unknown = regions.filter((text) => !isRegion(text));
-  if (unknown.length > 0)
-    throw new SettingsRefused([`--regions: ${unknown.join(', ')} is not a region; use ${regionCodes.join(' or ')}`]);
-  const dataFiles = (flags.data ?? []).map((file) => path.resolve(file));
-  return { regions: regions as Region[], dataFiles, samples: !flags['no-samples'], ...readStackSettings(environment) };
 }
 
 function parseFlags(args: string[]) {
@@ -79,17 +67,15 @@ function parseFlags(args: string[]) {
       args,
       allowPositionals: true,
       options: {
-        regions: { type: 'string' },
-        data: { type: 'string', multiple: true },
+        regions: { type: 'string', default: 'us' },
+        data: { type: 'string', multiple: true, default: [] },
         'no-samples': { type: 'boolean' },
       },
     });
     // Positional arguments after `--data A` are further files. Without --data they are a mistake.
-    if (positionals.length > 0 && values.data === undefined)
-      throw new SettingsRefused([`${positionals[0]} is not an option; see npm start -- --help`]);
-    return { ...values, data: [...(values.data ?? []), ...positionals] };
+    if (positionals.length > 0 && values.data.length === 0) throw new Error(`${positionals[0]} is not an option.`);
+    return { ...values, data: [...values.data, ...positionals] };
   } catch (error) {
-    if (error instanceof SettingsRefused) throw error;
     throw new SettingsRefused([`${(error as Error).message.split('\n')[0]} See npm start -- --help`]);
   }
 }

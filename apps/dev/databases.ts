@@ -1,19 +1,15 @@
 import { escapeIdentifier } from 'pg';
 import type { Region } from '#domain/contract/regions.ts';
-import type { LoginRole } from '#domain/db/login-rights.ts';
 import { connectionOptions, type PostgresServer } from '#domain/db/server.ts';
 import { Session } from '#domain/db/session.ts';
 import { type Database, openDatabase } from '#domain/open-database.ts';
 import type { RegionSecrets } from './state.ts';
 
-/** The setting of a development stack's database. `dev:key` refuses all others. */
-export const developmentMark = 'org_api.development';
-
 const applicationName = 'org-api-dev';
 
 /**
  * Returns a region's database as its owner reaches it. It creates the database if needed and marks
- * it as part of a development stack.
+ * it as part of a development stack: `dev:key` and `listen` refuse all others.
  */
 export async function getRegionDatabase(server: PostgresServer, name: string): Promise<PostgresServer> {
   const client = new Session(connectionOptions(server, { applicationName, connectTimeoutMs: 10_000 }));
@@ -21,9 +17,9 @@ export async function getRegionDatabase(server: PostgresServer, name: string): P
   await client.connect();
   try {
     const { rows } = await client.query('select from pg_database where datname = $1', [name]);
-    if (rows.length === 0)
-      await client.query(`create database ${escapeIdentifier(name)} template template0 encoding 'UTF8'`);
-    await client.query(`alter database ${escapeIdentifier(name)} set ${developmentMark} = 'on'`);
+    const quoted = escapeIdentifier(name);
+    if (rows.length === 0) await client.query(`create database ${quoted} template template0 encoding 'UTF8'`);
+    await client.query(`alter database ${quoted} set org_api.development = 'on'`);
   } finally {
     await client.end();
   }
@@ -44,16 +40,9 @@ export async function withDatabase<Result>(
   }
 }
 
-/** The roles of the apps that `npm start` runs. */
-type AppRole = Exclude<LoginRole, 'operator'>;
-
 /** Returns each app's login. Logins belong to the server, so the database is part of their names. */
-export function loginsOf(
-  owner: PostgresServer,
-  region: Region,
-  passwords: RegionSecrets['passwords'],
-): Record<AppRole, PostgresServer> {
-  const login = (role: AppRole): PostgresServer => ({
+export function loginsOf(owner: PostgresServer, region: Region, { passwords }: RegionSecrets) {
+  const login = (role: keyof typeof passwords): PostgresServer => ({
     ...owner,
     user: `${owner.database}_${region}_${role}`.slice(0, 63),
     password: passwords[role],

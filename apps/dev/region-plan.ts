@@ -1,8 +1,7 @@
+/** What is known of a region before its data: its apps, its namespace and its ports. */
 import type { Region } from '#domain/contract/regions.ts';
 import { choosePort, portVariable } from './servers/ports.ts';
 import type { Report } from './servers/process.ts';
-
-/** What is known of a region before its data: its apps, its namespace and its ports. */
 
 /** The apps of a region, each with a folder of its name in the region's. */
 export const regionApps = ['receiver', 'worker', 'api', 'console'] as const;
@@ -15,15 +14,8 @@ export type RegionPorts = Awaited<ReturnType<typeof choosePorts>>;
 
 /** Chooses six ports of the ten from `first` on, or others when these are taken. */
 export async function choosePorts(region: Region, first: number, report: Report) {
-  const chosen = new Set<number>();
-  const choose = async (offset: number, server: string): Promise<number> => {
-    for (;;) {
-      const port = await choosePort(first + offset, `${region} ${server}`, report, portVariable);
-      if (chosen.has(port)) continue;
-      chosen.add(port);
-      return port;
-    }
-  };
+  const choose = (offset: number, server: string) =>
+    choosePort(first + offset, `${region} ${server}`, report, portVariable);
   return {
     api: await choose(0, 'API'),
     metrics: await choose(1, 'API metrics'),

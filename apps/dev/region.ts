@@ -1,53 +1,47 @@
 import path from 'node:path';
+import type { z } from 'zod';
 import type { Region } from '#domain/contract/regions.ts';
 import type { PostgresServer } from '#domain/db/server.ts';
 import { postgresUrlOf } from '#runtime/settings/postgresql.ts';
 import { type RedisServer, redisUrlOf } from '#runtime/settings/redis.ts';
+import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
 import { Settings as ApiSettings } from '../api/config.ts';
 import { Settings as ConsoleSettings } from '../console/config.ts';
 import { migrate } from '../migrate/migrate.ts';
 import { Settings as ReceiverSettings } from '../receiver/config.ts';
 import { Settings as WorkerSettings } from '../worker/config.ts';
 import { type AppProcess, startApp } from './app-process.ts';
-import { getRegionDatabase, loginsOf } from './databases.ts';
-import { passedSettings } from './passed-settings.ts';
+import type { DevConfig } from './config.ts';
+import { getRegionDatabase, loginsOf, withDatabase } from './databases.ts';
 import { type RegionApp, type RegionPorts, temporalNamespaceOf } from './region-plan.ts';
-import { ensureSampleKeys } from './sample-keys.ts';
-import { createOwnerLink, type SampleOwner } from './sample-owner.ts';
-import { causeFirstEvent, ensureSampleWebhooks, stackAllow } from './sample-webhooks.ts';
-import { type ImportSource, importSources } from './samples.ts';
-import { allOrFirstFailure, secondsSince } from './servers/process.ts';
-import { keySecretsOf, type StackRegion, type State } from './state.ts';
+import {
+  causeFirstEvent,
+  createOwnerLink,
+  ensureSampleKeys,
+  ensureSampleWebhooks,
+  type SampleOwner,
+  stackAllow,
+} from './sample-access.ts';
+import { importSources, listSources } from './samples.ts';
+import { allOrFirstFailure, type Report, secondsSince } from './servers/process.ts';
+import type { StackRegion, State } from './state.ts';
 import type { Timed } from './timeline.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
-export interface RegionOptions {
-  region: Region;
+/** What every step of a start has. */
+interface Start {
+  config: DevConfig;
+  ports: ReadonlyMap<Region, RegionPorts>;
   state: State;
-  /** A login with rights to create databases and roles, and the region's database on its server. */
-  server: PostgresServer;
-  databaseName: string;
-  ports: RegionPorts;
-  /** `BASE_URL_…` of every region, for the message that names the region of a key. */
-  baseUrls: Record<string, string>;
-  sources: ImportSource[];
-  report: (line: string) => void;
+  report: Report;
   timed: Timed;
-}
-
-/** The Temporal of a stack. `ui` is null for a server that `npm start` did not bring up. */
-export interface StackTemporal {
-  address: string;
-  ui: string | null;
-  /** Resolves when the server answers. */
-  ready: Promise<void>;
 }
 
 /** The servers that a region's apps use beside PostgreSQL. */
 export interface RegionServers {
   redis: RedisServer | null;
-  /** Resolves when Temporal's process runs: the console and the worker wait for its address. */
-  temporal: Promise<StackTemporal>;
+  /** `ui` is null for a server that `npm start` did not bring up. Console and worker wait for it. */
+  temporal: Promise<{ address: string; ui: string | null }>;
   /** Resolves when the workflow bundle is written: the worker waits for it. */
   bundle: Promise<void>;
   /** Called for each app as soon as it runs, so that it is stopped even when another one fails. */
@@ -64,122 +58,157 @@ export interface StartedRegion {
 /** A region with its data, and what its apps need. */
 export type PreparedRegion = Awaited<ReturnType<typeof prepareRegion>>;
 
+/** Prepares the regions' data one after another, because their logins share the server. */
+export async function prepareRegions(start: Start, postgres: Promise<PostgresServer>): Promise<PreparedRegion[]> {
+  const sources = await listSources(start.config);
+  const server = await postgres;
+  const startedAt = performance.now();
+  const prepared: PreparedRegion[] = [];
+  for (const [region, ports] of start.ports) {
+    const ofRegion = sources.filter((source) => source.region === region);
+    prepared.push(await prepareRegion(start, region, ports, server, ofRegion));
+  }
+  start.report(`the data is ready (${secondsSince(startedAt)})`);
+  return prepared;
+}
+
 /** Prepares a region's data: database, migrations, imports, sample keys and webhooks. */
-export async function prepareRegion(options: RegionOptions) {
-  const { region, state, report, timed } = options;
+async function prepareRegion(
+  { config, state, report, timed }: Start,
+  region: Region,
+  ports: RegionPorts,
+  server: PostgresServer,
+  sources: Awaited<ReturnType<typeof listSources>>,
+) {
+  // With an external server and one region the database is the URL's own.
+  const { database } = config.postgres ?? { database: 'org_api' };
+  const isOwn = config.postgres !== null && config.regions.length === 1;
   const secrets = state.getSecrets(region);
-  const owner = await getRegionDatabase(options.server, options.databaseName);
-  const servers = loginsOf(owner, region, secrets.passwords);
-  const logins = (['api', 'worker', 'console', 'platform'] as const).map((role) => ({ role, server: servers[role] }));
+  const owner = await getRegionDatabase(server, isOwn ? database : `${database}_${region}`);
+  const logins = loginsOf(owner, region, secrets);
+  const roles = Object.keys(logins) as (keyof typeof logins)[];
   const { applied, current } = await timed(`${region} schema`, () =>
-    migrate({ owner, logins, report: (line) => report(`${region}: ${line}`) }),
+    migrate({
+      owner,
+      logins: roles.map((role) => ({ role, server: logins[role] })),
+      report: (line) => report(`${region}: ${line}`),
+    }),
   );
   if (applied.length === 0) report(`${region}: the schema is current (${current})`);
 
-  const wasEmpty = state.getMemory(region).imported.length === 0;
-  const { sources } = options;
+  const before = state.getMemory(region);
   const memory = await timed(`${region} import`, () =>
-    importSources({ region, owner, sources, memory: state.getMemory(region), report }),
+    importSources({ region, owner, sources, memory: before, report: (line) => report(`${region}: ${line}`) }),
   );
-  const receiver = `http://127.0.0.1:${options.ports.receiver}`;
-  const { organizations, webhooks } = await timed(`${region} keys and webhooks`, async () => {
-    const organizations = await ensureSampleKeys(owner, keySecretsOf(region, secrets), memory.organizations);
-    const webhooks = await ensureSampleWebhooks({
-      owner,
-      receiverUrl: receiver,
-      sealingKeys: secrets.webhookSecretKeys,
-      organizations,
-      known: memory.webhooks ?? [],
-    });
-    return { organizations, webhooks };
-  });
-  state.writeMemory(region, { ...memory, organizations, webhooks });
-  return { ...options, secrets, owner, logins: servers, wasEmpty, organizations, webhooks, receiver };
+  const receiver = `http://127.0.0.1:${ports.receiver}`;
+  const peppers = keyPeppers.parse(secrets.keyPeppers);
+  const tagSecrets = keyTagSecrets.parse(secrets.keyTagSecrets);
+  const access = await timed(`${region} keys and webhooks`, () =>
+    withDatabase(owner, async (database) => {
+      const organizations = await ensureSampleKeys(database, { region, peppers, tagSecrets }, memory.organizations);
+      const known = memory.webhooks;
+      const sealingKeys = secrets.webhookSecretKeys;
+      const webhooks = await ensureSampleWebhooks(database, {
+        receiverUrl: receiver,
+        sealingKeys,
+        organizations,
+        known,
+      });
+      return { organizations, webhooks };
+    }),
+  );
+  state.writeMemory(region, { ...memory, ...access });
+  const hasNewSamples = before.imported.length === 0 && sources.some(({ isSample }) => isSample);
+  return { region, ports, secrets, owner, logins, receiver, ...access, hasNewSamples };
 }
 
 /** Starts the apps of a region, each as soon as it has what it needs, until all serve. */
-export async function startRegion(prepared: PreparedRegion, servers: RegionServers): Promise<StartedRegion> {
-  const { region, state, ports, baseUrls, report, timed, secrets, owner, logins } = prepared;
-  const { organizations, webhooks, receiver } = prepared;
-  const { redis } = servers;
-  const folder = path.join(state.folder, region);
-  const start = async (name: RegionApp, readyUrl: string, line: string, env: Record<string, string>) => {
+export async function startRegion(
+  { ports: allPorts, state, report, timed }: Start,
+  prepared: PreparedRegion,
+  { redis, temporal, bundle, onStarted }: RegionServers,
+): Promise<StartedRegion> {
+  const { region, ports, secrets, owner, logins, organizations, webhooks, receiver } = prepared;
+  const api = `http://127.0.0.1:${ports.api}`;
+  // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
+  const consoleUrl = `http://localhost:${ports.console}`;
+  const namespace = temporalNamespaceOf(region);
+  const start = async (
+    name: RegionApp,
+    settings: z.ZodObject,
+    readyUrl: string,
+    line: string,
+    own: Record<string, string>,
+  ) => {
     const startedAt = performance.now();
-    const app = await timed(`${region} ${name}`, () =>
-      startApp({ name, folder: path.join(folder, name), env, readyUrl }),
-    );
-    servers.onStarted(app);
+    const folder = path.join(state.folder, region, name);
+    const env = { ...passedSettings(settings), REGION: region, HOST: '127.0.0.1', ...own };
+    onStarted(await timed(`${region} ${name}`, () => startApp({ name, folder, env, readyUrl })));
     report(`${region}: ${line} (${secondsSince(startedAt)})`);
   };
-  const common = { REGION: region, HOST: '127.0.0.1' };
   const keySettings = { KEY_PEPPERS: secrets.keyPeppers, KEY_TAG_SECRETS: secrets.keyTagSecrets };
   const deliverySettings = {
-    TEMPORAL_NAMESPACE: temporalNamespaceOf(region),
+    TEMPORAL_NAMESPACE: namespace,
     WEBHOOK_SECRET_KEYS: secrets.webhookSecretKeys,
     // The sample receiver stays reachable even when the caller sets other addresses.
     WEBHOOK_ALLOW: [stackAllow, process.env.WEBHOOK_ALLOW].filter(Boolean).join(','),
   };
-  const api = `http://127.0.0.1:${ports.api}`;
-  // By name: passkeys are bound to one, and browsers treat http://localhost as secure.
-  const consoleUrl = `http://localhost:${ports.console}`;
+  const redisSettings = redis === null ? {} : { REDIS_URL: redisUrlOf(redis) };
+  // For the message that names the region of a key.
+  const baseUrls = [...allPorts].map(([code, { api }]) => [
+    `BASE_URL_${code.toUpperCase()}`,
+    `http://127.0.0.1:${api}`,
+  ]);
+
   const startReceiver = () =>
-    start('receiver', receiver, `the sample receiver lists events at ${receiver}`, {
-      ...passedSettings(ReceiverSettings),
-      REGION: region,
-      HOST: '127.0.0.1',
-      PORT: String(ports.receiver),
+    start('receiver', ReceiverSettings, receiver, `the sample receiver lists events at ${receiver}`, {
+      PORT: `${ports.receiver}`,
       RECEIVER_SECRETS: JSON.stringify(
         Object.fromEntries(webhooks.map(({ organizationId, secret }) => [organizationId, [secret]])),
       ),
     });
   const startApi = () =>
-    start('api', `${api}/readyz`, `the API answers at ${api}`, {
-      ...passedSettings(ApiSettings),
-      ...common,
+    start('api', ApiSettings, `${api}/readyz`, `the API answers at ${api}`, {
       ...keySettings,
-      ...baseUrls,
-      PORT: String(ports.api),
-      METRICS_PORT: String(ports.metrics),
+      ...redisSettings,
+      ...Object.fromEntries(baseUrls),
+      PORT: `${ports.api}`,
+      METRICS_PORT: `${ports.metrics}`,
       API_DATABASE_URL: postgresUrlOf(logins.api),
-      ...(redis === null ? {} : { REDIS_URL: redisUrlOf(redis) }),
     });
-  const startConsole = async () => {
-    const { address } = await servers.temporal;
-    await start('console', `http://127.0.0.1:${ports.console}/readyz`, `the console is at ${consoleUrl}`, {
-      ...passedSettings(ConsoleSettings),
-      ...common,
+  const startConsole = async () =>
+    start('console', ConsoleSettings, `http://127.0.0.1:${ports.console}/readyz`, `the console is at ${consoleUrl}`, {
       ...keySettings,
       ...deliverySettings,
-      TEMPORAL_ADDRESS: address,
+      TEMPORAL_ADDRESS: (await temporal).address,
       CONSOLE_DATABASE_URL: postgresUrlOf(logins.console),
       CONSOLE_URL: consoleUrl,
       API_URL: api,
-      PORT: String(ports.console),
-      METRICS_PORT: String(ports.consoleMetrics),
+      PORT: `${ports.console}`,
+      METRICS_PORT: `${ports.consoleMetrics}`,
     });
-  };
   const startWorker = async () => {
-    const { address, ready } = await servers.temporal;
-    await allOrFirstFailure([ready, servers.bundle]);
-    await start('worker', `http://127.0.0.1:${ports.workerMetrics}/readyz`, 'the worker is running', {
-      ...passedSettings(WorkerSettings),
-      ...common,
+    const [{ address }] = await allOrFirstFailure([temporal, bundle]);
+    await start('worker', WorkerSettings, `http://127.0.0.1:${ports.workerMetrics}/readyz`, 'the worker is running', {
       ...deliverySettings,
       TEMPORAL_ADDRESS: address,
       WORKER_DATABASE_URL: postgresUrlOf(logins.worker),
       WORKFLOW_BUNDLE: workflowBundle,
       READY_AFTER: '0s',
-      METRICS_PORT: String(ports.workerMetrics),
+      METRICS_PORT: `${ports.workerMetrics}`,
     });
   };
   await allOrFirstFailure([startWorker(), startConsole(), startApi(), startReceiver()]);
-  const hasNewSamples = prepared.wasEmpty && prepared.sources.some(({ isSample }) => isSample);
-  const [first] = organizations;
-  if (hasNewSamples && first !== undefined) {
-    await causeFirstEvent(owner, first.id);
-    report(`${region}: a first client of ${first.name} was started; its event is on the receiver's page`);
-  }
-  const temporal = await servers.temporal;
+
+  const link = await withDatabase(owner, async (database) => {
+    const [first] = organizations;
+    if (prepared.hasNewSamples && first !== undefined) {
+      await causeFirstEvent(database, first.id);
+      report(`${region}: a first client of ${first.name} was started; its event is on the receiver's page`);
+    }
+    return createOwnerLink(database, consoleUrl, organizations);
+  });
+  const { address, ui } = await temporal;
   const stack = {
     region,
     api,
@@ -188,10 +217,21 @@ export async function startRegion(prepared: PreparedRegion, servers: RegionServe
     databaseUrl: postgresUrlOf(owner),
     receiver,
     ...(redis === null ? {} : { redisUrl: redisUrlOf(redis) }),
-    temporalAddress: temporal.address,
-    temporalNamespace: temporalNamespaceOf(region),
-    ...(temporal.ui === null ? {} : { temporalUi: temporal.ui }),
+    temporalAddress: address,
+    temporalNamespace: namespace,
+    ...(ui === null ? {} : { temporalUi: ui }),
     organizations,
   };
-  return { stack, owner: await createOwnerLink(owner, consoleUrl, organizations) };
+  return { stack, owner: link };
+}
+
+/**
+ * Returns the settings of one app that the caller of `npm start` has set, by their names or as
+ * `NAME_FILE`, for example `DELIVERY_SCHEDULE=1s,2s npm start`. No other variable of the caller
+ * reaches the app, as in production.
+ */
+function passedSettings(schema: z.ZodObject): Record<string, string> {
+  // No schema contains ALLOW_PLAINTEXT: it is read in addition to each of them.
+  const names = [...Object.keys(schema.shape), 'ALLOW_PLAINTEXT'].flatMap((name) => [name, `${name}_FILE`]);
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }

@@ -9,7 +9,7 @@ import { importFile } from '../import/document/import-file.ts';
 import { ImportRefused } from '../import/document/problems.ts';
 import { generateSample, sampleDefaults } from '../import/generate/sample.ts';
 import type { DevConfig } from './config.ts';
-import type { RegionMemory, StackOrganization } from './state.ts';
+import type { RegionMemory } from './state.ts';
 
 /** A document to import: a file of `--data`, or samples. Its `hash` is remembered once imported. */
 export interface ImportSource {
@@ -40,8 +40,7 @@ export async function listSources(config: DevConfig): Promise<ImportSource[]> {
         open: () => generateSample({ region, asOf, ...sampleDefaults }),
       }))
     : [];
-  const files: ImportSource[] = [];
-  for (const file of config.dataFiles) files.push(await fileSource(file, config.regions));
+  const files = await Promise.all(config.dataFiles.map((file) => fileSource(file, config.regions)));
   return [...samples, ...files];
 }
 
@@ -61,39 +60,19 @@ export async function importSources(options: {
   const organizations = new Map(options.memory.organizations.map((organization) => [organization.id, organization]));
   for (const source of sources) {
     if (imported.includes(source.hash)) {
-      report(`${region}: ${source.name} was imported before; its data is kept`);
+      report(`${source.name} was imported before; its data is kept`);
       continue;
     }
-    for (const organization of await importOne(owner, source, report)) {
+    const { name: fileName, open } = source;
+    const how = { region, today: true, backfill: true, report };
+    const result = await importFile({ server: owner, source: open(), fileName, ...how }).catch((cause: unknown) => {
+      throw cause instanceof ImportRefused ? new SourceRefused(cause.message, { cause }) : cause;
+    });
+    for (const organization of result.organizations)
       organizations.set(organization.id, { sampleKey: null, ...organizations.get(organization.id), ...organization });
-    }
     imported.push(source.hash);
   }
   return { ...options.memory, imported, organizations: [...organizations.values()] };
-}
-
-async function importOne(
-  server: PostgresServer,
-  source: ImportSource,
-  report: (line: string) => void,
-): Promise<Omit<StackOrganization, 'sampleKey'>[]> {
-  const { region, name: fileName, open } = source;
-  const progress = (line: string) => report(`${region}: ${line}`);
-  try {
-    const { organizations } = await importFile({
-      server,
-      source: open(),
-      fileName,
-      region,
-      today: true,
-      backfill: true,
-      report: progress,
-    });
-    return organizations;
-  } catch (error) {
-    if (error instanceof ImportRefused) throw new SourceRefused(error.message, { cause: error });
-    throw error;
-  }
 }
 
 async function fileSource(file: string, regions: readonly Region[]): Promise<ImportSource> {
@@ -108,11 +87,6 @@ async function fileSource(file: string, regions: readonly Region[]): Promise<Imp
         : `it is for the region ${region}, which is not brought up (--regions ${[...regions, region].join(',')})`;
     throw new SourceRefused(`--data ${file}: ${why}.`);
   }
-  return {
-    region: found,
-    name: path.basename(file),
-    hash: hash.digest('hex'),
-    isSample: false,
-    open: () => createReadStream(file),
-  };
+  const open = () => createReadStream(file);
+  return { region: found, name: path.basename(file), hash: hash.digest('hex'), isSample: false, open };
 }

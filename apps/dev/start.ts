@@ -1,23 +1,20 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Region } from '#domain/contract/regions.ts';
-import type { PostgresServer } from '#domain/db/server.ts';
 import { startCommand } from '#runtime/command-line.ts';
 import { SettingsRefused, StartRefused } from '#runtime/errors.ts';
+import { once } from '#runtime/flow/once.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
-import { parseRedisUrl, type RedisServer } from '#runtime/settings/redis.ts';
-import { type AppProcess, stopLeftOver } from './app-process.ts';
+import { parseRedisUrl } from '#runtime/settings/redis.ts';
+import { stopLeftOver } from './app-process.ts';
 import { type DevConfig, readConfig, usage } from './config.ts';
-import type { PreparedRegion, StackTemporal } from './region.ts';
-import { choosePorts, type RegionPorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
+import { choosePorts, regionApps, temporalNamespaceOf } from './region-plan.ts';
 import { refuseProcesses, stopProcesses } from './servers/children.ts';
 import { startPostgres } from './servers/postgres.ts';
 import { allOrFirstFailure } from './servers/process.ts';
 import { startRedis } from './servers/redis.ts';
-import { launchTemporal } from './servers/temporal.ts';
+import { startTemporal } from './servers/temporal.ts';
 import { lockState, openState } from './state.ts';
-import { findSampleOrganization, summaryOf } from './summary.ts';
 import { createTimeline, type Timed } from './timeline.ts';
 import { prepareWorkflowBundle } from './workflow-bundle.ts';
 
@@ -31,112 +28,96 @@ const interruptedStepsMs = 5_000;
 
 /** What is running, in the order in which it was started; stopped in reverse. */
 const open: { name: string; stop: () => Promise<void> }[] = [];
-let stopping: Promise<void> | undefined;
 /** Settles when everything is up or a step has failed. */
 let starting: Promise<void> = Promise.resolve();
 let isInterrupted = false;
+let isStopping = false;
 
-function stopAll(): Promise<void> {
-  stopping ??= (async () => {
-    for (const { name, stop } of open.reverse()) {
-      await stop().catch((error: Error) => report(`${name} did not stop: ${error.message}`));
-    }
-    await stopProcesses();
-  })();
-  return stopping;
-}
+const stopAll = once(async () => {
+  isStopping = true;
+  for (const { name, stop } of open.reverse())
+    await stop().catch((error: Error) => report(`${name} did not stop: ${error.message}`));
+  await stopProcesses();
+});
 
 async function bringUp(config: DevConfig): Promise<void> {
   const { timed, lines } = createTimeline();
   const state = openState(config.stateFolder);
   const unlock = lockState(config.stateFolder);
   open.push({ name: 'the state folder', stop: async () => unlock() });
-  for (const region of config.regions) {
+  for (const region of config.regions)
     for (const app of regionApps) await stopLeftOver(path.join(config.stateFolder, region, app));
-  }
-
-  const ports = new Map<Region, RegionPorts>();
+  const ports = new Map<DevConfig['regions'][number], Awaited<ReturnType<typeof choosePorts>>>();
   for (const [index, region] of config.regions.entries())
     ports.set(region, await choosePorts(region, config.firstPort + index * 10, report));
+
   const servers = startServers(config, timed);
-  const { prepareRegions, startRegion } = await timed('loading of the database code', () => import('./regions.ts'));
-  const preparing = prepareRegions(config, ports, servers.postgres, { state, report, timed });
-  const [regions, redis] = await allOrFirstFailure([preparing, servers.redis]);
-  const ended: Promise<string>[] = [];
-  const start = (prepared: PreparedRegion) =>
-    startRegion(prepared, {
+  const { prepareRegions, startRegion } = await timed('loading of the database code', () => import('./region.ts'));
+  const start = { config, ports, state, report, timed };
+  const [regions, redis] = await allOrFirstFailure([prepareRegions(start, servers.postgres), servers.redis]);
+  const ends: Promise<string>[] = [];
+  const serving = regions.map((prepared) =>
+    startRegion(start, prepared, {
       ...servers,
       redis,
-      onStarted: (app) => {
-        open.push({ name: `the ${prepared.region} ${app.name}`, stop: app.stop });
-        ended.push(endOf(app, prepared.region));
+      onStarted({ name, stop, exited }) {
+        const app = `${prepared.region} ${name}`;
+        open.push({ name: `the ${app}`, stop });
+        ends.push(exited.then((how) => `The ${app} ended by itself (${how})`));
       },
-    });
-  const started = await allOrFirstFailure(regions.map(start));
+    }),
+  );
+  const started = await allOrFirstFailure(serving);
   if (isInterrupted) return;
+  const { findSampleOrganization, summaryOf } = await import('./summary.ts');
   state.writeStack(started.map(({ stack }) => stack));
   for (const { stack } of started)
     state.writeCurlConfig(stack.region, findSampleOrganization(stack)?.sampleKey ?? null);
   console.log(`\nReady in ${(performance.now() / 1000).toFixed(1)} s. Each part: when it began, how long it took.`);
   console.log([...lines(), summaryOf(started, path.relative(process.cwd(), state.stackFile))].join('\n'));
-  stayUntilAnAppEnds(ended);
+  stayUntilAnAppEnds(ends);
 }
 
 /** Starts what needs nothing else. Each failure is reported by the step that awaits it. */
 function startServers(config: DevConfig, timed: Timed) {
+  const { postgres, redis, temporalAddress, stateFolder } = config;
   const servers = {
-    temporal: launchTemporalServer(config, timed),
-    postgres: timed('PostgreSQL', () => getPostgres(config)),
-    redis: timed('Redis', () => getRedis(config)),
+    temporal: timed('Temporal', async () => {
+      if (temporalAddress !== null) return { address: temporalAddress, ui: null };
+      const namespaces = config.regions.map(temporalNamespaceOf);
+      const uiPort = config.firstPort + 9; // the last of the first region's ten
+      return kept('Temporal', await startTemporal({ stateFolder, namespaces, uiPort, report }));
+    }),
+    postgres: timed('PostgreSQL', async () => {
+      if (postgres !== null) return postgres;
+      return parsePostgresUrl(kept('PostgreSQL', await startPostgres({ stateFolder, report })).adminUrl);
+    }),
+    redis: timed('Redis', async () => {
+      if (redis !== null) return redis;
+      const started = await startRedis({ stateFolder, report });
+      return started === null ? null : parseRedisUrl(kept('Redis', started).url);
+    }),
     bundle: timed('workflow bundle', prepareWorkflowBundle),
   };
   for (const server of Object.values(servers)) server.catch(() => {});
   return servers;
 }
 
+/** Remembers what is stopped at the end. */
+function kept<Server extends { stop: () => Promise<void> }>(name: string, server: Server): Server {
+  open.push({ name, stop: server.stop });
+  return server;
+}
+
 /** The apps and servers are detached, so a timer keeps this process running until it is stopped. */
-function stayUntilAnAppEnds(ended: Promise<string>[]): void {
-  const staying = setInterval(() => {}, 3_600_000);
-  open.push({ name: 'the wait', stop: async () => clearInterval(staying) });
-  Promise.race(ended).then(async (what) => {
-    if (stopping !== undefined) return;
+function stayUntilAnAppEnds(ends: Promise<string>[]): void {
+  setInterval(() => {}, 3_600_000);
+  void Promise.race(ends).then(async (what) => {
+    if (isStopping) return;
     console.error(`\n${what}; stopping the rest. Its log says why.`);
     await stopAll();
     process.exit(1);
   });
-}
-
-async function endOf(app: AppProcess, region: Region): Promise<string> {
-  const how = await app.exited;
-  return `The ${region} ${app.name} ended by itself (${how})`;
-}
-
-async function getPostgres({ postgres: given, stateFolder }: DevConfig): Promise<PostgresServer> {
-  if (given !== null) return given;
-  const postgres = await startPostgres({ stateFolder, report });
-  open.push({ name: 'PostgreSQL', stop: postgres.stop });
-  return parsePostgresUrl(postgres.adminUrl);
-}
-
-async function getRedis({ redis: given, stateFolder }: DevConfig): Promise<RedisServer | null> {
-  if (given !== null) return given;
-  const redis = await startRedis({ stateFolder, report });
-  if (redis === null) return null;
-  open.push({ name: 'Redis', stop: redis.stop });
-  return parseRedisUrl(redis.url);
-}
-
-/** Resolves when Temporal's address is known. Its web UI has port 9 of the first region's ten. */
-async function launchTemporalServer(config: DevConfig, timed: Timed): Promise<StackTemporal> {
-  const { temporalAddress, stateFolder, regions, firstPort } = config;
-  if (temporalAddress !== null) return { address: temporalAddress, ui: null, ready: Promise.resolve() };
-  const namespaces = regions.map(temporalNamespaceOf);
-  const launching = launchTemporal({ stateFolder, namespaces, uiPort: firstPort + 9, report });
-  const ready = timed('Temporal', async () => (await launching).ready);
-  ready.catch(() => {}); // the start of the worker reports it
-  const { address, ui, stop } = await launching;
-  open.push({ name: 'Temporal', stop });
-  return { address, ui, ready };
 }
 
 /** Stops everything on a signal, after the steps of a start in progress have ended. */

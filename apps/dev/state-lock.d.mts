@@ -5,3 +5,4 @@ export function provideOnce(
   file: string,
   options: { isThere: () => boolean; provide: () => boolean | Promise<boolean>; onWait?: () => void },
 ): Promise<boolean>;
+export function isAlive(pid: number): boolean;

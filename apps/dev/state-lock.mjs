@@ -1,13 +1,12 @@
 /**
- * Locks between the processes of one machine: a file that names its owner, created exclusively. The
- * only implementation, so plain JavaScript: install.mjs needs it before anything is installed.
+ * Locks between the processes of one machine: a file that names its owner. Plain JavaScript, because
+ * install.mjs needs it before anything is installed.
  *
  * - An owner is a pid with the time at which that process started, because pids are used again. A
  *   lock without a running owner is stale, so a killed process needs no clean-up.
- * - A link appears with its content and only where there is no file, as with the flag `wx`, which
- *   would show an empty file for a moment.
- * - A stale lock is removed by a process that holds a second lock and has looked again, so that none
- *   removes the new lock of another. That second lock is of the same kind.
+ * - The file appears as a link, with its content: the flag `wx` would show an empty file for a moment.
+ * - A stale lock is removed under a second lock, after another look, so that none removes the new
+ *   lock of another process.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -83,13 +82,13 @@ function create(file) {
 }
 
 function removeStale(file) {
-  const guard = acquireLock(`${file}.stale`);
-  if (guard.release === undefined) return pause(5);
+  const { release } = tryToAcquire(`${file}.stale`);
+  if (release === undefined) return;
   try {
     const owner = readOwner(file);
     if (owner !== null && !isRunning(owner)) rmSync(file, { force: true });
   } finally {
-    guard.release();
+    release();
   }
 }
 
@@ -102,38 +101,31 @@ function readOwner(file) {
   }
 }
 
+/** Returns whether a process runs under this pid, also another user's. A zombie does not. */
+export const isAlive = (pid) => identify(pid) !== null;
+
 const isRunning = (owner) => owner === identify(Number.parseInt(owner, 10));
 
 /** Returns the pid and start of a process, for example `812 4711`; null for none or a zombie. */
 function identify(pid) {
-  const found = process.platform === 'linux' ? lookInProc(pid) : askPs(pid);
-  return found === null || found.state.startsWith('Z') ? null : `${pid} ${found.startedAt}`;
+  try {
+    const [state, ...startedAt] = process.platform === 'linux' ? lookInProc(pid) : askPs(pid);
+    return state.startsWith('Z') ? null : `${pid} ${startedAt.join(' ')}`;
+  } catch {
+    return null;
+  }
 }
 
 function lookInProc(pid) {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' '); // the name before may contain anything
-    return { state: fields[0], startedAt: fields[19] };
-  } catch {
-    return null;
-  }
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' '); // the name before may contain anything
+  return [fields[0], fields[19]];
 }
 
 function askPs(pid) {
-  try {
-    const printed = execFileSync('ps', ['-o', 'state=,lstart=', '-p', String(pid)], {
-      encoding: 'utf8',
-      env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    const [state, ...startedAt] = printed.trim().split(/\s+/);
-    return { state, startedAt: startedAt.join(' ') };
-  } catch {
-    return null;
-  }
-}
-
-function pause(ms) {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  const env = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' };
+  const args = ['-o', 'state=,lstart=', '-p', String(pid)];
+  return execFileSync('ps', args, { encoding: 'utf8', env, stdio: ['ignore', 'pipe', 'ignore'] })
+    .trim()
+    .split(/\s+/);
 }

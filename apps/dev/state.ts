@@ -2,8 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Region } from '#domain/contract/regions.ts';
-import type { KeySecrets } from '#domain/keys/key.ts';
-import { keyPeppers, keyTagSecrets } from '#runtime/settings/types.ts';
 import { replaceFile, ServerUnavailableError } from './servers/process.ts';
 import { acquireLock } from './state-lock.mjs';
 
@@ -15,7 +13,7 @@ export interface StackOrganization {
   sampleKey: string | null;
 }
 
-/** One region of a running stack. Base URLs are absent until the process behind them runs. */
+/** One region of a running stack, with base URLs. */
 export interface StackRegion {
   region: Region;
   api: string;
@@ -23,21 +21,12 @@ export interface StackRegion {
   metrics: string;
   databaseUrl: string;
   redisUrl?: string;
-  /** Base URL of the sample receiver. */
+  /** The sample receiver's. */
   receiver: string;
   temporalAddress: string;
   temporalNamespace: string;
-  /** Base URL of Temporal's web UI. */
   temporalUi?: string;
   organizations: StackOrganization[];
-}
-
-/** Secrets that a region's apps share, created once, readable by the state folder's owner only. */
-export interface RegionSecrets {
-  keyPeppers: string;
-  keyTagSecrets: string;
-  webhookSecretKeys: string;
-  passwords: { api: string; worker: string; console: string; platform: string };
 }
 
 /** The webhook that sends an organization's events to the sample receiver, with its secret. */
@@ -54,7 +43,19 @@ export interface RegionMemory {
   webhooks: SampleWebhook[];
 }
 
-const files = { stack: 'stack.json', secrets: 'secrets.json', memory: 'memory.json' } as const;
+/** Secrets that a region's apps share, created once, readable by the state folder's owner only. */
+export type RegionSecrets = ReturnType<typeof createSecrets>;
+
+function createSecrets() {
+  const secret = () => randomBytes(32).toString('base64');
+  const password = () => randomBytes(18).toString('base64url');
+  return {
+    keyPeppers: `1:${secret()}`,
+    keyTagSecrets: secret(),
+    webhookSecretKeys: `1:${secret()}`,
+    passwords: { api: password(), worker: password(), console: password(), platform: password() },
+  };
+}
 
 /**
  * Locks a state folder, so that a second `npm start` on it does not stop the first one's apps.
@@ -71,76 +72,55 @@ export function lockState(folder: string): () => void {
   );
 }
 
-/** Opens the state folder's files. Each is replaced in one step, so that a kill damages none. */
-export function openState(folder: string) {
-  mkdirSync(folder, { recursive: true, mode: 0o711 });
+export type State = ReturnType<typeof openState>;
 
-  function read<T>(file: string): T | null {
-    const at = path.join(folder, file);
-    return existsSync(at) ? (JSON.parse(readFileSync(at, 'utf8')) as T) : null;
+/**
+ * Opens the state folder's files. Each is replaced in one step, so that a kill damages none.
+ *
+ * @throws ServerUnavailableError when the folder cannot be created.
+ */
+export function openState(folder: string) {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o711 });
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new ServerUnavailableError(`The folder ${folder} cannot be created (${why}): set ORG_API_STATE to another.`);
   }
-  function write(file: string, value: unknown): void {
-    writeText(file, JSON.stringify(value, null, 2));
+  const at = (file: string) => path.join(folder, file);
+  const write = (file: string, text: string) => replaceFile(at(file), `${text}\n`);
+  const writeJson = (file: string, value: unknown) => write(file, JSON.stringify(value, null, 2));
+
+  /** A file with an entry for each region. */
+  function entriesOf<Entry>(file: string) {
+    const read = (): Partial<Record<Region, Entry>> =>
+      existsSync(at(file)) ? JSON.parse(readFileSync(at(file), 'utf8')) : {};
+    return {
+      find: (region: Region): Entry | null => read()[region] ?? null,
+      write: (region: Region, entry: Entry) => writeJson(file, { ...read(), [region]: entry }),
+    };
   }
-  function writeText(file: string, text: string): void {
-    replaceFile(path.join(folder, file), `${text}\n`);
-  }
+  const secrets = entriesOf<RegionSecrets>('secrets.json');
+  const memory = entriesOf<RegionMemory>('memory.json');
 
   return {
     folder,
-    stackFile: path.join(folder, files.stack),
-    findStack: () => read<{ regions: StackRegion[] }>(files.stack),
-    writeStack: (regions: StackRegion[]) => write(files.stack, { regions }),
+    stackFile: at('stack.json'),
+    writeStack: (regions: StackRegion[]) => writeJson('stack.json', { regions }),
 
     /** Writes a sample key as a configuration of curl, out of the shell's history. */
     writeCurlConfig(region: Region, sampleKey: string | null): void {
-      const file = `${region}.curl`;
-      if (sampleKey === null) rmSync(path.join(folder, file), { force: true });
-      else writeText(file, `header = "Authorization: Bearer ${sampleKey}"`);
+      if (sampleKey === null) rmSync(at(`${region}.curl`), { force: true });
+      else write(`${region}.curl`, `header = "Authorization: Bearer ${sampleKey}"`);
     },
-    findSecrets: (region: Region) => read<Partial<Record<Region, RegionSecrets>>>(files.secrets)?.[region] ?? null,
 
-    /** Returns the region's secrets. Creates those that do not exist. */
+    /** Returns the region's secrets. Creates them the first time. */
     getSecrets(region: Region): RegionSecrets {
-      const all = read<Partial<Record<Region, Partial<RegionSecrets>>>>(files.secrets) ?? {};
-      const known = all[region] ?? {};
-      const secret = () => randomBytes(32).toString('base64');
-      const password = () => randomBytes(18).toString('base64url');
-      const secrets = {
-        keyPeppers: known.keyPeppers ?? `1:${secret()}`,
-        keyTagSecrets: known.keyTagSecrets ?? secret(),
-        webhookSecretKeys: known.webhookSecretKeys ?? `1:${secret()}`,
-        passwords: known.passwords ?? {
-          api: password(),
-          worker: password(),
-          console: password(),
-          platform: password(),
-        },
-      };
-      if (Object.keys(secrets).some((kind) => !(kind in known)))
-        write(files.secrets, { ...all, [region]: { ...known, ...secrets } });
-      return secrets;
+      const found = secrets.find(region) ?? createSecrets();
+      secrets.write(region, found);
+      return found;
     },
-
     getMemory: (region: Region): RegionMemory =>
-      read<Partial<Record<Region, RegionMemory>>>(files.memory)?.[region] ?? {
-        organizations: [],
-        imported: [],
-        webhooks: [],
-      },
-    writeMemory(region: Region, memory: RegionMemory): void {
-      write(files.memory, { ...read<Partial<Record<Region, RegionMemory>>>(files.memory), [region]: memory });
-    },
-  };
-}
-
-export type State = ReturnType<typeof openState>;
-
-/** Returns a region's secrets in the form that the domain takes. */
-export function keySecretsOf(region: Region, secrets: Pick<RegionSecrets, 'keyPeppers' | 'keyTagSecrets'>): KeySecrets {
-  return {
-    region,
-    peppers: keyPeppers.parse(secrets.keyPeppers),
-    tagSecrets: keyTagSecrets.parse(secrets.keyTagSecrets),
+      memory.find(region) ?? { organizations: [], imported: [], webhooks: [] },
+    writeMemory: memory.write,
   };
 }

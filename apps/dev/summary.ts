@@ -1,22 +1,10 @@
 import { eventTypes } from '#domain/contract/events.ts';
 import { regions } from '#domain/contract/regions.ts';
 import { printable } from '#runtime/command-line.ts';
+import { endpoints } from '../api/endpoints.ts';
 import type { StartedRegion } from './region.ts';
-import type { SampleOwner } from './sample-owner.ts';
+import type { SampleOwner } from './sample-access.ts';
 import type { StackOrganization, StackRegion } from './state.ts';
-
-/** The reads as partners call them. A test compares this list with the API's routes. */
-export const readPaths = [
-  '',
-  '/clients',
-  '/members',
-  '/outcomes',
-  '/referral-codes',
-  '/referral-earnings',
-  '/roles',
-  '/seats',
-  '/seats/families',
-] as const;
 
 /** Returns what `npm start` prints when everything is ready. */
 export function summaryOf(started: StartedRegion[], stackFile: string): string {
@@ -53,8 +41,8 @@ function regionLines({ stack, owner }: StartedRegion): string[] {
   for (const { id, name, sampleKey } of organizations)
     lines.push(`    ${id}  ${sampleKey ?? '(no active owner, so no key)'}  ${printable(name)}`);
   lines.push('', `  The nine reads of ${printable(first.name)}:`);
-  for (const path of readPaths)
-    lines.push(`    curl -H 'Authorization: Bearer ${first.sampleKey}' ${api}/v1/orgs/${first.id}${path}`);
+  for (const { resource } of endpoints)
+    lines.push(`    curl -H 'Authorization: Bearer ${first.sampleKey}' ${api}/v1/orgs/${first.id}${resource}`);
   lines.push(
     '',
     `  Create a key:   npm run dev:key -- --region ${region} --org ${first.id} --creator ${first.ownerUserId} ` +

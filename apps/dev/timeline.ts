@@ -1,11 +1,10 @@
 /** Runs one part of a start and notes when it began and how long it took. */
 export type Timed = <T>(part: string, work: () => Promise<T>) => Promise<T>;
 
-/** Notes where the time of a start goes. */
+/** Notes where the time of a start goes: `lines` has one for each part that has ended. */
 export function createTimeline(): { timed: Timed; lines(): string[] } {
-  const parts: { name: string; fromMs: number; tookMs: number }[] = [];
   // Everything before this call is the loading of the program; `performance` counts from its start.
-  parts.push({ name: 'the program itself', fromMs: 0, tookMs: performance.now() });
+  const parts = [{ name: 'the program itself', fromMs: 0, tookMs: performance.now() }];
   const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`.padStart(7);
   return {
     async timed(name, work) {
@@ -14,7 +13,6 @@ export function createTimeline(): { timed: Timed; lines(): string[] } {
       parts.push({ name, fromMs, tookMs: performance.now() - fromMs });
       return result;
     },
-    /** One line per part that has ended, in the order in which they began. */
     lines: () =>
       parts
         .toSorted((a, b) => a.fromMs - b.fromMs)

@@ -2,8 +2,7 @@ import { mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { BundleRefused, readWorkflowBundle } from '#workflows/bundle.ts';
 import { cache, root } from './compiled-code.ts';
-import { runProgram } from './servers/children.ts';
-import { ServerUnavailableError } from './servers/process.ts';
+import { runProgram, ServerUnavailableError } from './servers/process.ts';
 import { programEnvironment } from './servers/program-environment.ts';
 
 /** The bundle that `prepareWorkflowBundle` writes; the value of `WORKFLOW_BUNDLE`. */
@@ -22,17 +21,15 @@ export async function prepareWorkflowBundle(): Promise<void> {
   const draft = `${workflowBundle}.${process.pid}`;
   // The bundler names modules relative to the current folder, and loads 80 packages that nothing
   // else here needs.
-  try {
-    await runProgram(process.execPath, ['apps/worker/write-bundle.ts', draft], {
-      cwd: root,
-      env: programEnvironment(),
-    });
-  } catch (cause) {
-    const why = (cause as { stderr?: string }).stderr?.trim().split('\n').at(-1) || (cause as Error).message;
-    throw new ServerUnavailableError(`The workflows could not be bundled (${why}): run npm ci and start again.`, {
-      cause,
-    });
-  }
+  const complaint = await runProgram({
+    command: process.execPath,
+    args: ['apps/worker/write-bundle.ts', draft],
+    cwd: root,
+    env: programEnvironment(),
+    logFile: path.join(cache, 'workflows.log'),
+  });
+  if (complaint !== null)
+    throw new ServerUnavailableError(`The workflows could not be bundled (${complaint}): run npm ci and start again.`);
   renameSync(draft, workflowBundle);
 }
 

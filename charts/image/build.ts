@@ -4,7 +4,6 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startCommand } from '#runtime/command-line.ts';
-import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
 import { type Build, describeBuild } from './build-id.ts';
 import { configFlags, openStore, run } from './buildah.ts';
 import { getModules } from './modules.ts';
@@ -44,16 +43,16 @@ try {
   const described = describeBuild(repository);
   const build = { ...described, buildId: values['build-id'] ?? described.buildId };
   if (values['print-build-id']) process.stdout.write(`${build.buildId}\n`);
-  else process.stdout.write(`${JSON.stringify(buildImage(build, values.tag, values.archive))}\n`);
+  else process.stdout.write(`${JSON.stringify(await buildImage(build, values.tag, values.archive))}\n`);
 } catch (error) {
   process.stderr.write(`The image was not built: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 }
 
-function buildImage(build: Build, tag = `localhost/org-api:${build.buildId}`, archive?: string) {
+async function buildImage(build: Build, tag = `localhost/org-api:${build.buildId}`, archive?: string) {
   if (!/^[\w][\w.-]{0,62}$/.test(build.buildId)) throw new Error('a build id is at most 63 letters, digits, . _ and -');
   const file = path.resolve(archive ?? path.join(repository, '.org-api/image', `${build.buildId}.tar`));
-  const modules = getModules(repository, cacheFolder(), report);
+  const modules = await getModules(repository, report);
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-image-'));
   try {
     report('assembling the root file system');

@@ -27,15 +27,15 @@ export interface OciImage {
  * Builds the image for both architectures on amd64 and writes them as one OCI layout into `folder`.
  * Nothing for arm64 is run: its programs are read.
  */
-export function buildOciImage(options: {
+export async function buildOciImage(options: {
   repository: string;
   build: Build;
   folder: string;
   report: (line: string) => void;
-}): OciImage {
+}): Promise<OciImage> {
   const { repository, build, folder, report } = options;
   if (process.arch !== 'x64') throw new Error('the image for both architectures is built on amd64');
-  const modules = getModules(repository, cacheFolder(), report);
+  const modules = await getModules(repository, report);
   const sysroot = getSysroot(cacheFolder(), process.versions.node, report);
   const work = mkdtempSync(path.join(tmpdir(), 'org-api-release-'));
   try {

@@ -50,7 +50,7 @@ async function main(): Promise<void> {
   const build = describeBuild(repository);
 
   const layout = path.join(out, 'layout');
-  const image = buildOciImage({ repository, build, folder: layout, report });
+  const image = await buildOciImage({ repository, build, folder: layout, report });
   run('tar', ['-cf', path.join(out, 'org-api-image.oci.tar'), '--sort=name', '-C', layout, '.']);
   rmSync(layout, { recursive: true });
 

@@ -6,8 +6,9 @@ import { Client } from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
 import { type RunningPostgres, startPostgres } from '../../apps/dev/servers/postgres.ts';
-import { becomesTrue, isAlive } from '../../apps/dev/servers/process.ts';
+import { becomesTrue } from '../../apps/dev/servers/process.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
+import { isAlive } from '../../apps/dev/state-lock.mjs';
 
 const isRoot = process.getuid?.() === 0;
 
@@ -92,13 +93,6 @@ describe('the embedded PostgreSQL', () => {
     await second.stop();
     expect(isAlive(first.pid)).toBe(false);
     await first.stop(); // finds nothing left to stop
-  });
-
-  it('is one server when it is started twice at once on a new state folder', async () => {
-    const { postgres } = setup();
-    const [first, second] = await Promise.all([postgres(), postgres()]);
-    expect(first.pid).toBe(second.pid);
-    expect([first.adopted, second.adopted].sort()).toEqual([false, true]);
   });
 
   it('stops once, also when it is asked twice', async () => {

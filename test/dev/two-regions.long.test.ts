@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { scopes } from '#domain/contract/scopes.ts';
-import { readStatuses, stackPlace } from '#test/stack.ts';
-import { readPaths } from '../../apps/dev/summary.ts';
+import { readPaths, readStatuses, stackPlace } from '#test/stack.ts';
 
 it('npm start brings up two regions beside another stack; a key of one region is referred to its region; dev:key creates and revokes keys', async () => {
   const [place, neighbor] = [await stackPlace(), await stackPlace()];

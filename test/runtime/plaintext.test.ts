@@ -7,7 +7,7 @@ import { SettingsRefused } from '#runtime/errors.ts';
 import { testKeySettings } from '#test/secrets.ts';
 import { readConfig as readApi } from '../../apps/api/config.ts';
 import { readConfig as readConsole } from '../../apps/console/config.ts';
-import { readStackSettings } from '../../apps/dev/config.ts';
+import { readConfig as readDevConfig } from '../../apps/dev/config.ts';
 import { readConfig as readImport } from '../../apps/import/config.ts';
 import { readConfig as readMigrate } from '../../apps/migrate/config.ts';
 import { readConfig as readOrgctl } from '../../apps/orgctl/config.ts';
@@ -50,7 +50,10 @@ const apps: Record<string, { read: (environment: Environment) => unknown; server
   },
   import: { read: readImport, servers: ['DATABASE_URL'] },
   orgctl: { read: (environment) => readOrgctl('us', environment), servers: ['DATABASE_URL', 'TEMPORAL_ADDRESS'] },
-  'npm start': { read: readStackSettings, servers: ['DATABASE_URL', 'REDIS_URL', 'TEMPORAL_ADDRESS'] },
+  'npm start': {
+    read: (environment) => readDevConfig([], environment),
+    servers: ['DATABASE_URL', 'REDIS_URL', 'TEMPORAL_ADDRESS'],
+  },
 };
 
 const kindOf = (name: string) =>

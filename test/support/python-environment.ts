@@ -3,10 +3,11 @@
  * kept in the user's cache folder.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { installPackages } from '../../apps/dev/servers/apt.ts';
 import { cacheFolder } from '../../apps/dev/servers/cache-folder.ts';
+import { provideOnce } from '../../apps/dev/state-lock.mjs';
 import { runTool } from './tools.ts';
 
 /**
@@ -36,25 +37,21 @@ export async function pythonEnvironment(packages: PythonPackages): Promise<strin
   const python = await runTool(['python3', '--version'], { what: 'Python does not run', remedy }).catch(() => 'none');
   const key = createHash('sha256').update(`${python} ${process.arch} ${version}`).digest('hex').slice(0, 16);
   const home = cacheFolder(`${name}-${key}`);
-  if (isWhole(home, packages)) return home;
-
-  console.log(`  installing ${name} for Python into ${home}`);
-  mkdirSync(cacheFolder(), { recursive: true });
-  const building = `${home}-${process.pid}`;
-  try {
-    await make(building, remedy);
-    const pip = [path.join(building, 'bin', 'python'), '-m', 'pip', 'install', '--quiet', '--no-compile'] as const;
+  const isThere = () => isWhole(home, packages);
+  const provide = async () => {
+    console.log(`  installing ${name} for Python into ${home}`);
+    rmSync(home, { recursive: true, force: true });
+    await make(home, remedy);
+    const pip = [path.join(home, 'bin', 'python'), '-m', 'pip', 'install', '--quiet', '--no-compile'] as const;
     const quietly = ['--disable-pip-version-check', ...packages.install];
     await runTool([...pip, ...quietly], { what: `${name} could not be installed`, remedy });
-    publish(building, home, packages);
-  } catch (error) {
-    rmSync(building, { recursive: true, force: true });
-    throw error;
-  }
+    return true;
+  };
+  await provideOnce(`${home}.lock`, { isThere, provide });
   return home;
 }
 
-/** Both follow links: to the folder, and from it to the Python that created it. */
+/** pip installs the program last, and the link to a Python that was removed leads nowhere. */
 function isWhole(home: string, { program }: PythonPackages): boolean {
   return existsSync(path.join(home, 'bin', program)) && existsSync(path.join(home, 'bin', 'python'));
 }
@@ -63,29 +60,13 @@ function isWhole(home: string, { program }: PythonPackages): boolean {
  * Debian and Ubuntu have Python's venv module in a separate package: root installs it and reports
  * that.
  */
-async function make(building: string, remedy: string): Promise<void> {
+async function make(home: string, remedy: string): Promise<void> {
   const create = () =>
-    runTool(['python3', '-m', 'venv', building], { what: 'A virtual environment of Python could not be made', remedy });
+    runTool(['python3', '-m', 'venv', home], { what: 'A virtual environment of Python could not be made', remedy });
   try {
     await create();
   } catch (error) {
     if (!(await installPackages(['python3', 'python3-venv'], console.log))) throw error;
     await create();
   }
-}
-
-/**
- * Names a finished environment, so that an incomplete one is never found. It cannot be moved,
- * because its programs contain their path: the name is a link. Of two created at once the first
- * stays; a link to a missing folder is replaced.
- */
-function publish(building: string, home: string, packages: PythonPackages): void {
-  if (isWhole(home, packages)) {
-    rmSync(building, { recursive: true, force: true });
-    return;
-  }
-  const link = `${building}.link`;
-  rmSync(link, { force: true });
-  symlinkSync(path.basename(building), link);
-  renameSync(link, home);
 }

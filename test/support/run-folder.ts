@@ -9,9 +9,9 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { discardCluster } from '../../apps/dev/servers/postgres-cluster.ts';
-import { isAlive } from '../../apps/dev/servers/process.ts';
 import { stopRedisOf } from '../../apps/dev/servers/redis.ts';
 import { stopTemporalOf } from '../../apps/dev/servers/temporal.ts';
+import { isAlive } from '../../apps/dev/state-lock.mjs';
 
 /** The folder that has room in memory on Linux; it need not exist. */
 export const memoryFolder = '/dev/shm';

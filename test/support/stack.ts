@@ -5,12 +5,15 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
+import { endpoints } from '../../apps/api/endpoints.ts';
 import { userCache } from '../../apps/dev/servers/cache-folder.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
-import { readPaths } from '../../apps/dev/summary.ts';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const run = promisify(execFile);
+
+/** The nine reads, as what follows the organization's id. */
+export const readPaths = endpoints.map(({ resource }) => resource);
 
 export interface StackFile {
   regions: {

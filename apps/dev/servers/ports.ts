@@ -6,11 +6,6 @@ import type { Report } from './process.ts';
 /** Sets the first of the ports that people use: those of the apps and of Temporal's pages. */
 export const portVariable = 'ORG_API_PORT';
 
-/** Returns whether a server could listen on this port of 127.0.0.1 now. Callers retry. */
-export async function isPortFree(port: number): Promise<boolean> {
-  return (await tryPort(port)) !== null;
-}
-
 /**
  * Returns a free port of 127.0.0.1, above 10080 (browsers refuse lower ones) and outside the ports
  * of outgoing connections, which could take it first. After fifty tries the system chooses.
@@ -18,7 +13,7 @@ export async function isPortFree(port: number): Promise<boolean> {
 export async function getFreePort(): Promise<number> {
   for (let tries = 0; tries < 50; tries += 1) {
     const port = randomInt(10_100, 30_000);
-    if (await isPortFree(port)) return port;
+    if ((await tryPort(port)) !== null) return port;
   }
   const port = await tryPort(0);
   if (port === null)
@@ -36,11 +31,11 @@ export async function choosePort(
   report: Report,
   variable: string | null = null,
 ): Promise<number> {
-  if (preferred !== null && (await isPortFree(preferred))) return preferred;
+  if (preferred === null) return getFreePort();
+  if ((await tryPort(preferred)) !== null) return preferred;
   const port = await getFreePort();
   const remedy = variable === null ? '' : ` (${variable} sets another)`;
-  if (preferred !== null)
-    report(`${server}: port ${preferred} is taken by another program, using ${port} instead${remedy}`);
+  report(`${server}: port ${preferred} is taken by another program, using ${port} instead${remedy}`);
   return port;
 }
 

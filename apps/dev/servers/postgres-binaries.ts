@@ -14,22 +14,20 @@ import {
   chmodSync,
   cpSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { provideOnce } from '../state-lock.mjs';
 import { type Account, type Report, ServerUnavailableError } from './process.ts';
 
 /** Holds programs and data of root that another account must reach. */
 export const SHARED_FOLDER = '/var/lib/org-api';
-
-const REMEDY = 'set DATABASE_URL to a PostgreSQL 15 or newer';
 
 /** The programs, and what `postgres --version` prints, for example `18.4`. */
 export interface PostgresBinaries {
@@ -39,20 +37,29 @@ export interface PostgresBinaries {
 }
 
 /** Finds programs that `account` (null: the current user) can run, and copies them where needed. */
-export function getPostgresBinaries(account: Account | null, report: Report): PostgresBinaries {
+export async function getPostgresBinaries(account: Account | null, report: Report): Promise<PostgresBinaries> {
   const { native, release } = getPackage();
   linkLibraries(native);
-  const inPlace = tryBinaries(native, account);
-  if ('version' in inPlace) return inPlace;
-  if (!account) throw notRunning(inPlace.failure);
   const copy = path.join(SHARED_FOLDER, `postgresql-${release}`);
-  if (!existsSync(copy)) {
-    report(`PostgreSQL runs as ${account.name}, who cannot enter this clone: copying its programs to ${copy}, once`);
-    copyOnce(native, copy);
-  }
-  const copied = tryBinaries(copy, account);
-  if ('version' in copied) return copied;
-  throw notRunning(copied.failure);
+  const found = tryBinaries(native, account);
+  if (typeof found !== 'string') return found;
+  if (account !== null)
+    await provideOnce(`${copy}.lock`, {
+      isThere: () => typeof tryBinaries(copy, account) !== 'string',
+      provide() {
+        report(
+          `PostgreSQL runs as ${account.name}, who cannot enter this clone: copying its programs to ${copy}, once`,
+        );
+        copyPrograms(native, copy);
+        return true;
+      },
+    });
+  const copied = account === null ? found : tryBinaries(copy, account);
+  if (typeof copied !== 'string') return copied;
+  throw new ServerUnavailableError(
+    `The PostgreSQL programs from npm do not run on this machine (${copied}): set DATABASE_URL to a PostgreSQL 15 or ` +
+      'newer.',
+  );
 }
 
 function getPackage(): { native: string; release: string } {
@@ -66,7 +73,7 @@ function getPackage(): { native: string; release: string } {
   } catch (cause) {
     throw new ServerUnavailableError(
       `PostgreSQL cannot be brought up here because npm package ${name} is not installed: run npm ci ` +
-        `--include=optional if it exists for this machine, else ${REMEDY}.`,
+        '--include=optional if it exists for this machine, else set DATABASE_URL to a PostgreSQL 15 or newer.',
       { cause },
     );
   }
@@ -76,57 +83,35 @@ function linkLibraries(native: string): void {
   const list = path.join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
   for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
-    const link = path.join(path.dirname(native), target);
-    if (lstatSync(link, { throwIfNoEntry: false })) continue;
     try {
-      symlinkSync(path.relative(path.dirname(target), source), link);
+      symlinkSync(path.relative(path.dirname(target), source), path.join(path.dirname(native), target));
     } catch {
-      // Another process created it, or the clone is read-only. If it was needed, the next step
-      // fails.
+      // It is there, or the clone is read-only. If it is missing, the programs say so.
     }
   }
 }
 
-function tryBinaries(native: string, account: Account | null): PostgresBinaries | { failure: string } {
+/** Returns the programs of a folder, or why they do not run. */
+function tryBinaries(native: string, account: Account | null): PostgresBinaries | string {
   const bin = (name: string) => path.join(native, 'bin', name);
-  const asAccount = account && { uid: account.uid, gid: account.gid };
+  const options = { cwd: '/', encoding: 'utf8', env: { LC_ALL: 'C' } } as const;
   const run = spawnSync(bin('postgres'), ['--version'], {
-    cwd: '/',
-    encoding: 'utf8',
-    env: { LC_ALL: 'C' },
-    ...asAccount,
+    ...options,
+    ...(account && { uid: account.uid, gid: account.gid }),
   });
   const version = /\(PostgreSQL\) (\d[\w.]*)/.exec(run.stdout ?? '')?.[1];
   if (run.status === 0 && version) return { initdb: bin('initdb'), postgres: bin('postgres'), version };
-  return { failure: run.error?.message ?? run.stderr.trim().split('\n')[0] ?? `exit code ${run.status}` };
-}
-
-/** Copies the programs. The copy gets its name only when it is complete. */
-function copyOnce(native: string, copy: string): void {
-  mkdirSync(SHARED_FOLDER, { recursive: true, mode: 0o755 });
-  const unfinished = `${copy}.unfinished-${process.pid}`;
-  cpSync(native, unfinished, { recursive: true, verbatimSymlinks: true });
-  openToAll(unfinished);
-  try {
-    renameSync(unfinished, copy);
-  } catch (error) {
-    rmSync(unfinished, { recursive: true, force: true });
-    if (!existsSync(copy)) throw error; // else another process was first, with the same files
-  }
+  return run.error?.message ?? run.stderr.trim().split('\n')[0] ?? `exit code ${run.status}`;
 }
 
 /** npm unpacks with the umask of the user who installed, which may exclude other users. */
-function openToAll(folder: string): void {
-  chmodSync(folder, 0o755);
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const file = path.join(folder, entry.name);
-    if (entry.isDirectory()) openToAll(file);
-    else if (entry.isFile()) chmodSync(file, lstatSync(file).mode & 0o100 ? 0o755 : 0o644);
+function copyPrograms(native: string, copy: string): void {
+  mkdirSync(SHARED_FOLDER, { recursive: true, mode: 0o755 });
+  rmSync(copy, { recursive: true, force: true }); // an interrupted copy
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
+  chmodSync(copy, 0o755);
+  for (const entry of readdirSync(copy, { recursive: true, withFileTypes: true })) {
+    const file = path.join(entry.parentPath, entry.name);
+    if (!entry.isSymbolicLink()) chmodSync(file, statSync(file).mode & 0o100 ? 0o755 : 0o644);
   }
-}
-
-function notRunning(failure: string): ServerUnavailableError {
-  return new ServerUnavailableError(
-    `The PostgreSQL programs from npm do not run on this machine (${failure}): ${REMEDY}.`,
-  );
 }

@@ -24,16 +24,15 @@ import {
   STOP_SIGNALS,
 } from './postgres-cluster.ts';
 import { isServerOf, type Report, spawnDetached } from './process.ts';
-import { type Failure, startServer } from './server-program.ts';
+import { startServer } from './server-program.ts';
 
-/** A PostgreSQL that answers. `adminUrl` is the superuser's, `version` for example `18.4`. */
+/** A PostgreSQL that answers. `adminUrl` is the superuser's. */
 export type RunningPostgres = Awaited<ReturnType<typeof startPostgres>>;
 
 type Postmaster = { pid: number; port: number };
 
 const applicationName = 'org-api-dev';
 const READY_DEADLINE_MS = 120_000; // recovery after a crash in the middle of an import takes longest
-const WRONG_PASSWORD = '28P01'; // SQLSTATE
 
 /**
  * Brings up PostgreSQL with its data in `stateFolder`, or adopts the one that runs there. `port`
@@ -50,9 +49,8 @@ export async function startPostgres(options: {
   const { stateFolder, port = null, durable = true, report } = options;
   const cluster = await prepareCluster({ stateFolder, durable, report });
   const { data, folder, logFile, account, binaries } = cluster;
-  const { version } = binaries;
-  const { server, adopted, stop } = await startServer<Postmaster>({
-    name: `PostgreSQL ${version}`,
+  const server = await startServer<Postmaster>({
+    name: `PostgreSQL ${binaries.version}`,
     mark: data,
     logFile,
     stopSignals: STOP_SIGNALS,
@@ -82,18 +80,14 @@ export async function startPostgres(options: {
     // Any other failure removes the file.
     isTemporary: () => existsSync(path.join(data, 'postmaster.pid')),
   });
-  return { ...server, adminUrl: adminUrl(cluster, server.port), version, adopted, folder, stop };
+  return { ...server, adminUrl: adminUrl(cluster, server.port), folder };
 }
 
-/** Returns the port in the pid file, which a killed postmaster leaves, or null. */
+/** Returns the port of the last command line, which PostgreSQL notes before it listens, or null. */
 function readLastPort({ data }: Cluster): number | null {
-  const file = path.join(data, 'postmaster.pid');
-  // an orderly stop removes the pid file and keeps the command line
-  const fallback = path.join(data, 'postmaster.opts');
-  const inPidFile = existsSync(file) ? readFileSync(file, 'utf8').split('\n')[3] : undefined;
-  const inOptions = existsSync(fallback) ? /"-p" "(\d+)"/.exec(readFileSync(fallback, 'utf8'))?.[1] : undefined;
-  const port = Number(existsSync(file) ? inPidFile : inOptions);
-  return port > 0 ? port : null;
+  const file = path.join(data, 'postmaster.opts');
+  const port = existsSync(file) ? /"-p" "(\d+)"/.exec(readFileSync(file, 'utf8'))?.[1] : undefined;
+  return port === undefined ? null : Number(port);
 }
 
 function settings(durable: boolean): string[] {
@@ -118,8 +112,8 @@ const throwAwaySettings = {
   dynamic_shared_memory_type: 'mmap',
 };
 
-/** Returns why the server on `port` cannot be used, or null. `isFinal`: it refuses this client. */
-async function findFailure(cluster: Cluster, port: number): Promise<Failure | null> {
+/** Returns why the server on `port` cannot be used, or null. */
+async function findFailure(cluster: Cluster, port: number): Promise<string | null> {
   const client = new Session(
     connectionOptions(parsePostgresUrl(adminUrl(cluster, port)), { applicationName, connectTimeoutMs: 5_000 }),
   );
@@ -127,11 +121,9 @@ async function findFailure(cluster: Cluster, port: number): Promise<Failure | nu
   try {
     await client.connect();
     const { rows } = await client.query<{ data: string }>("select current_setting('data_directory') as data");
-    if (rows[0]?.data === cluster.data) return null;
-    return { reason: `another PostgreSQL answers on port ${port}`, isFinal: true };
+    return rows[0]?.data === cluster.data ? null : `another PostgreSQL answers on port ${port}`;
   } catch (error) {
-    const { code, message } = error as Error & { code?: string };
-    return { reason: message, isFinal: code === WRONG_PASSWORD };
+    return (error as Error).message;
   } finally {
     await client.end().catch(() => {});
   }

@@ -5,15 +5,17 @@
  *   they drain.
  * - A pid belongs to org-api only if the process's command line contains its folder: pids are used
  *   again. `/proc/<pid>/cwd` and `exe` cannot be read by Docker's root for another user's process.
- * - A zombie counts as gone. Where pid 1 reaps no processes (many containers), a killed server
- *   stays one, and signal 0 still reaches it.
+ * - A zombie counts as gone: where pid 1 reaps no processes (many containers), a killed server stays
+ *   one.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { StartRefused } from '#runtime/errors.ts';
+import { isAlive } from '../state-lock.mjs';
 import { startTracked } from './children.ts';
 import { programEnvironment } from './program-environment.ts';
 
@@ -32,12 +34,10 @@ export interface Account {
   name: string;
 }
 
-const LOG_LIMIT_BYTES = 5_000_000;
-
 /**
- * Starts a server in a separate session, which may outlive this process, and appends its output to
+ * Starts a program in a separate session, which may outlive this process, and appends its output to
  * `logFile`. `env` is its whole environment. Without `account` it runs as this process's user.
- * `listens` resolves when the process says by its own channel that it listens (`hasChannel`; see
+ * `listens` says whether the process has said by its own channel that it listens (`hasChannel`; see
  * `runApp`): no other process can.
  */
 export async function spawnDetached(options: {
@@ -50,7 +50,7 @@ export async function spawnDetached(options: {
   hasChannel?: boolean;
 }) {
   const { command, args, cwd, env, logFile, account, hasChannel = false } = options;
-  const log = openLog(logFile);
+  const log = openSync(logFile, 'a', 0o600);
   const child = startTracked(() =>
     spawn(command, args, {
       cwd,
@@ -62,32 +62,18 @@ export async function spawnDetached(options: {
   );
   closeSync(log);
   child.unref();
-  const listens = new Promise<true>((resolve) => {
-    child.once('message', () => {
-      child.disconnect();
-      resolve(true);
-    });
+  let listens = false;
+  child.once('message', () => {
+    listens = true;
+    child.disconnect();
   });
-  let ended = false;
   /** Describes how it ended; never rejects. */
   const exited = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => {
-      ended = true;
-      resolve(signal ? `ended by ${signal}` : `exit code ${code}`);
-    });
+    child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `exit code ${code}`));
   });
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', reject);
-  });
-  if (child.pid === undefined) throw new Error(`${command} has no pid`);
-  return { pid: child.pid, exited, hasExited: () => ended, listens };
-}
-
-/** One earlier log is kept, so that a stack that runs for months does not fill a disk. */
-function openLog(file: string): number {
-  if (fileSize(file) > LOG_LIMIT_BYTES) renameSync(file, `${file}.1`);
-  return openSync(file, 'a', 0o600);
+  await once(child, 'spawn');
+  const hasExited = () => child.exitCode !== null || child.signalCode !== null;
+  return { pid: child.pid as number, exited, hasExited, listens: () => listens };
 }
 
 /**
@@ -102,31 +88,13 @@ export async function allOrFirstFailure<T extends readonly Promise<unknown>[]>(
   return Promise.all(steps) as Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }>;
 }
 
-/** Returns whether a process runs under this pid. Another user's counts, a zombie does not. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
-  }
-  if (process.platform !== 'linux') return true;
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z'; // the name before it may contain parentheses
-  } catch {
-    return false;
-  }
-}
-
-/** Returns whether `pid` is alive and has `folder` on its command line. */
+/** Returns whether `pid` runs and has `folder` on its command line, which a zombie has lost. */
 export function isServerOf(pid: number, folder: string): boolean {
-  if (!isAlive(pid)) return false;
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(folder);
-    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], {
-      encoding: 'utf8',
-      env: programEnvironment(),
-    }).includes(folder);
+    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', `${pid}`], { env: programEnvironment() }).includes(
+      folder,
+    );
   } catch {
     return false;
   }
@@ -154,6 +122,15 @@ export async function stopServer(pid: number, folder: string, signals: StopSigna
   throw new ServerUnavailableError(`Process ${pid} of ${folder} does not stop: end it by hand (kill -9 ${pid}).`);
 }
 
+/** Runs a program as `spawnDetached` starts it. Returns its complaint when it fails, else null. */
+export async function runProgram(options: Parameters<typeof spawnDetached>[0]): Promise<string | null> {
+  const logStart = fileSize(options.logFile);
+  const { exited } = await spawnDetached(options);
+  const staying = setInterval(() => {}, 1_000); // the program does not keep this process running
+  const exit = await exited.finally(() => clearInterval(staying));
+  return exit === 'exit code 0' ? null : readLastComplaint(options.logFile, logStart) || exit;
+}
+
 /** Asks every `everyMs` until `condition` holds. Returns false after `deadlineMs`. */
 export async function becomesTrue(
   condition: () => boolean | Promise<boolean>,
@@ -168,25 +145,10 @@ export async function becomesTrue(
   }
 }
 
-/** Creates a folder of the state with its parents. */
-export function makeFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true });
-  } catch (cause) {
-    const { message } = cause as Error;
-    throw new ServerUnavailableError(
-      `The state folder ${folder} cannot be created (${message}): make its parent writable, or move the state folder.`,
-      { cause },
-    );
-  }
-}
-
 /** Returns the last error after a byte of a log, else its last line, else nothing. */
 export function readLastComplaint(logFile: string, fromByte: number): string {
   const lines = readFileSync(logFile).subarray(fromByte).toString('utf8').trim().split('\n');
-  const complaint =
-    lines.findLast((line) => /\b(FATAL|PANIC|ERROR)\b|fatal|error|did not start/i.test(line)) ?? lines.at(-1) ?? '';
-  return complaint.trim();
+  return (lines.findLast((line) => /fatal|panic|error|did not start/i.test(line)) ?? lines.at(-1) ?? '').trim();
 }
 
 const noteFile = 'server.json';

@@ -7,16 +7,15 @@
  * - No password: it holds fingerprints and times of development keys, on loopback.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, realpathSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { installPackages } from './apt.ts';
 import { choosePort } from './ports.ts';
-import { makeFolder, type Report, readNote, spawnDetached, stopServer, writeNote } from './process.ts';
+import { type Report, readNote, spawnDetached, stopServer, writeNote } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
 import { startServer } from './server-program.ts';
 
-type Program = { command: string; version: string };
 type Found = { pid: number; port: number };
 
 const OLDEST_MAJOR = 7;
@@ -25,6 +24,14 @@ const STOP_SIGNALS = [
   ['SIGTERM', 10_000],
   ['SIGKILL', 5_000],
 ] as const;
+/** The command line identifies the process by the folder; `set-proc-title` would replace it. */
+const settings = {
+  bind: '127.0.0.1',
+  save: '',
+  appendonly: 'no',
+  'maxmemory-policy': 'noeviction',
+  'set-proc-title': 'no',
+};
 
 /**
  * Brings up Redis for `stateFolder`, or adopts the one that runs for it. `port` null takes the
@@ -36,11 +43,11 @@ const STOP_SIGNALS = [
 export async function startRedis(options: { stateFolder: string; port?: number | null; report: Report }) {
   const { stateFolder, port = null, report } = options;
   const program = await getProgram(report);
-  if (!program) return null;
-  makeFolder(path.join(stateFolder, 'redis'));
-  const folder = realpathSync(path.join(stateFolder, 'redis'));
-  const logFile = path.join(path.dirname(folder), 'redis.log');
-  const { server, adopted, stop } = await startServer<Found>({
+  if (program === null) return null;
+  const folder = folderOf(stateFolder);
+  mkdirSync(folder, { recursive: true });
+  const logFile = path.join(stateFolder, 'redis.log');
+  const server = await startServer<Found>({
     name: `Redis ${program.version}`,
     mark: folder,
     logFile,
@@ -52,74 +59,52 @@ export async function startRedis(options: { stateFolder: string; port?: number |
     findLast: () => readNote(folder),
     async spawn(last) {
       const chosen = await choosePort(port ?? last?.port ?? null, 'Redis', report);
-      const args = settings(chosen, folder);
+      const values = { ...settings, port: String(chosen), dir: folder };
+      const args = Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
       const env = programEnvironment();
       const child = await spawnDetached({ command: program.command, args, cwd: folder, env, logFile });
       const server = { pid: child.pid, port: chosen };
       writeNote(folder, server);
       return { server, child };
     },
-    findFailure: async ({ pid, port }) => ((await findPidBehind(port)) === pid ? null : { reason: 'no answer' }),
+    findFailure: async ({ pid, port }) => ((await findPidBehind(port)) === pid ? null : 'no answer'),
   });
-  return { ...server, url: `redis://127.0.0.1:${server.port}`, version: program.version, adopted, stop };
+  return { ...server, url: `redis://127.0.0.1:${server.port}` };
 }
+
+const folderOf = (stateFolder: string) => path.join(stateFolder, 'redis');
 
 /** Stops the Redis of a state folder, even when another process started it. */
 export async function stopRedisOf(stateFolder: string): Promise<void> {
-  if (!existsSync(path.join(stateFolder, 'redis'))) return;
-  const folder = realpathSync(path.join(stateFolder, 'redis'));
-  const last = readNote<Found>(folder);
-  if (last) await stopServer(last.pid, folder, STOP_SIGNALS);
+  const last = readNote<Found>(folderOf(stateFolder));
+  if (last !== null) await stopServer(last.pid, folderOf(stateFolder), STOP_SIGNALS);
 }
 
-async function getProgram(report: Report): Promise<Program | null> {
+async function getProgram(report: Report) {
   const found = findProgram();
-  if (found) return found;
+  if (found !== null) return found;
   const installed = (await installPackages(['redis-server'], report)) ? findProgram() : null;
-  if (!installed) {
+  if (installed === null)
     report(
       `Redis: no redis-server or valkey-server of version ${OLDEST_MAJOR} or newer on PATH, so the limiter ` +
         'counts inside the API process. Install one, or set REDIS_URL, to count in Redis.',
     );
-  }
   return installed;
 }
 
-function findProgram(): Program | null {
+function findProgram(): { command: string; version: string } | null {
   for (const command of ['redis-server', 'valkey-server']) {
-    const version = /\bv=(\d+[\d.]*)/.exec(
-      spawnSync(command, ['--version'], { encoding: 'utf8', env: programEnvironment() }).stdout ?? '',
-    )?.[1];
+    const { stdout } = spawnSync(command, ['--version'], { encoding: 'utf8', env: programEnvironment() });
+    const version = /\bv=(\d+[\d.]*)/.exec(stdout ?? '')?.[1];
     if (version && Number.parseInt(version, 10) >= OLDEST_MAJOR) return { command, version };
   }
   return null;
 }
 
-/** The command line identifies the process by the folder; `set-proc-title` would replace it. */
-function settings(port: number, folder: string): string[] {
-  const values = {
-    bind: '127.0.0.1',
-    port: String(port),
-    dir: folder,
-    save: '',
-    appendonly: 'no',
-    'maxmemory-policy': 'noeviction',
-    'set-proc-title': 'no',
-  };
-  return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
-}
-
 /** Returns the pid that the Redis on `port` reports, or null when none answers. */
 async function findPidBehind(port: number): Promise<number | null> {
-  const client = new Redis({
-    port,
-    host: '127.0.0.1',
-    lazyConnect: true,
-    retryStrategy: () => null,
-    connectTimeout: 1_000,
-    commandTimeout: 1_000,
-    maxRetriesPerRequest: 0,
-  });
+  const bounds = { connectTimeout: 1_000, commandTimeout: 1_000, maxRetriesPerRequest: 0 };
+  const client = new Redis({ port, host: '127.0.0.1', lazyConnect: true, retryStrategy: () => null, ...bounds });
   client.on('error', () => {}); // the failed command reports it as well
   try {
     await client.connect();

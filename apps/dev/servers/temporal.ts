@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { getDirectly } from '#runtime/get-directly.ts';
-import { choosePort, getFreePort, isPortFree, portVariable } from './ports.ts';
-import { makeFolder, type Report, readNote, spawnDetached, stopServer, writeNote } from './process.ts';
+import { choosePort, getFreePort, portVariable } from './ports.ts';
+import { type Report, readNote, spawnDetached, stopServer, writeNote } from './process.ts';
 import { programEnvironment } from './program-environment.ts';
-import { launchServer, type ServerProgram, type StackServer, startServer } from './server-program.ts';
+import { startServer } from './server-program.ts';
 import { getTemporalProgram } from './temporal-program.ts';
 
 export interface TemporalOptions {
@@ -13,8 +14,6 @@ export interface TemporalOptions {
   port?: number | null;
   /** Port of the web UI; null for none. */
   uiPort?: number | null;
-  /** Port of the server's own metrics; null for a random one. */
-  metricsPort?: number | null;
   /** Keeps everything in memory instead of the file, without the web UI. */
   inMemory?: boolean;
   report: Report;
@@ -43,39 +42,13 @@ const stopSignals = [
   ['SIGKILL', 5_000],
 ] as const;
 
-/**
- * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that
- * runs there. Resolves when it answers.
- *
- * @throws ServerUnavailableError
- */
-export async function startTemporal(options: TemporalOptions) {
-  return shownOf(await startServer(await describeServer(options)));
-}
-
-/**
- * Starts or adopts the same server. Resolves as soon as its process runs; `ready` of the result
- * resolves when it answers. The store's file on the command line identifies the process.
- *
- * @throws ServerUnavailableError
- */
-export async function launchTemporal(options: TemporalOptions) {
-  const launched = await launchServer(await describeServer(options));
-  return { ...shownOf(launched), ready: launched.ready };
-}
-
-const shownOf = ({ server, stop }: StackServer<Note>) => ({
-  address: `127.0.0.1:${server.port}`,
-  ui: server.ui,
-  pid: server.pid,
-  stop,
-});
+const folderOf = (stateFolder: string) => path.join(stateFolder, 'temporal');
+const storeOf = (stateFolder: string) => path.join(folderOf(stateFolder), 'store.db');
 
 /** Stops the Temporal of a state folder, even when another process started it. */
 export async function stopTemporalOf(stateFolder: string): Promise<void> {
-  const folder = path.join(stateFolder, 'temporal');
-  const last = readNote<Note>(folder);
-  if (last !== null) await stopServer(last.pid, path.join(folder, 'store.db'), stopSignals);
+  const last = readNote<Note>(folderOf(stateFolder));
+  if (last !== null) await stopServer(last.pid, storeOf(stateFolder), stopSignals);
 }
 
 /** What is known of a server: the port of its gRPC frontend, and URLs of HTTP API and web UI. */
@@ -89,20 +62,21 @@ interface Note {
 }
 
 /**
- * Returns the name of the namespace by which a server is known to be that of a store: a port may be
- * another server's.
+ * Brings up Temporal's development server with its store in `stateFolder`, or adopts the one that
+ * runs there. Resolves when it answers. The store's file on the command line identifies the process.
+ *
+ * @throws ServerUnavailableError
  */
-const ownNamespaceOf = (store: string) =>
-  `org-api-server-${createHash('sha256').update(store).digest('hex').slice(0, 12)}`;
-
-async function describeServer(options: TemporalOptions): Promise<ServerProgram<Note>> {
-  const { stateFolder, port = null, metricsPort = null, inMemory = false, report } = options;
+export async function startTemporal(options: TemporalOptions) {
+  const { stateFolder, port = null, inMemory = false, report } = options;
   const command = await getTemporalProgram(report);
-  const folder = path.join(stateFolder, 'temporal');
-  makeFolder(folder);
-  const store = path.join(folder, 'store.db');
+  const folder = folderOf(stateFolder);
+  mkdirSync(folder, { recursive: true });
+  const store = storeOf(stateFolder);
   const logFile = path.join(folder, 'log');
-  const namespaces = [...options.namespaces, ownNamespaceOf(store)];
+  // A port may be another server's: this namespace is named for the store.
+  const ownNamespace = `org-api-server-${createHash('sha256').update(store).digest('hex').slice(0, 12)}`;
+  const namespaces = [...options.namespaces, ownNamespace];
   const uiPort = inMemory ? null : (options.uiPort ?? null);
 
   async function spawn() {
@@ -116,7 +90,6 @@ async function describeServer(options: TemporalOptions): Promise<ServerProgram<N
       // Without the web UI the folder has no effect: it only identifies the process.
       [inMemory ? 'ui-asset-path' : 'db-filename']: store,
       'log-level': 'warn',
-      ...(metricsPort === null ? {} : { 'metrics-port': metricsPort }),
     };
     const args = [
       'server',
@@ -128,45 +101,36 @@ async function describeServer(options: TemporalOptions): Promise<ServerProgram<N
     ];
     const env = { ...programEnvironment(), HOME: folder };
     const child = await spawnDetached({ command, args, cwd: folder, env, logFile });
-    const server: Note = {
-      pid: child.pid,
-      port: frontPort,
-      http: `http://127.0.0.1:${httpPort}`,
-      ui: pagePort === null ? null : `http://127.0.0.1:${pagePort}`,
-      namespaces,
-    };
+    const http = `http://127.0.0.1:${httpPort}`;
+    const ui = pagePort === null ? null : `http://127.0.0.1:${pagePort}`;
+    const server: Note = { pid: child.pid, port: frontPort, http, ui, namespaces };
     writeNote(folder, server);
     return { server, child };
   }
 
-  return {
+  const server = await startServer<Note>({
     name: 'Temporal',
     mark: store,
     logFile,
     stopSignals,
     readyMs: readyDeadlineMs,
     adoptMs: 0,
-    instead: 'set TEMPORAL_ADDRESS',
+    instead: `set TEMPORAL_ADDRESS, or if port ${uiPort} of its pages is taken, ${portVariable}`,
     report,
     findLast: () => readNote(folder),
     spawn,
-    async explainEnd({ ui }) {
-      const pagePort = ui === null ? null : Number(new URL(ui).port);
-      return pagePort === null || (await isPortFree(pagePort))
-        ? null
-        : `port ${pagePort} of its pages is taken by another program; ${portVariable} sets another`;
-    },
-    findFailure: async (server) => ((await answers(server, store)) ? null : { reason: 'no answer' }),
-  };
+    findFailure: async (note) => ((await hasNamespaces(note, [...note.namespaces, ownNamespace])) ? null : 'no answer'),
+  });
+  return { ...server, address: `127.0.0.1:${server.port}` };
 }
 
 /**
- * Returns whether the server of a store answers and has created every namespace. Asked over HTTP:
- * the SDK's connection waits a second after a refused one, and loading it takes 0.13 s.
+ * Returns whether a server has created all namespaces. Asked over HTTP: the SDK's connection waits a
+ * second after a refused one, and loading it takes 0.13 s.
  */
-async function answers({ http, namespaces }: Pick<Note, 'http' | 'namespaces'>, store: string): Promise<boolean> {
+async function hasNamespaces({ http }: Note, namespaces: readonly string[]): Promise<boolean> {
   try {
-    for (const namespace of new Set([...namespaces, ownNamespaceOf(store)])) {
+    for (const namespace of new Set(namespaces)) {
       const { status, text } = await getDirectly(`${http}/api/v1/namespaces/${namespace}`, 2_000);
       if (status !== 200 || JSON.parse(text).namespaceInfo?.name !== namespace) return false;
     }

@@ -66,17 +66,15 @@ export async function openStack(
   return { database, close: () => database.close(), sealingKeys: sealing.data, organization };
 }
 
-/** `npm start` marks its databases; this tool refuses all others. */
-async function assertDevelopment({ pool }: Database): Promise<void> {
+/** `npm start` marks its databases. @throws SettingsRefused for any other, and when it does not answer. */
+export async function assertDevelopment({ pool }: Database): Promise<void> {
   const { rows } = await pool
     .query<{ mark: string | null }>(`select current_setting('org_api.development', true) as mark`)
     .catch(() => {
       throw new SettingsRefused(['the stack’s database does not answer; is npm start running?']);
     });
   if (rows[0]?.mark !== 'on')
-    throw new SettingsRefused([
-      'this database is not a development stack’s; create webhooks of an installation in its console',
-    ]);
+    throw new SettingsRefused(['this database is not a development stack’s; use the console of the installation']);
 }
 
 function readFile<S extends z.ZodType>(file: string, schema: S): z.output<S> {

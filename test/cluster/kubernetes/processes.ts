@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { becomesTrue, isAlive, spawnDetached } from '../../../apps/dev/servers/process.ts';
+import { becomesTrue, spawnDetached } from '../../../apps/dev/servers/process.ts';
+import { isAlive } from '../../../apps/dev/state-lock.mjs';
 import { inState, stateFolder } from './node.ts';
 
 const pidFile = (name: string): string => inState('pid', name);

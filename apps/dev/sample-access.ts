@@ -1,0 +1,134 @@
+/** How a developer gets into the sample organizations: keys, webhooks, and a link into the console. */
+import { eventTypes } from '#domain/contract/events.ts';
+import { scopes } from '#domain/contract/scopes.ts';
+import { createEnrolment } from '#domain/identity/create-link.ts';
+import { IdentityRefused } from '#domain/identity/refused.ts';
+import { enrolmentLink } from '#domain/identity/token.ts';
+import { createKey } from '#domain/keys/create.ts';
+import { fingerprints, type KeySecrets } from '#domain/keys/key.ts';
+import type { Database } from '#domain/open-database.ts';
+import { createWebhook } from '#domain/webhooks/create.ts';
+import { addressBlocks, webhookSecretKeys } from '#runtime/settings/types.ts';
+import type { SampleWebhook, StackOrganization } from './state.ts';
+
+/** The non-public addresses that webhooks of a development stack may reach: this machine's own. */
+export const stackAllow = '127.0.0.0/8,::1';
+
+/**
+ * Ensures that each organization with an active owner has a sample key with all seven scopes, which
+ * acts for the owner. A key that still works stays. The activity log names the operator, because
+ * the owner may never have signed in.
+ */
+export async function ensureSampleKeys(
+  { orm, pool }: Database,
+  secrets: KeySecrets,
+  organizations: StackOrganization[],
+): Promise<StackOrganization[]> {
+  const withKeys: StackOrganization[] = [];
+  for (const organization of organizations) {
+    const { id: organizationId, ownerUserId: creatorId, sampleKey: known } = organization;
+    const { rowCount } = await pool.query(
+      'select from api_key k where k.fingerprint = any ($1) and k.revoked_at is null and ' +
+        'k.creator_left_at is null and (k.expires_at is null or k.expires_at > now())',
+      [known === null ? [] : fingerprints(known, secrets.peppers)],
+    );
+    let sampleKey = rowCount === 0 ? null : known;
+    if (sampleKey === null && creatorId !== null) {
+      const input = { organizationId, creatorId, scopes, label: 'npm start', expiresAt: null, byOperator: true };
+      sampleKey = (await createKey(orm.em, input, secrets)).key;
+    }
+    withKeys.push({ ...organization, sampleKey });
+  }
+  return withKeys;
+}
+
+/**
+ * Subscribes the sample receiver to every event of each organization without such a webhook. The
+ * path of the URL is the organization's id. Returns all webhooks, older ones first.
+ */
+export async function ensureSampleWebhooks(
+  { orm, pool }: Database,
+  options: {
+    receiverUrl: string;
+    sealingKeys: string;
+    organizations: readonly StackOrganization[];
+    known: readonly SampleWebhook[];
+  },
+): Promise<SampleWebhook[]> {
+  const { receiverUrl, organizations, known } = options;
+  const sealingKeys = webhookSecretKeys.parse(options.sealingKeys);
+  const settings = { allow: addressBlocks.parse(stackAllow), sealingKeys };
+  // The receiver's port may have changed since the last start.
+  await pool.query(
+    `update webhook set url = $2 || '/hooks/' || organization_id
+      where id = any ($1) and url <> $2 || '/hooks/' || organization_id and state <> 'deleted'`,
+    [known.map(({ webhookId }) => webhookId), receiverUrl],
+  );
+  const all = [...known];
+  for (const { id: organizationId } of organizations) {
+    if (known.some((webhook) => webhook.organizationId === organizationId)) continue;
+    const url = `${receiverUrl}/hooks/${organizationId}`;
+    const input = { organizationId, by: 'operator', url, eventTypes, description: 'Sample receiver' } as const;
+    const { id: webhookId, secret } = await createWebhook(orm.em, input, settings);
+    all.push({ organizationId, webhookId, secret });
+  }
+  return all;
+}
+
+/**
+ * Starts a client's first grant, so that a first event is delivered: a new family gives an active
+ * member access. The database creates the event.
+ */
+export async function causeFirstEvent({ pool }: Database, organizationId: string): Promise<void> {
+  await pool.query(
+    `with professional as (
+       select person_id from membership where organization_id = $1 and status = 'active' order by person_id limit 1
+     ), made as (
+       insert into family (organization_id, id, name) select $1, new_id(), 'First event family' from professional
+         returning id
+     )
+     insert into client_grant (organization_id, kind, professional_id, family_id, since)
+     select $1, 'attorney', p.person_id, m.id, now() from professional p, made m`,
+    [organizationId],
+  );
+}
+
+/**
+ * How the owner of the first sample organization enters the console: by a link, or by signing in
+ * (`link` is null) when one was used before.
+ */
+export type SampleOwner = NonNullable<Awaited<ReturnType<typeof createOwnerLink>>>;
+
+/**
+ * Creates an enrolment link for the owner of the first organization that has one, which voids older
+ * links; null without one. An owner who can already sign in gets no link, because an operator's
+ * link would replace their password.
+ */
+export async function createOwnerLink(
+  { orm, pool }: Database,
+  consoleUrl: string,
+  organizations: readonly StackOrganization[],
+) {
+  const organization = organizations.find(({ ownerUserId }) => ownerUserId !== null);
+  if (organization === undefined) return null;
+  const { id: organizationId, name: organizationName, ownerUserId } = organization;
+  const { rows } = await pool.query<{ email: string; signInEmail: string | null }>(
+    `select m.email, i.email as "signInEmail" from membership m
+     left join sign_in_confirmation c on c.person_id = m.person_id and c.organization_id = m.organization_id
+     left join sign_in i on i.person_id = c.person_id
+     where m.organization_id = $1 and m.person_id = $2`,
+    [organizationId, ownerUserId],
+  );
+  const [found] = rows;
+  if (found === undefined) return null;
+  const { email, signInEmail } = found;
+  if (signInEmail !== null) return { organizationName, email: signInEmail, link: null };
+  try {
+    const { token } = await createEnrolment(orm.em, { organizationId, email, by: 'operator' });
+    return { organizationName, email, link: enrolmentLink(consoleUrl, token) };
+  } catch (error) {
+    // Two members of an imported file may have the same address, which then identifies neither.
+    if (error instanceof IdentityRefused) return null;
+    throw error;
+  }
+}
