@@ -49,13 +49,14 @@ it('no hostile value in a field breaks a form, is shown unescaped, or is written
   const stranger = t.http();
   const fields = forms.flatMap((route) => Object.keys(route.schema.shape).map((name) => ({ route, name })));
   expect(fields.length).toBeGreaterThan(50);
+  const tables: Sending['tables'] = { known: null };
   const samples = fc.sample(values, { numRuns: fields.length * tries(5), seed });
   for (const [index, value] of samples.entries()) {
     const { route, name } = fields[index % fields.length] as (typeof fields)[number];
     const isMember = route.access === 'member' || route.access === 'person';
     const marked = index % 3 === 0 ? canary(index) : value;
     const sender = isMember ? visitor : stranger;
-    await expectHarmless({ t, sender, route, mine, isMember }, { [name]: marked }, `<b${index}>`);
+    await expectHarmless({ t, sender, route, mine, isMember, tables }, { [name]: marked }, `<b${index}>`);
     tried('forms');
   }
   expect(listErrors(t.logLines)).toEqual([]);
@@ -67,16 +68,19 @@ interface Sending {
   route: Route;
   mine: Scene;
   isMember: boolean;
+  /** What they contained after the last form, if it was refused. */
+  tables: { known: Record<string, string> | null };
 }
 
 async function expectHarmless(
-  { t, sender, route, mine, isMember }: Sending,
+  { t, sender, route, mine, isMember, tables }: Sending,
   hostile: Record<string, string | string[]>,
   element: string,
 ): Promise<void> {
   const { params, fields } = filledForms[route.name] ? requestOf(route, mine) : { params: {}, fields: {} };
   const _token = isMember ? await tokenOf(sender) : '';
-  const before = await fingerprintTables(t.owner.pool);
+  const before = tables.known ?? (await fingerprintTables(t.owner.pool));
+  tables.known = null;
   const answer = await sender.post(pathWith(route, params), { _form: randomUUID(), ...fields, _token, ...hostile });
   const what = [route.name, hostile];
   expect([what, answer.status < 500]).toEqual([what, true]);
@@ -84,7 +88,8 @@ async function expectHarmless(
   expect([what, answer.headers.get('set-cookie')?.includes('b=c') ?? false]).toEqual([what, false]);
   if (answer.status >= 400) {
     const { activity: _before, ...kept } = before;
-    const { activity: _after, ...after } = await fingerprintTables(t.owner.pool);
-    expect([what, after]).toEqual([what, kept]);
+    const after = await fingerprintTables(t.owner.pool);
+    expect([what, { ...after, activity: undefined }]).toEqual([what, kept]);
+    tables.known = after;
   }
 }

@@ -1,9 +1,9 @@
 /** Constraints make invalid states impossible for every writer, including the database's owner. */
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Database } from '#domain/open-database.ts';
 import type { Factories, MadeMember } from '#test/make.ts';
-import { setupDatabase } from '#test/setup.ts';
+import { type OnFinished, setupDatabase, shareInstallation } from '#test/setup.ts';
 import { wrongIdentityStates } from './identity-states.ts';
 import { wrongRedeliveryStates } from './redelivery-states.ts';
 import { wrongWebhookStates } from './webhook-states.ts';
@@ -343,8 +343,8 @@ function insertKey({ slot = '1', print = '01', length = 32, scopes = '{org.read}
     values ('$org', '$user', decode(repeat('${print}', ${length}), 'hex'), 1, '', '${scopes}', ${slot}, ${expiresAt})`;
 }
 
-async function setupScene(): Promise<Scene> {
-  const { owner, make } = await setupDatabase();
+async function setupScene(onFinished?: OnFinished): Promise<Scene> {
+  const { owner, make } = await setupDatabase(onFinished);
   const creator = await make.member();
   return { owner, make, creator, orgId: creator.orgId, grant: await make.grant({ professional: creator }) };
 }
@@ -355,16 +355,26 @@ function written(statement: string, { orgId, creator, grant }: Scene): string {
 }
 
 describe('is impossible:', () => {
+  const shared = shareInstallation(setupScene);
+
   it.each(wrongStates)('%s', async (_state, constraint, statement) => {
-    const scene = await setupScene();
+    const scene = shared();
+    const client = await scene.owner.pool.connect();
+    onTestFinished(async () => {
+      await client.query('rollback');
+      client.release();
+    });
+    await client.query('begin');
     const parts = written(statement, scene).split(';');
     const last = parts.pop() ?? '';
-    for (const part of parts) await scene.owner.pool.query(part);
-    await expect(scene.owner.pool.query(last)).rejects.toMatchObject({ constraint });
+    for (const part of parts) await client.query(part);
+    // A deferred constraint is checked then, too.
+    const commit = client.query(last).then(() => client.query('set constraints all immediate'));
+    await expect(commit).rejects.toMatchObject({ constraint });
   });
 
   it('every check of a table has a case above, except those against empty texts and negative counts', async () => {
-    const { owner } = await setupScene();
+    const { owner } = shared();
     const { rows } = await owner.pool.query<{ name: string }>(
       `select distinct conname as name from pg_constraint c join pg_namespace n on n.oid = c.connamespace
        where n.nspname = 'public' and c.contype = 'c' and c.conname not in (select unnest($1::text[]))
