@@ -7,7 +7,7 @@ import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { startApp } from '#test/child-app.ts';
 import { startChildWorker } from '#test/child-worker.ts';
 import { createFactories } from '#test/make.ts';
-import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
+import { emptyFolder, spawnOrgctl } from '#test/orgctl.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { testKeySettings, testWebhookSecretKeys } from '#test/secrets.ts';
 import { apiEnvironment, consoleEnvironment } from '#test/setup.ts';
@@ -113,7 +113,7 @@ async function setup() {
     changeClients: () => make.grant({ professional }),
     /** The first write of the test's own pool finds that the old primary is read-only. */
     reconnect: () => owner.pool.query('delete from family where false').catch(() => {}),
-    orgctl: () => callOrgctl(orgctlSettings, ['activity', 'verify', '--region', 'us']),
+    orgctl: () => spawnOrgctl(orgctlSettings, ['activity', 'verify', '--region', 'us']),
     /** What each process answers. */
     look: async () => ({
       api: await answerOf(`${api.url}/v1/orgs/${orgId}`, { authorization: `Bearer ${key.key}` }),
