@@ -1,18 +1,17 @@
 /** A primary and a streaming standby of a test's own, which can be promoted. */
 import { execFile } from 'node:child_process';
-import { appendFileSync, chownSync, writeFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client, escapeIdentifier } from 'pg';
 import { onTestFinished, vi } from 'vitest';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import type { TestDatabase } from '#test/database.ts';
+import { startCopy, writeForServer } from '#test/postgres-copy.ts';
 import { makeRunFolder, removeRunFolder, stateOf } from '#test/run-folder.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
-import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { startPostgres } from '../../apps/dev/servers/postgres.ts';
-import { prepareCluster, SERVER_ENVIRONMENT, STOP_SIGNALS } from '../../apps/dev/servers/postgres-cluster.ts';
-import { spawnDetached, stopServer } from '../../apps/dev/servers/process.ts';
+import { prepareCluster } from '../../apps/dev/servers/postgres-cluster.ts';
 import { migrate } from '../../apps/migrate/migrate.ts';
 
 const run = promisify(execFile);
@@ -48,28 +47,16 @@ export async function startPair() {
   await first.stop();
 
   const cluster = await prepareCluster(options);
-  const { account, binaries, data, password } = cluster;
+  const { data, password } = cluster;
   const copy = `${data}-standby`;
   await run('cp', ['-a', data, copy]);
-  const signal = path.join(copy, 'standby.signal');
-  writeFileSync(signal, '');
-  if (account) chownSync(signal, account.uid, account.gid);
+  writeForServer(cluster, path.join(copy, 'standby.signal'), '');
   const primary = await startPostgres(options);
   appendFileSync(
     path.join(copy, 'postgresql.auto.conf'),
     `primary_conninfo = 'host=127.0.0.1 port=${primary.port} user=postgres password=${password}'\n`,
   );
-  const standbyPort = await getFreePort();
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'fsync=off'];
-  const standby = await spawnDetached({
-    command: binaries.postgres,
-    args: ['-D', copy, '-p', String(standbyPort), ...settings.flatMap((setting) => ['-c', setting])],
-    cwd: '/',
-    env: SERVER_ENVIRONMENT,
-    logFile: path.join(folder, 'standby.log'),
-    account,
-  });
-  onTestFinished(() => stopServer(standby.pid, copy, STOP_SIGNALS));
+  const standbyPort = await startCopy(cluster, copy);
   onTestFinished(() => primary.stop());
   const standbyUrl = urlsAt(standbyPort).owner;
   await vi.waitFor(() => query(standbyUrl, 'select 1'), patient);

@@ -1,6 +1,7 @@
 /** docs/operations/restore-a-backup.md, with its own commands, on real servers and processes. */
 import { Connection } from '@temporalio/client';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { spawnApp } from '#test/child-app.ts';
@@ -14,6 +15,7 @@ import { makeNamespace, registerNamespace } from '#test/temporal.ts';
 import { startTestWorker } from '#test/worker.ts';
 import { worker as workerLabels } from '../charts/alerts-data.ts';
 import { expectQuietAlerts } from './alerts.ts';
+import { startArchivedPostgres } from './archived-postgres.ts';
 import { carryOut, readSection, without } from './page.ts';
 
 const page = 'restore-a-backup.md';
@@ -53,6 +55,13 @@ function orgctlOf(database: TestDatabase, words: Record<string, string>) {
   };
 }
 
+/** Opens a database as its owner, until the test ends. */
+async function openOwner({ ownerUrl }: TestDatabase) {
+  const owner = await openDatabase({ server: parsePostgresUrl(ownerUrl), applicationName: 'test', poolMax: 2 });
+  onTestFinished(() => owner.close());
+  return { owner, make: createFactories(owner) };
+}
+
 const statesOf = async (pool: { query: (text: string) => Promise<{ rows: unknown[] }> }) =>
   (await pool.query('select state, count(*)::int as count from delivery group by 1 order by 1')).rows;
 
@@ -62,54 +71,62 @@ it('a restore to a point in time sends what was sent after it again under the sa
   const receiver = await startSwitchedReceiver();
   const TEMPORAL_NAMESPACE = await makeNamespace('restore');
   const startWorker = (database: TestDatabase) => startTestWorker(database, { ...settings, TEMPORAL_NAMESPACE });
-  const before = await setupDatabase();
-  const professional = await before.make.member();
+  const original = await startArchivedPostgres();
+  const { owner, make } = await openOwner(original.database);
+  await original.takeBaseBackup();
+  const professional = await make.member();
   const { orgId } = professional;
-  await before.make.webhook({ orgId, url: receiver.url });
-  const paused = await before.make.webhook({ orgId, url: receiver.url, eventTypes: ['seat.ended'] });
-  const key = await before.make.apiKey({ creator: professional });
-  const first = await startWorker(before.database);
-  await before.make.grant({ professional });
-  await vi.waitFor(async () => expect(await statesOf(before.owner.pool)).toEqual([delivered(1)]), patient);
+  await make.webhook({ orgId, url: receiver.url });
+  const paused = await make.webhook({ orgId, url: receiver.url, eventTypes: ['seat.ended'] });
+  const key = await make.apiKey({ creator: professional });
+  const first = await startWorker(original.database);
+  await make.grant({ professional });
+  await vi.waitFor(async () => expect(await statesOf(owner.pool)).toEqual([delivered(1)]), patient);
   receiver.set(500);
-  await before.make.grant({ professional });
+  await make.grant({ professional });
   await vi.waitFor(() => expect(receiver.ids().length).toBeGreaterThan(1), patient);
-
-  // The time T: a copy of the database is what a restore to it brings.
-  await first.stop();
-  await before.owner.close();
-  const restored = await setupDatabase(onTestFinished, before.database.name);
+  const time = await original.readTime();
 
   // What happens after T, and is lost: one event is delivered, and one more is created.
-  const owner = await openDatabase({
-    server: parsePostgresUrl(before.database.ownerUrl),
-    applicationName: 'test',
-    poolMax: 2,
-  });
-  onTestFinished(() => owner.close());
-  const after = createFactories(owner);
   receiver.set(200);
-  const second = await startWorker(before.database);
-  await after.grant({ professional });
+  await make.grant({ professional });
   await vi.waitFor(async () => expect(await statesOf(owner.pool)).toEqual([delivered(3)]), patient);
-  await after.keyRevoked(key);
+  await make.keyRevoked(key);
   const sentAfter = receiver.ids();
   const highest = Math.max(...receiver.numbers());
 
+  let restored = original.database;
   let worker: Awaited<ReturnType<typeof startWorker>> | undefined;
-  const orgctl = orgctlOf(restored.database, { KEY: key.id, WEBHOOK: paused.id });
+  const orgctl = (command: string) => orgctlOf(restored, { KEY: key.id, WEBHOOK: paused.id })(command);
   await carryOut(readSection(page, 'Restore'), [
     [/^kubectl .* patch (application|helmrelease)/, without('no Argo CD or Flux runs')],
-    [/^kubectl .* scale .* --replicas=0$/, () => second.stop()],
+    [/^kubectl .* scale .* --replicas=0$/, () => first.stop()],
     [/^kubectl .* wait --for=delete pod/, without('stopping has waited')],
-    [/^# postgresql-restored\.yaml|^kubectl (apply|.* wait) .*(postgresql-restored|cluster)/, without('the copy')],
-    [/exec orgctl -- node apps\/migrate\/main\.ts$/, () => migrate(restored.database)],
+    [
+      /^# postgresql-restored\.yaml/,
+      async (manifests) => {
+        const [{ spec }] = parseAllDocuments(manifests).map((one) => one.toJS());
+        const { recoveryTarget, source } = spec.bootstrap.recovery;
+        expect(spec.externalClusters).toEqual([expect.objectContaining({ name: source })]);
+        expect(recoveryTarget.targetTime).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\+00$/);
+        await original.archiveAll();
+        restored = await original.restore(time);
+      },
+    ],
+    [/^kubectl (apply|.* wait) .*(postgresql-restored|cluster)/, without('the file above is carried out')],
+    [/exec orgctl -- node apps\/migrate\/main\.ts$/, () => migrate(restored)],
     [/^orgctl (key revoke|webhook pause) /, orgctl],
-    [/^(update|with) /, (sql) => restored.owner.pool.query(sql)],
+    [
+      /^with /,
+      async (sql) => {
+        const { owner } = await openOwner(restored);
+        await owner.pool.query(sql);
+      },
+    ],
     [
       /^helm upgrade /,
       async () => {
-        worker = await startWorker(restored.database);
+        worker = await startWorker(restored);
       },
     ],
     [/^kubectl .* scale .* --replicas=2$/, without('the worker runs')],
@@ -117,19 +134,20 @@ it('a restore to a point in time sends what was sent after it again under the sa
     [/^helm test /, without('there is no probe')],
   ]);
   // Step 7: the platform repeats what it changed after T.
-  await restored.make.grant({ professional });
+  const after = await openOwner(restored);
+  await after.make.grant({ professional });
 
-  await vi.waitFor(async () => expect(await statesOf(restored.owner.pool)).toEqual([delivered(3)]), patient);
-  const { rows } = await restored.owner.pool.query<{ id: string }>('select id from event order by id');
+  await vi.waitFor(async () => expect(await statesOf(after.owner.pool)).toEqual([delivered(3)]), patient);
+  const { rows } = await after.owner.pool.query<{ id: string }>('select id from event order by id');
   const [old = '', open = '', repeated = ''] = rows.map(({ id }) => id);
   const sentAgain = receiver.ids().slice(sentAfter.length);
   expect(sentAfter.filter((id) => id === old)).toHaveLength(1);
   expect(sentAfter).toContain(open);
   expect(sentAgain.toSorted()).toEqual([open, repeated].toSorted());
   expect(receiver.numbers().at(-1)).toBeGreaterThan(highest + 1);
-  const revoked = await restored.owner.pool.query('select from api_key where revoked_at is not null');
+  const revoked = await after.owner.pool.query('select from api_key where revoked_at is not null');
   expect(revoked.rows).toHaveLength(1);
-  const { rows: states } = await restored.owner.pool.query('select state from webhook where id = $1', [paused.id]);
+  const { rows: states } = await after.owner.pool.query('select state from webhook where id = $1', [paused.id]);
   expect(states).toEqual([{ state: 'parked' }]);
   await expectQuietWorker(worker?.metricsUrl ?? '');
 });
