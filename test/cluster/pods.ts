@@ -17,6 +17,15 @@ async function listPods(cluster: Cluster, { name, namespace }: Release, componen
   return (JSON.parse(list) as { items: Pod[] }).items;
 }
 
+/** Returns the errors in the logs of a release's API that name a request. */
+export async function findErrors(cluster: Cluster, { name, namespace }: Release, requestId: string): Promise<string> {
+  const selector = `app.kubernetes.io/instance=${name},app.kubernetes.io/component=api`;
+  const options = ['--tail=-1', '--since=1m', '--prefix', '--ignore-errors', '--max-log-requests=20'];
+  const log = await cluster.kubectl(['logs', '-n', namespace, '-l', selector, ...options]).catch(String);
+  const lines = log.split('\n').filter((line) => line.includes(requestId) && line.includes('"error"'));
+  return lines.join(' ') || `the log has no error of the request ${requestId}`;
+}
+
 /** Pods of all components that are not terminating. */
 export async function listStaying(cluster: Cluster, release: Release): Promise<Pod[]> {
   return (await Promise.all(components.map((component) => stayingOf(cluster, release, component)))).flat();

@@ -67,10 +67,13 @@ export function startReads(options: {
   perSecond: number;
   /** The current operation, which failures name. */
   doing: () => string;
+  /** Returns what the log has of a request that failed, by its id. */
+  explain: (requestId: string) => Promise<string>;
 }) {
-  const { api, organizations, perSecond, doing } = options;
+  const { api, organizations, perSecond, doing, explain } = options;
   const targets = organizations.flatMap(({ id, keys }) => keys.map((key) => ({ id, key })));
-  const figures = { reads: 0, failed: 0, failures: [] as string[] };
+  const figures = { reads: 0, failed: 0 };
+  const shown: { text: string }[] = [];
   const durationsMs: number[] = [];
   const underWay = new Set<Promise<void>>();
 
@@ -84,22 +87,27 @@ export function startReads(options: {
     const promise = read(api, target.id, endpoint.resource, target.key)
       .then(async (answer) => {
         await answer.arrayBuffer();
-        if (answer.status !== 200) fail(`${endpoint.operationId} answered ${answer.status}`);
-      })
-      .catch((error: Error & { cause?: { code?: string } }) =>
-        fail(`${endpoint.operationId}: ${error.cause?.code ?? error.message}`),
-      )
-      .finally(() => {
         durationsMs.push(performance.now() - startedAt);
-        underWay.delete(promise);
-      });
+        if (answer.status === 200) return;
+        const failure = fail(`${endpoint.operationId} answered ${answer.status}`);
+        // At once: the pod may soon be gone, with its log.
+        if (failure !== null) failure.text += `: ${await explain(answer.headers.get('request-id') ?? '')}`;
+      })
+      .catch((error: Error & { cause?: { code?: string } }) => {
+        durationsMs.push(performance.now() - startedAt);
+        fail(`${endpoint.operationId}: ${error.cause?.code ?? error.message}`);
+      })
+      .finally(() => underWay.delete(promise));
     underWay.add(promise);
   }
 
-  function fail(what: string): void {
+  /** Returns the failure when it is among those that are shown. */
+  function fail(what: string): { text: string } | null {
     figures.failed += 1;
-    if (figures.failures.length < shownFailures)
-      figures.failures.push(`${new Date().toISOString()} during "${doing()}": ${what}`);
+    if (shown.length >= shownFailures) return null;
+    const failure = { text: `${new Date().toISOString()} during "${doing()}": ${what}` };
+    shown.push(failure);
+    return failure;
   }
 
   const timer = setInterval(one, 1000 / perSecond);
@@ -109,7 +117,8 @@ export function startReads(options: {
       await Promise.all(underWay);
       const sorted = durationsMs.sort((a, b) => a - b);
       const at = (share: number) => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);
-      return { ...figures, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: Math.round(sorted.at(-1) ?? 0) };
+      const failures = shown.map(({ text }) => text);
+      return { ...figures, failures, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: Math.round(sorted.at(-1) ?? 0) };
     },
   };
 }

@@ -14,6 +14,7 @@ import { fillRegion, type Installation, importFixture, makeSecrets, waitUntilSet
 import { judgeEvents } from './judge.ts';
 import { listOperations, type Operated, type OperationsOptions } from './operations.ts';
 import { changeLeader, declareWebhook, regionValues, upgradeDefinitions, upgradeOperator } from './operator.ts';
+import { findErrors } from './pods.ts';
 import { startPolicies } from './policies.ts';
 import { describeFigures, type RegionFigures } from './print.ts';
 import { testRelease } from './probe.ts';
@@ -287,8 +288,14 @@ async function operateUnderLoad(
 ): Promise<{ figures: RegionFigures[]; failed: string[] }> {
   let doing = 'nothing yet';
   const failed: string[] = [];
-  const loads = installed.map(({ api, organizations, servers }) => ({
-    reads: startReads({ api, organizations, perSecond: readsPerSecond, doing: () => doing }),
+  const loads = installed.map(({ api, organizations, servers, release }) => ({
+    reads: startReads({
+      api,
+      organizations,
+      perSecond: readsPerSecond,
+      doing: () => doing,
+      explain: (requestId) => findErrors(cluster, release, requestId),
+    }),
     events: startEvents({
       ownerUrl: servers.ownerUrl,
       organizations,
