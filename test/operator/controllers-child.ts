@@ -29,15 +29,21 @@ await startControllers({
 });
 
 /**
- * Ends the process after it has sent that many writes to any server, before it reads the answer.
+ * Ends the process after it has sent writes in that many turns of its event loop, to any server,
+ * before it reads an answer. What one turn writes leaves together: a statement is several writes.
  */
 function endAfterWrites(count: number): void {
   let left = count;
+  let hasWritten = false;
   const write = Socket.prototype.write as (...args: unknown[]) => boolean;
   Socket.prototype.write = function (this: Socket, ...args: unknown[]): boolean {
-    const isFlushed = write.apply(this, args);
-    left -= 1;
-    if (left === 0) setImmediate(end); // by then the kernel has the bytes
-    return isFlushed;
+    if (!hasWritten) setImmediate(endTurn); // by then the kernel has the bytes
+    hasWritten = true;
+    return write.apply(this, args);
   };
+  function endTurn(): void {
+    hasWritten = false;
+    left -= 1;
+    if (left === 0) end();
+  }
 }

@@ -12,7 +12,7 @@ import { type ControllersOptions, startControllers } from './controllers.ts';
 
 export const waiting = { timeout: 60_000, interval: 100 };
 
-/** When an operator is killed: after an action, or after this many writes to any server. */
+/** When an operator is killed: after an action, or after it has sent this often to any server. */
 export type Kill = { afterAction: string } | { afterWrites: number };
 
 /** Sets up a namespace and an organization, in a new database unless one is given. */

@@ -12,6 +12,9 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 const shared = shareInstallation(setupDatabase);
 
+/** Operators that are killed at the same time, each beside objects of its own. */
+const lanes = 3;
+
 describe('an operator that is killed at each request to PostgreSQL and the API server', () => {
   it.each(transitions)(
     'during $name is followed by one that ends it, and does nothing twice',
@@ -21,15 +24,19 @@ describe('an operator that is killed at each request to PostgreSQL and the API s
     async (transition) => {
       let afterWrites = 0;
       let isOver = false;
-      while (!isOver) {
-        afterWrites += 1;
-        const t = await setupDeclared(server, shared());
-        const { wasReached, recorded, counts } = await interrupt(t, transition, { afterWrites });
+      async function killAtEach(): Promise<void> {
+        while (!isOver) {
+          afterWrites += 1;
+          const killed = `killed after ${afterWrites}`;
+          const t = await setupDeclared(server, shared());
+          const { wasReached, recorded, counts } = await interrupt(t, transition, { afterWrites });
 
-        expect(recorded.toSorted(), `killed after ${afterWrites}`).toEqual(transition.recorded.toSorted());
-        if (transition.counts !== undefined) expect(counts, `killed after ${afterWrites}`).toEqual(transition.counts);
-        isOver = wasReached;
+          expect(recorded.toSorted(), killed).toEqual(transition.recorded.toSorted());
+          if (transition.counts !== undefined) expect(counts, killed).toEqual(transition.counts);
+          isOver ||= wasReached;
+        }
       }
+      await Promise.all(Array.from({ length: lanes }, killAtEach));
       expect(afterWrites).toBeGreaterThan(transition.actions.length);
       process.stdout.write(`${transition.name}: killed at ${afterWrites} points\n`);
     },
