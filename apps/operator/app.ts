@@ -1,4 +1,4 @@
-import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api, type KubeConfig } from '@kubernetes/client-node';
+import { CoordinationV1Api, CoreV1Api, CustomObjectsApi, EventsV1Api } from '@kubernetes/client-node';
 import { once } from '#runtime/flow/once.ts';
 import { startServer } from '#runtime/http-server.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
@@ -9,8 +9,8 @@ import { type CommonRunnerOptions, createRunner, type Runner } from './controlle
 import { createApis } from './kube/client.ts';
 import type { ResourceKind } from './kube/custom-resource.ts';
 import { createEvents } from './kube/events.ts';
-import { ReusedKubeConfig } from './kube/kube-config.ts';
-import { createElection } from './kube/lease.ts';
+import { readKubeConfig } from './kube/kube-config.ts';
+import { createElection, leaseName } from './kube/lease.ts';
 import { kinds, type Region } from './kube/resources.ts';
 import { createMetrics } from './metrics.ts';
 import { createRegionAccess } from './region/access.ts';
@@ -28,7 +28,7 @@ const listedWithinMs = 900_000;
 /**
  * Starts the operator: its metrics and health, a cache of the objects, and the election. Resolves
  * when it listens, also while the API server is away: it is live then, and not ready. `stop` may be
- * called twice. `now` returns milliseconds, by which `/livez` judges how old the last list is.
+ * called twice. `now` returns milliseconds, by which it judges how old the last list and Secrets are.
  */
 export async function startOperator(
   config: OperatorConfig,
@@ -54,6 +54,7 @@ export async function startOperator(
   const connections = createConnections({
     api: apis(CoreV1Api),
     namespace,
+    now,
     report: reportSettings({ names: settingNames, registry: metrics.registry, log }),
   });
   let listedAt = now();
@@ -103,7 +104,7 @@ export async function startOperator(
   const election = createElection({
     api: apisWithin(leaseDeadlineMs)(CoordinationV1Api),
     namespace,
-    name: 'org-api-operator',
+    name: leaseName,
     identity,
     onError: onError('the Lease could not be read or renewed; tried again'),
     lead: async (signal) => {
@@ -140,11 +141,4 @@ export async function startOperator(
     await server.stop();
   }
   return { metricsUrl: server.url, stop: once(close) };
-}
-
-function readKubeConfig({ kubeconfigFile }: OperatorConfig): KubeConfig {
-  const kubeConfig = new ReusedKubeConfig();
-  if (kubeconfigFile === null) kubeConfig.loadFromCluster();
-  else kubeConfig.loadFromFile(kubeconfigFile);
-  return kubeConfig;
 }

@@ -30,7 +30,7 @@ automountServiceAccountToken: false
 {{/* Fields of the pod's spec that are the same everywhere. */}}
 {{- define "library.podSpec" -}}
 serviceAccountName: {{ include "library.serviceAccount" . | quote }}
-automountServiceAccountToken: {{ eq .component "operator" }}
+automountServiceAccountToken: {{ has .component (list "operator" "uninstall") }}
 # Variables such as ORG_API_PORT, which Kubernetes would add for the release's own Services, are settings of org-api.
 enableServiceLinks: false
 {{- with .root.Values.podSecurityContext }}

@@ -196,10 +196,10 @@ async function countDelivered(pool: Installation['pool']): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Deletes the declared object, which needs the operator, and then the operator. */
+/** Uninstalls the operator, and then deletes the declared object, which must not wait for one. */
 async function uninstallOperator(cluster: Cluster, namespace: string): Promise<void> {
-  await cluster.kubectl(['delete', `webhooksubscription/${subscription}`, '-n', namespace, '--timeout=60s']);
-  await cluster.helm(['uninstall', operator, '-n', namespace, '--wait', '--timeout', '60s']);
+  await cluster.helm(['uninstall', operator, '-n', namespace, '--wait', '--timeout', '180s'], { timeoutMs: 200_000 });
+  await cluster.kubectl(['delete', `webhooksubscription/${subscription}`, '-n', namespace, '--timeout=30s']);
 }
 
 /** @throws Error with `problem` when it is not true in time. */

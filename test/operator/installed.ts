@@ -18,7 +18,10 @@ interface Rule {
 export async function installOperator(server: ApiServer, namespace: string, values: object = {}) {
   const all = { ...operatorValues, ...values };
   const objects = render({ from: chart, region: null, namespace, release: 'operator', values: all });
-  for (const object of objects) if (object.kind !== 'Deployment') await server.apply(object);
+  const installed = objects.filter(
+    ({ kind, metadata }) => kind !== 'Deployment' && !metadata.annotations?.['helm.sh/hook'],
+  );
+  for (const object of installed) await server.apply(object);
   const core = server.kubeConfig.makeApiClient(CoreV1Api);
   const { status } = await core.createNamespacedServiceAccountToken({
     name: 'operator',
@@ -29,7 +32,7 @@ export async function installOperator(server: ApiServer, namespace: string, valu
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const kubeconfig = path.join(folder, 'kubeconfig.json');
   writeFileSync(kubeconfig, configOf(server.port, 'operator', status?.token ?? '').exportConfig());
-  const rules = objects.find(({ kind }) => kind === 'Role')?.rules as Rule[];
+  const rules = installed.find(({ kind }) => kind === 'Role')?.rules as Rule[];
   const allowed = rules.flatMap(({ resources, verbs }) =>
     resources.flatMap((one) => verbs.map((verb) => `${verb} ${one}`)),
   );

@@ -215,6 +215,7 @@ describe('the operator', () => {
     const { applySecret, database, namespace } = await setup();
     await applySecret();
     const seen: string[] = [];
+    let clockMs = 0;
     const connections = createConnections({
       api: server.kubeConfig.makeApiClient(CoreV1Api),
       namespace,
@@ -223,7 +224,7 @@ describe('the operator', () => {
         onRefused: (name, reason) => void seen.push(`${name} refused: ${reason}`),
         onForgotten: () => {},
       },
-      secretLifetimeMs: 0,
+      now: () => (clockMs += 300_000),
     });
     onTestFinished(() => connections.close());
     const region = regionWith({ database: { secretRef: { name: 'org-api', key: 'OPERATOR_DATABASE_URL' } } });

@@ -16,6 +16,7 @@ import { getTool } from '../../charts/tools.ts';
 import { carryOut, readSection, type Step, without } from '../operations/page.ts';
 import { startControllerManager } from './controller-manager.ts';
 import { setupDeclared, waiting } from './declared.ts';
+import { runJob } from './run-job.ts';
 
 const execute = promisify(execFile);
 const helm = await getTool('helm');
@@ -62,11 +63,28 @@ it('a namespace ends although the release was removed before the declared webhoo
   expect(await t.listNamespaces()).not.toContain(t.namespace);
 });
 
-it('a namespace whose operator was removed too early ends with the command of the guide', {
+it('a namespace ends although the operator was removed first, and webhooks stay as they were', {
   timeout: 240_000,
 }, async () => {
   const t = await arrange();
+
   await t.uninstallOperator('helm uninstall operator -n $NS --wait');
+  expect(await t.listFinalizers()).toBe('');
+  await t.kubectl('kubectl delete namespace $NS');
+
+  expect(await t.listNamespaces()).not.toContain(t.namespace);
+  expect(await t.listWebhooks()).toEqual([
+    { url: 'https://hooks.example.com/deleted', state: 'active', managed_by: expect.any(String) },
+    { url: 'https://hooks.example.com/retained', state: 'active', managed_by: expect.any(String) },
+  ]);
+});
+
+it('a namespace whose operator was removed without its hook ends with the command of the guide', {
+  timeout: 240_000,
+}, async () => {
+  const t = await arrange();
+  await t.helm('helm uninstall operator -n $NS --wait --no-hooks');
+  await t.stopPods();
   await t.kubectl('kubectl delete namespace $NS --wait=false');
 
   const repair: Step = [
@@ -75,7 +93,7 @@ it('a namespace whose operator was removed too early ends with the command of th
       for (const name of ['retained', 'deleted']) await t.kubectl(command.replace('NAME', name));
     },
   ];
-  await carryOut(readSection('remove-a-region.md', 'If the operator was removed too early'), [repair]);
+  await carryOut(readSection('remove-a-region.md', 'If the namespace waits'), [repair]);
 
   await vi.waitFor(async () => expect(await t.listNamespaces()).not.toContain(t.namespace), waiting);
 });
@@ -144,6 +162,10 @@ async function arrange() {
     HOST: '127.0.0.1',
     METRICS_PORT: '0',
   });
+  const stopPods = async () => {
+    pod.process.kill('SIGTERM');
+    await pod.ended;
+  };
   for (const [name, reclaimPolicy] of Object.entries({ retained: 'retain', deleted: 'delete' }))
     await t.declare(name, { url: `https://hooks.example.com/${name}`, reclaimPolicy });
   for (const name of ['retained', 'deleted']) await t.waitUntilReady(name);
@@ -156,12 +178,18 @@ async function arrange() {
       const env = { DATABASE_URL: database.ownerUrl, REGION: 'us', ORG_API_STATE: emptyFolder() };
       expect((await spawnOrgctl(env, ['ledger'])).stdout).toMatch(/^waiting +0$/m);
     },
-    /** Its pods stop with the release. */
+    /** Plays Kubernetes' part: its pods follow the Deployment, and the Job of the chart's hook runs. */
     async uninstallOperator(command: string): Promise<void> {
-      await runHelm(command);
-      pod.process.kill('SIGTERM');
-      await pod.ended;
+      const uninstalled = runHelm(command);
+      const job = runJob(server, { namespace, name: 'operator-uninstall', kubeconfig: KUBECONFIG });
+      const replicas = 'kubectl -n $NS get deployment operator -o jsonpath={.spec.replicas}';
+      await vi.waitFor(async () => expect(await kubectl(replicas)).toBe('0'), waiting);
+      await stopPods();
+      await job;
+      await uninstalled;
     },
+    stopPods,
+    listFinalizers: () => kubectl('kubectl -n $NS get whsub -o jsonpath={.items[*].metadata.finalizers}'),
     async listNamespaces() {
       return (await kubectl('kubectl get namespaces -o name')).split('\n').map((name) => name.split('/')[1]);
     },

@@ -28,5 +28,13 @@ export class ReusedKubeConfig extends KubeConfig {
   }
 }
 
+/** Returns how the API server is reached: by the file, or by the pod's service account when null. */
+export function readKubeConfig({ kubeconfigFile }: { kubeconfigFile: string | null }): KubeConfig {
+  const kubeConfig = new ReusedKubeConfig();
+  if (kubeconfigFile === null) kubeConfig.loadFromCluster();
+  else kubeConfig.loadFromFile(kubeconfigFile);
+  return kubeConfig;
+}
+
 /** An option of the connector that the library's types do not have. */
 const onlyHttp1 = { allowH2: false };

@@ -3,6 +3,9 @@ import { type CoordinationV1Api, type V1Lease, type V1LeaseSpec, V1MicroTime } f
 import { endStatementsOn } from '#domain/db/end-statements.ts';
 import { nullOn } from './client.ts';
 
+/** The Lease of the replicas of a namespace; the chart's Role names it. */
+export const leaseName = 'org-api-operator';
+
 interface LeaseOptions {
   api: CoordinationV1Api;
   namespace: string;

@@ -13,7 +13,8 @@ import type { CustomResource, ResourceKind } from './custom-resource.ts';
 const fieldManager = 'org-api-operator';
 
 const applyOptions = setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply);
-const mergeOptions = setHeaderOptions('Content-Type', PatchStrategy.MergePatch);
+/** Options of a request that merges its body into the object. */
+export const mergeOptions = setHeaderOptions('Content-Type', PatchStrategy.MergePatch);
 
 /** Makes the calls for the objects of a custom kind. */
 export function customObjects(api: CustomObjectsApi, { group, version, plural }: ResourceKind) {

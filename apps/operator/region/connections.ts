@@ -17,6 +17,8 @@ import { ReconcileFailed, type SecretRef } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 
 const connectTimeoutMs = 5_000;
+/** After how long a Secret is read again. A new value closes what the old one opened. */
+const secretLifetimeMs = 300_000;
 const applicationName = 'org-api-operator';
 
 const DatabaseSettings = z.object({ DATABASE_URL: databaseUrl });
@@ -43,10 +45,10 @@ export function createConnections(options: {
   api: CoreV1Api;
   namespace: string;
   report: SettingReport;
-  /** After how long a Secret is read again. A new value closes what the old one opened. */
-  secretLifetimeMs?: number;
+  /** Returns milliseconds, by which Secrets age. */
+  now?: () => number;
 }) {
-  const { api, namespace, report, secretLifetimeMs = 300_000 } = options;
+  const { api, namespace, report, now = () => performance.now() } = options;
   const secrets = new Map<string, { secret: V1Secret; at: number }>();
   const values = new Map<SettingName, { identity: string; value: TriedValue<unknown> }>();
   let database: { server: PostgresServer; opened: Promise<Database> } | null = null;
@@ -54,10 +56,10 @@ export function createConnections(options: {
 
   async function readSecret(name: string): Promise<Record<string, string>> {
     const known = secrets.get(name);
-    if (known !== undefined && performance.now() - known.at < secretLifetimeMs) return known.secret.data ?? {};
+    if (known !== undefined && now() - known.at < secretLifetimeMs) return known.secret.data ?? {};
     try {
       const secret = await api.readNamespacedSecret({ namespace, name });
-      secrets.set(name, { secret, at: performance.now() });
+      secrets.set(name, { secret, at: now() });
       return secret.data ?? {};
     } catch (cause) {
       const status = statusOf(cause);

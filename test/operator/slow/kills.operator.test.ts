@@ -13,7 +13,7 @@ afterAll(() => server?.stop());
 const shared = shareInstallation(setupDatabase);
 
 /** Operators that are killed at the same time, each beside objects of its own. */
-const lanes = 3;
+const killedAtOnce = 3;
 
 describe('an operator that is killed at each request to PostgreSQL and the API server', () => {
   it.each(transitions)(
@@ -36,7 +36,7 @@ describe('an operator that is killed at each request to PostgreSQL and the API s
           isOver ||= wasReached;
         }
       }
-      await Promise.all(Array.from({ length: lanes }, killAtEach));
+      await Promise.all(Array.from({ length: killedAtOnce }, killAtEach));
       expect(afterWrites).toBeGreaterThan(transition.actions.length);
       process.stdout.write(`${transition.name}: killed at ${afterWrites} points\n`);
     },
