@@ -45,12 +45,13 @@ export async function refuseWritesOnOpenConnections({ pool }: Database): Promise
           raise exception 'cannot execute in a read-only transaction' using errcode = '25006';
         end if;
         return null;
-      end $$;
-    do $$ declare t regclass; begin
-      for t in select c.oid from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
-        and not c.relispartition and c.relname <> 'demoted' loop
-        execute format('create trigger refuse_write before insert or update or delete on %s
-          execute function refuse_write()', t);
-      end loop;
-    end $$`);
+      end $$`);
+  const { rows } = await pool.query<{ name: string }>(`select c.oid::regclass::text as name from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and c.relname <> 'demoted'`);
+  // Each in its own transaction: one that held the locks of several tables would deadlock with what
+  // writes to the same tables in another order.
+  for (const { name } of rows)
+    await pool.query(`create trigger refuse_write before insert or update or delete on ${name}
+      execute function refuse_write()`);
 }

@@ -7,6 +7,7 @@ import type { Database } from '#domain/open-database.ts';
 import { readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { purgeBatchSize } from '#domain/webhooks/limits.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
+import { childEnvironment } from '#test/child-environment.ts';
 import { refuseWritesOnOpenConnections, setupFailover } from '#test/read-only.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { insertSettled, openPool } from '#test/webhook-rows.ts';
@@ -165,7 +166,10 @@ describe('the maintenance loop', () => {
     const grant = await make.grant({ professional });
     const blocking = await owner.pool.connect();
     await blocking.query('begin; lock table client_grant in access exclusive mode');
-    const child = spawn(process.execPath, [childFile, database.urls.worker], { stdio: 'inherit' });
+    const child = spawn(process.execPath, [childFile, database.urls.worker], {
+      stdio: 'inherit',
+      env: childEnvironment,
+    });
     onTestFinished(() => void child.kill('SIGKILL'));
     const waiting = `select from pg_stat_activity where application_name = 'org-api-maintenance'
       and datname = current_database() and wait_event_type = 'Lock'`;
@@ -190,6 +194,22 @@ describe('the maintenance loop', () => {
     expect(rows).toEqual([{ isFree: true }]);
     await vi.waitFor(() => expect(counts.ended).toBe(1), 10_000);
     expect(errors).toEqual([]);
+  });
+
+  it('sums calls beside a change of several tables, in the order of the schema (regression: a deadlock)', async () => {
+    const { owner } = await setupDatabase();
+    const change = await owner.pool.connect();
+    onTestFinished(() => change.release());
+    // As `create trigger` locks a table.
+    const lock = (table: string) => change.query(`lock table ${table} in share row exclusive mode`);
+    await change.query('begin');
+    await lock('activity_progress');
+    const summed = expect(owner.pool.query('select sum_calls(100)')).resolves.toMatchObject({ rowCount: 1 });
+    const waiting = `select from pg_locks where relation = 'activity_progress'::regclass and not granted`;
+    await vi.waitFor(async () => expect((await change.query(waiting)).rowCount).toBe(1), 10_000);
+    await lock('call_sum');
+    await change.query('commit');
+    await summed;
   });
 
   it('continues after its connection was cut', async () => {

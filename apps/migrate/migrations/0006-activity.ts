@@ -415,9 +415,11 @@ export class Activity extends Migration {
           order by a.serial limit at_most) x;
         is_all_done := found_lines < at_most;
         if is_all_done then to_serial := progress.linked_to; end if;
-        perform add_call_sums(progress.summed_to, to_serial);
+        -- Tables are written in the order in which they were created: a change of the schema locks
+        -- several in that order, and neither then waits for the other.
         update activity_progress
           set summed_to = to_serial, summed_at = case when is_all_done then now() else summed_at end;
+        perform add_call_sums(progress.summed_to, to_serial);
         -- Only then is no line of these hours left, which would be counted again without its sum.
         if is_all_done then
           delete from call_sum s where (s.unit = 'hour' and s.starts_at < now() - interval '3 days')
