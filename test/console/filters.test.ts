@@ -63,6 +63,25 @@ it('each active filter of the activity log is a chip with the words of its contr
   ]);
 });
 
+it('an event of the activity log is named by a sentence in the filter, its chip and its details, also an unknown one', async () => {
+  const t = await setup();
+  const log = `${t.home}/activity`;
+  const { text } = await t.visitor.get(`${log}?action=thing.of_tomorrow`);
+  const [select = ''] = /<select[^>]*name="action".*?<\/select>/s.exec(text) ?? [];
+  const options = [...select.matchAll(/<option value="([^"]*)"[^>]*>([^<]*)/g)].map(([, value, label]) => ({
+    value,
+    label,
+  }));
+  expect(options.length).toBeGreaterThan(60);
+  expect(options.filter(({ label }) => !/^[A-Z][a-z]+ [a-z]/.test(label ?? ''))).toEqual([]);
+  expect(options.at(-1)).toEqual({ value: 'thing.of_tomorrow', label: 'Unknown event (thing.of_tomorrow)' });
+  expect(chipsOf(text)[0]?.[0]).toBe('Event: Unknown event (thing.of_tomorrow) × Remove filter');
+  const [entryId = ''] = await writeLines(t.owner, [{ orgId: t.ada.orgId, action: 'key.revoke', status: null }]);
+  const details = (await t.visitor.get(`${log}/${entryId}`)).text;
+  expect(details).toMatch(/Revoked an API key <a class="quiet" href="[^"]*\/activity\?action=key\.revoke">View all/);
+  expect(details).not.toContain('>key.revoke<');
+});
+
 it('the search of the overview leads from an event, a client, an entry of the log or an address to its row', async () => {
   const t = await setup();
   const webhook = await insertWebhook(t, t.ada);

@@ -249,10 +249,14 @@ export const knownActions: readonly { action: string; title: string }[] = Object
   ([action, [title]]) => ({ action, title }),
 );
 
-/** Describes an entry's action, without the actor. An unknown action is returned as it is. */
+/** Returns an action's title, which pages show instead of its code. That of an unknown action contains the code. */
+export const titleOf = (action: string): string =>
+  Object.hasOwn(actions, action) ? (actions[action]?.[0] ?? '') : `Unknown event (${action})`;
+
+/** Describes an entry's action, without the actor. */
 export function describeAction(entry: ActivityEntry): Sentence {
   const [, describe] = Object.hasOwn(actions, entry.action) ? (actions[entry.action] ?? []) : [];
-  return describe?.(entry, entry.detail ?? {}) ?? [entry.action];
+  return describe?.(entry, entry.detail ?? {}) ?? [titleOf(entry.action)];
 }
 
 /** Actions that the system takes by itself. Any other row without a person is an operator's. */

@@ -96,9 +96,9 @@ it('a sentence names the actor and the object by their current names', () => {
   expect(describe({ action: 'import', detail: { file: 'us.json' } })).toBe('Operator: Imported us.json');
 });
 
-it('an unknown action is shown as it is', () => {
-  expect(describe({ action: 'thing.of_tomorrow' })).toBe('Operator: thing.of_tomorrow');
-  expect(describe({ action: 'constructor' })).toBe('Operator: constructor');
+it('an unknown action is shown in a sentence with its code', () => {
+  expect(describe({ action: 'thing.of_tomorrow' })).toBe('Operator: Unknown event (thing.of_tomorrow)');
+  expect(describe({ action: 'constructor' })).toBe('Operator: Unknown event (constructor)');
 });
 
 it('describes every action even without its details', () => {

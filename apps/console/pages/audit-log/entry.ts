@@ -1,6 +1,6 @@
 import { type ActivityEntry, findActivityEntry } from '#domain/audit-log/search.ts';
 import { describeCause } from '#domain/webhooks/causes.ts';
-import { describeAction, describeActor, isRename } from '../../components/action-sentences.ts';
+import { describeAction, describeActor, isRename, titleOf } from '../../components/action-sentences.ts';
 import { copyableId } from '../../components/copy.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { detailList } from '../../components/table.ts';
@@ -46,7 +46,7 @@ function entryRows(visit: MemberVisit, entry: ActivityEntry): DetailRow[] {
       filterLink(visit, 'person', personId, displayName(personName ?? personId)),
     ],
     keyId !== null && ['API key', keyLink(visit, keyId, keyName)],
-    ['Action', filterLink(visit, 'action', action, html`<code>${action}</code>`)],
+    ['Action', filterLink(visit, 'action', action, html`${titleOf(action)}`)],
     ['Result', resultBadge(entry)],
     count > 1 && ['Count', count.toLocaleString('en')],
     ['IP address', address === null ? html`<span class="quiet">–</span>` : copyableId('IP address', address)],

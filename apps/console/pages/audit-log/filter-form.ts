@@ -1,6 +1,6 @@
 import { type KeyChoice, listKeyChoices, listPeopleChoices, type PersonChoice } from '#domain/audit-log/choices.ts';
 import { results } from '#domain/audit-log/results.ts';
-import { knownActions } from '../../components/action-sentences.ts';
+import { knownActions, titleOf } from '../../components/action-sentences.ts';
 import { filterForm, queryNameOf } from '../../components/list-filter.ts';
 import { truncate } from '../../components/text.ts';
 import type { Html } from '../../web/html.ts';
@@ -50,7 +50,7 @@ const resultOptions: readonly Option[] = [
 function actionOptions(chosen: string): Option[] {
   const known = knownActions.map(({ action, title }) => ({ value: action, label: title }));
   const isKnown = chosen === '' || known.some(({ value }) => value === chosen);
-  return [any('Any event'), ...known, ...(isKnown ? [] : [{ value: chosen, label: chosen }])];
+  return [any('Any event'), ...known, ...(isKnown ? [] : [{ value: chosen, label: titleOf(chosen) }])];
 }
 
 const keyOption = ({ id, label, hint }: KeyChoice): Option => ({
