@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { hostileShell } from '#test/hostile-surroundings.ts';
 import { createHttpVisitor } from '#test/http-visitor.ts';
+import { allowSockets, noteOpenSockets } from '#test/socket-guard.ts';
 import { readPaths, readStatuses, type StackPlace, stackPlace } from '#test/stack.ts';
 import { getFreePort } from '../../apps/dev/servers/ports.ts';
 import { isServerOf } from '../../apps/dev/servers/process.ts';
@@ -56,6 +57,8 @@ describe('npm start', () => {
         stdout: expect.stringMatching(/^aln_us_\w+\n$/),
       });
       expect(await attemptsAtDeadReceiver(place, us.organizations[0]?.id ?? '')).toBe(2);
+      allowSockets('receivers', us.receiver);
+      noteApps(place.env.ORG_API_STATE);
       expect(await first.stop('SIGINT')).toBe(0);
       await expect(fetch(`${us.api}/livez`)).rejects.toThrow();
 
@@ -139,15 +142,34 @@ const keyOf = (organization?: { id: string; ownerUserId: string }) =>
     ? []
     : ['--region', 'us', '--org', organization.id, '--creator', organization.ownerUserId, '--scopes', 'org.read'];
 
-/** Lists what the processes of a state folder have of the hostile shell. Linux shows it. */
-function listHostileVariables(folder: string): string[] {
+/** Returns the processes that serve a state folder, where Linux shows them. */
+function findServing(folder: string): string[] {
   if (process.platform !== 'linux') return [];
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  const children = pids.filter((pid) => {
+  return pids.filter((pid) => {
     const line = readProcess(pid, 'cmdline').join(' ');
     return line.includes(folder) && !line.includes('apps/dev/main.ts');
   });
-  expect(children.length).toBeGreaterThan(5); // four apps, Redis, Temporal; PostgreSQL may be elsewhere
+}
+
+/** Tells the guard of connections where the apps of a state folder are connected to now. */
+function noteApps(folder: string): void {
+  const apps = findServing(folder).flatMap((pid) => {
+    const [, app] = /\/apps\/(\w+)\/main\.ts$/.exec(readProcess(pid, 'cmdline')[1] ?? '') ?? [];
+    return app === undefined ? [] : [{ app, pid: Number(pid) }];
+  });
+  if (process.platform === 'linux')
+    expect(apps.map(({ app }) => app).sort()).toEqual(['api', 'console', 'receiver', 'worker']);
+  for (const { app, pid } of apps) {
+    const settings = readProcess(String(pid), 'environ').map((entry) => entry.split(/=(.*)/s).slice(0, 2));
+    noteOpenSockets(app, pid, Object.fromEntries(settings));
+  }
+}
+
+/** Lists what the processes of a state folder have of the hostile shell. */
+function listHostileVariables(folder: string): string[] {
+  const children = findServing(folder);
+  if (process.platform === 'linux') expect(children.length).toBeGreaterThan(5); // four apps, Redis, Temporal; PostgreSQL may be elsewhere
   const hostile = new Set(Object.entries(hostileShell).map(([name, value]) => `${name}=${value}`));
   return children.flatMap((pid) => readProcess(pid, 'environ').filter((entry) => hostile.has(entry)));
 }

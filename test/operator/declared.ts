@@ -5,6 +5,7 @@ import path from 'node:path';
 import { CoreV1Api, CustomObjectsApi } from '@kubernetes/client-node';
 import { expect, onTestFinished, vi } from 'vitest';
 import { type ApiServer, createNamespace } from '#test/api-server.ts';
+import { childEnvironment } from '#test/child-environment.ts';
 import { statusOf } from '../../apps/operator/kube/client.ts';
 import { group, kinds, type WebhookSubscription } from '../../apps/operator/kube/resources.ts';
 import { setupDatabase } from '../support/setup.ts';
@@ -86,7 +87,7 @@ export async function setupDeclared(server: ApiServer, installation?: Awaited<Re
       const { kubeConfig: _, ...rest } = options;
       const settings = { ...rest, port: server.port, kill, allowedOrganizations: ['*'] };
       const child: ChildProcess = spawn(process.execPath, [path.join(import.meta.dirname, 'controllers-child.ts')], {
-        env: { ...process.env, CHILD: JSON.stringify(settings) },
+        env: { ...childEnvironment, CHILD: JSON.stringify(settings) },
         stdio: ['ignore', 'inherit', 'inherit'],
       });
       onTestFinished(() => void child.kill('SIGKILL'));

@@ -1,7 +1,8 @@
 /**
- * Loaded by Node before an app in a separate process (`childEnvironment`): writes each place that the app
- * connects to and that is none of its settings into a file of `SOCKETS_FOLDER`, once. `checkChildren`
- * reads it. Programs that are no app of SECURITY.md are not watched.
+ * Loaded by Node before an app, or a part of it (`test/<app>/<name>-child.ts`), in a separate process
+ * (`childEnvironment`): writes each place that it connects to and that is none of its settings into a
+ * file of `SOCKETS_FOLDER`, once. `checkChildren` reads it. Programs that are no app of SECURITY.md are
+ * not watched.
  */
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
@@ -10,8 +11,8 @@ import path from 'node:path';
 import { connections, processOf } from './connections.ts';
 import { onOpening, ownTargets, targetOf } from './socket-watch.ts';
 
-const [, folder = ''] = /(?:^|\/)apps\/(\w+)\/main\.ts$/.exec(process.argv[1] ?? '') ?? [];
-const app = processOf(folder);
+const program = /\/(?:apps\/(?<app>\w+)\/main|test\/(?<app>\w+)\/[\w-]+-child)\.ts$/.exec(process.argv[1] ?? '');
+const app = processOf(program?.groups?.app ?? '');
 const servers = connections.get(app);
 if (servers !== undefined) watch(servers);
 

@@ -141,16 +141,18 @@ it('the guard of a separate process refuses what SECURITY.md does not list for i
   onTestFinished(() => rmSync(root, { recursive: true }));
   const dies = `() => process.kill(process.pid, 'SIGKILL')`;
   const code = `require('node:net').connect(${new URL(url).port}, '127.0.0.1', ${dies})`;
-  const run = async (app: string) => {
-    const program = path.join(root, 'apps', app, 'main.ts');
+  const run = async (file: string) => {
+    const program = path.join(root, file);
     mkdirSync(path.dirname(program), { recursive: true });
     writeFileSync(program, code);
     await once(spawn(process.execPath, [program], { env: childEnvironment }), 'close');
     checkChildren();
   };
-  await run('worker');
-  for (const app of ['api', 'console', 'orgctl', 'migrate'])
-    await expect(run(app)).rejects.toThrow(`tcp ${new URL(url).host}`);
+  await run('apps/worker/main.ts');
+  await run('test/worker/part-child.ts');
+  for (const folder of ['api', 'console', 'orgctl', 'migrate'])
+    for (const file of [`apps/${folder}/main.ts`, `test/${folder}/part-child.ts`])
+      await expect(run(file)).rejects.toThrow(`tcp ${new URL(url).host}`);
 });
 
 it.runIf(process.platform === 'linux')('the guard sees where native code of a process is connected to', async () => {
