@@ -5,7 +5,7 @@ import { routes } from '../../apps/console/routes.ts';
 import { arrange } from './hostile/scene.ts';
 import { paramsOf, pathWith } from './hostile/walk.ts';
 import { pathOf } from './paths.ts';
-import { setupConsole, shareConsole } from './setup.ts';
+import { goodPassword, setupConsole, shareConsole } from './setup.ts';
 
 const shared = shareConsole();
 
@@ -95,7 +95,7 @@ describe('every route', () => {
       const path = pathWith(route, { token: 'x', ...paramsOf(route, ada) });
       const own = t.http(ada.owner);
       const answers = [
-        await own.get(path),
+        await own.get(`${path}?q=Unmistakable%20text`),
         await own.post(path, {}),
         await own.post(path, {}, { headers: { origin: 'https://evil.example' } }),
         await own.get(path, { method: 'DELETE' }),
@@ -104,6 +104,19 @@ describe('every route', () => {
       ];
       for (const answer of answers) expectGuarded(route.name, answer);
     }
+    // Each cookie, also of signing in, of an invitation and of what a redirect leaves to say.
+    const { email } = ada.owner;
+    const signedIn = t.http();
+    const started = await signedIn.get('/sign-in');
+    const password = await signedIn.submit(started, '/sign-in', { email, password: goodPassword });
+    const code = { factorCode: t.nextCode(ada.owner) };
+    const answered = await signedIn.submit('/sign-in/second-factor', '/sign-in/second-factor', code);
+    const ended = await signedIn.submit('/account', '/account/sessions/end-others');
+    const invited = await t.http().submit('/enrol', '/enrol', { link: await t.link(await t.make.member()) });
+    const withCookies = [started, password, answered, ended, invited];
+    for (const answer of withCookies) expectGuarded('cookies', answer);
+    const kinds = withCookies.flatMap(({ cookies }) => cookies.map(kindOf));
+    expect(new Set(kinds)).toEqual(new Set(['visit', 'session', 'browser', 'flash', 'enrolment']));
     const beside = [await t.http(ada.owner).get('/nowhere'), await t.http().get('/%'), await t.http().get('/readyz')];
     await t.owner.pool.query('alter table console_session rename to console_session_gone');
     for (const answer of [...beside, await t.http(ada.owner).get('/account')]) expectGuarded('beside', answer);
@@ -153,8 +166,16 @@ describe('every route', () => {
   });
 });
 
-/** The headers of every answer of the console. */
+/** Returns what a cookie is for: the part of its name after `__Host-org-api-`. */
+const kindOf = (cookie: string) => /^__Host-org-api-([a-z]+)/.exec(cookie)?.[1];
+
+/** The headers of every answer of the console, and each of its cookies. */
 function expectGuarded(what: string, { headers }: { headers: Headers }, cache = 'no-store'): void {
+  for (const cookie of headers.getSetCookie())
+    expect([what, cookie]).toEqual([
+      what,
+      expect.stringMatching(/^__Host-.*; path=\/;.* samesite=lax; secure; httponly$/),
+    ]);
   expect([what, Object.fromEntries(guards.map((name) => [name, headers.get(name)]))]).toEqual([
     what,
     {

@@ -56,6 +56,7 @@ describe('a text of markup, a formula, 10,000 characters, right-to-left text or 
     }
     expect(sent).toBeGreaterThan(300);
     await expectPagesHarmless(t, visitor, mine);
+    expectOneLineEach(t);
   });
 
   it.each(Object.entries({ markup, formula, long: 'x'.repeat(10_000), rightToLeft: texts.rightToLeft }))(
@@ -92,6 +93,7 @@ describe('an address', () => {
     }
     expect(asked).toBeGreaterThan(300);
     expect(await fingerprintTables(t.owner.pool)).toEqual(before);
+    expectNothingInherited();
   });
 
   it('answers 404 when it is written differently: letter case, slashes, escapes', async () => {
@@ -147,6 +149,7 @@ describe('a request', () => {
     }
     const ways = { ...headers, origin: `http://${evil}`, 'sec-fetch-site': 'same-origin' };
     expect((await raw(t, '/account/recovery-codes', ways, 'POST')).status).toBe(403);
+    expectOneLineEach(t);
   });
 
   it('with a method that the path lacks answers 405 with Allow, and changes nothing', async () => {
@@ -184,10 +187,12 @@ describe('a request', () => {
       [form, '&&&===&=&%', 422],
       [form, `${'a=1&'.repeat(15_000)}`, 422],
       [form, `name=${'x'.repeat(70_000)}`, 413],
+      [form, `_token=${_token}&__proto__=a&__proto__[a]=a&constructor[prototype][a]=a&name=`, 422],
     ] as const) {
       const answer = await raw(t, path, { ...headers, 'content-type': type }, 'POST', body);
       expect([type, body.slice(0, 40), answer.status]).toEqual([type, body.slice(0, 40), status]);
     }
+    expectNothingInherited();
   });
 });
 
@@ -232,6 +237,18 @@ const edges = [
 ].flatMap((moment) =>
   ['America/New_York', 'Asia/Tokyo', 'Nowhere/Town', ''].map((zone) => ({ from: moment, until: moment, zone })),
 );
+
+/** No name of a field reached the prototype of objects, which the console shares with this test. */
+const expectNothingInherited = () => expect([Object.keys(Object.prototype), 'a' in {}]).toEqual([[], false]);
+
+/** Each line of the log is one line of JSON, whatever was sent. */
+function expectOneLineEach({ logLines }: ConsoleInstallation): void {
+  expect(logLines.length).toBeGreaterThan(0);
+  for (const line of logLines) {
+    expect(line.slice(0, -1)).not.toMatch(/[\r\n\u2028\u2029]/);
+    expect(JSON.parse(line)).toBeTypeOf('object');
+  }
+}
 
 function expectHarmless({ text }: { text: string }): void {
   expect(text).not.toContain('<img src=x');

@@ -107,8 +107,9 @@ async function countUnaddressed(t: ConsoleInstallation, { orgId, owner }: Scene)
   return rows[0]?.count ?? 0;
 }
 
-/** Forms within an organization without a second factor: none of them is sensitive. */
+/** Forms of signed-in people without a fresh second factor: none of them is sensitive. */
 const withoutStepUp: Readonly<Record<string, string>> = {
+  joinOrganization: 'accepts an invitation by its link, in a session of both factors',
   findCompromisedKey: 'changes nothing; revoking what it finds wants one',
   assignSeat: 'daily work, taken back by the next',
   endSeat: 'daily work, taken back by the one before',
@@ -120,9 +121,9 @@ const withoutStepUp: Readonly<Record<string, string>> = {
   cancelRedelivery: 'stops that',
 };
 
-describe('every change of keys, webhooks, members and roles', () => {
+describe('every change of keys, webhooks, members, roles, factors, passwords and sessions', () => {
   it('requires a fresh second factor', () => {
-    const without = forms.filter(({ access, stepUp }) => access === 'member' && !stepUp);
+    const without = forms.filter(({ access, stepUp }) => (access === 'member' || access === 'person') && !stepUp);
     expect(without.map(({ name }) => name).sort()).toEqual(Object.keys(withoutStepUp).sort());
   });
 
