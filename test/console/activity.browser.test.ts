@@ -1,6 +1,6 @@
 /** The activity log in a browser: filter, details and CSV. */
 import { readFileSync } from 'node:fs';
-import { afterAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { writeLines } from '#test/audit-log-lines.ts';
 import { closeBrowser, expectQuiet, openVisit, ready } from './browser.ts';
 import { setupConsole } from './setup.ts';
@@ -73,7 +73,7 @@ describe.each(inject('journeyScreens'))('on a %s screen', (screen) => {
   });
 });
 
-it('in the hour that is repeated as summer time ends, a range to a time in it has both, and each names its zone', {
+it('in the hour that is repeated as summer time ends, a range to a time in it has both, in filters and redeliveries, and each names its zone', {
   timeout,
 }, async () => {
   const t = await setupConsole();
@@ -103,5 +103,25 @@ it('in the hour that is repeated as summer time ends, a range to a time in it ha
     expect([path, found.map((text) => text.replace(/\s/g, ' ').split(' ').at(-1))]).toEqual([path, shown]);
     for (const text of found) expect(text.replace(/\s/g, ' ')).toMatch(/^Oct 26, 2025, 1:[45]0 AM GMT/);
   }
+
+  // Only events of the last 30 days are redelivered.
+  vi.setSystemTime('2025-11-01T12:00:00Z');
+  onTestFinished(() => void vi.useRealTimers());
+  await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/redeliver`);
+  await ready(page);
+  const range = page.getByRole('region', { name: 'Time range' });
+  await range.getByText('Times are in Europe/Dublin').waitFor();
+  await range.getByLabel('From').fill('2025-10-26T01:35');
+  await range.getByLabel('To').fill('2025-10-26T01:45');
+  await range.getByRole('button', { name: 'Redeliver time range…' }).click();
+  const shown = 'Events from Oct 26, 2025, 1:35 AM GMT+1 to Oct 26, 2025, 1:45 AM GMT';
+  await page.getByText(`${shown}: 2 events`).waitFor();
+  await ready(page);
+  await page.getByRole('button', { name: 'Redeliver 2 events' }).click();
+  await page.getByText(shown).waitFor();
+  const { rows } = await t.owner.pool.query(
+    'select api.utc(range_from) as "from", api.utc(range_to) as "to" from redelivery',
+  );
+  expect(rows).toEqual([{ from: '2025-10-26T00:35:00.000Z', to: '2025-10-26T01:45:00.000Z' }]);
   expectQuiet(visit);
 });

@@ -37,7 +37,8 @@ it('health has five ranges from one hour to 90 days, each with its bars, a sente
   ] as const) {
     const section = await t.section(range);
     expect([range, section.match(/<g class="bar">/g)?.length]).toEqual([range, bars]);
-    expect(section).toContain(`Events per ${each}, by status`);
+    // A bar of a day is one of UTC, and says so.
+    expect(section).toContain(`Events per ${each === 'day' ? 'day (UTC)' : each}, by status`);
     expect(section).toContain(`${delivered} delivered on first attempt.`);
     expect(section).toMatch(tooltip);
     expect(section.match(/aria-current="true"/g)).toHaveLength(1);

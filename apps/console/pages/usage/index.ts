@@ -93,7 +93,7 @@ function callsChart({ bars }: Usage, periods: readonly string[], span: UsageSpan
   const found = new Map(bars.map((bar) => [bar.from, bar]));
   return barChart({
     id: 'calls',
-    title: `API calls per ${unit}`,
+    title: `API calls per ${isHour ? 'hour' : 'day (UTC)'}`,
     period: isHour ? 'Hour from' : 'Day (UTC)',
     series: [
       { key: 'answered', label: 'Successful', tone: 'good' },
