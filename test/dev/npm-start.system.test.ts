@@ -169,7 +169,8 @@ function noteApps(folder: string): void {
 /** Lists what the processes of a state folder have of the hostile shell. */
 function listHostileVariables(folder: string): string[] {
   const children = findServing(folder);
-  if (process.platform === 'linux') expect(children.length).toBeGreaterThan(5); // four apps, Redis, Temporal; PostgreSQL may be elsewhere
+  // Four apps, Redis and Temporal; PostgreSQL may be elsewhere.
+  if (process.platform === 'linux') expect(children.length).toBeGreaterThan(5);
   const hostile = new Set(Object.entries(hostileShell).map(([name, value]) => `${name}=${value}`));
   return children.flatMap((pid) => readProcess(pid, 'environ').filter((entry) => hostile.has(entry)));
 }
