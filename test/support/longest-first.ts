@@ -3,18 +3,19 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /**
  * Slow files, longest first, so that none runs alone at the end while a core is idle. Vitest knows
  * durations only where it ran before; on a new machine it orders by size. A file that is missing
- * here only loses its position. Figures are in test/README.md.
+ * here only loses its position. Files that wait most of their time come before one that compares
+ * durations, and run beside it. Figures are in test/README.md.
  */
 const longest = [
   'operator/region.operator',
   'operator/remove-a-region.operator',
   'chaos/nothing-is-lost.system',
-  'api/bounds/memory.system',
   'e2e/recovery.system',
   'console/repair.browser',
+  'delivery/local-attempts.system',
+  'api/bounds/memory.system',
   'dev/npm-start.system',
   'console/contrast.browser',
-  'delivery/local-attempts.system',
   'orgctl/signature-check.system',
   'e2e/temporal-tls.system',
   'e2e/temporal-store-lost.system',
