@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import { deliveriesPerMove } from '#domain/webhooks/limits.ts';
+import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { type ExpiredRow, expireSql } from './sql/expire.ts';
 import { unblockSql } from './sql/order.ts';
-import { cancelDeletedSql, type MovedRow, wakeParkedSql } from './sql/requests.ts';
+import { cancelDeletedSql, type ChangedDeliveriesRow, requeueHeldSql } from './sql/requests.ts';
 import { expireEveryMs } from './times.ts';
 
 /** How many deliveries one statement repairs. */
@@ -25,18 +25,21 @@ interface ExpireOptions {
   onExpired: (expired: ExpiredRow[]) => void;
   /** Called when deliveries that waited for another of their key were put into the queue. */
   onUnblocked: () => void;
-  /** Deliveries of parked webhooks that were put back, or of deleted ones that were cancelled. */
-  onMoved: (how: 'woken' | 'cancelled', deliveries: number) => void;
+  /**
+   * Deliveries of paused and suspended webhooks that were requeued, or of deleted ones that were
+   * cancelled.
+   */
+  onChanged: (how: 'requeued' | 'cancelled', deliveries: number) => void;
   onError: (cause: unknown) => void;
 }
 
 /**
- * Returns the loop that puts deliveries back whose process or workflow is gone, and moves those of
- * webhooks that were parked or deleted. Every worker runs it; rows that another one has locked are
- * skipped. A part that fails does not stop the others.
+ * Returns the loop that puts deliveries back whose process or workflow is gone, and requeues or
+ * cancels those of webhooks that were paused, suspended or deleted. Every worker runs it; rows that
+ * another one has locked are skipped. A part that fails does not stop the others.
  */
 export function createExpire(options: ExpireOptions): IntervalLoop {
-  const { pool, delaysMs, lateMs, drainDeleted, onExpired, onUnblocked, onMoved, onError } = options;
+  const { pool, delaysMs, lateMs, drainDeleted, onExpired, onUnblocked, onChanged, onError } = options;
   const values = [delaysMs.length + 1 + lostRepeats, lateMs / 1_000, delaysMs, repairedAtOnce];
 
   async function expire(signal: AbortSignal): Promise<void> {
@@ -47,9 +50,9 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
     }
   }
 
-  async function move(how: 'woken' | 'cancelled', text: string, moveValues: unknown[]): Promise<void> {
-    const { rows } = await pool.query<MovedRow>(text, moveValues);
-    for (const { deliveries } of rows) onMoved(how, deliveries);
+  async function change(how: 'requeued' | 'cancelled', text: string, changeValues: unknown[]): Promise<void> {
+    const { rows } = await pool.query<ChangedDeliveriesRow>(text, changeValues);
+    for (const { deliveries } of rows) onChanged(how, deliveries);
   }
 
   async function unblock(): Promise<void> {
@@ -63,8 +66,8 @@ export function createExpire(options: ExpireOptions): IntervalLoop {
       const parts = [
         () => expire(signal),
         unblock,
-        () => move('woken', wakeParkedSql, [deliveriesPerMove]),
-        () => move('cancelled', cancelDeletedSql, [deliveriesPerMove, deleted]),
+        () => change('requeued', requeueHeldSql, [deliveriesPerStatement]),
+        () => change('cancelled', cancelDeletedSql, [deliveriesPerStatement, deleted]),
       ];
       for (const part of parts) if (!signal.aborted) await part().catch(onError);
     },

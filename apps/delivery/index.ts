@@ -191,7 +191,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
       log.warn({ deliveries: expired.length }, 'nothing came from the runs of deliveries: they were put back');
     },
     onUnblocked: wake,
-    onMoved: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
+    onChanged: (how, deliveries) => metrics.moved.inc({ how }, deliveries),
     onError: errorLogger(log, 'deliveries could not be put back or moved; tried again soon'),
   });
   const redeliveries = createIntervalLoop({

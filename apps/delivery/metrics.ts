@@ -19,7 +19,7 @@ export function createDeliveryMetrics(registry: Registry) {
     expired,
     moved: counter(
       'org_api_deliveries_moved_total',
-      'Sleeping deliveries of parked webhooks that were put back into the queue (woken), and open ones of deleted ' +
+      'Sleeping deliveries of paused and suspended webhooks that were requeued, and open ones of deleted ' +
         'webhooks that were cancelled.',
       'how',
     ),
@@ -42,7 +42,7 @@ export function createDeliveryMetrics(registry: Registry) {
       name: 'org_api_delivery_first_attempt_delay_seconds',
       help:
         'From the creation of an event, by the time in its id, to its first attempt at a webhook, ' +
-        'including time in which the webhook was parked or had no free concurrency slot.',
+        'including time in which the webhook was paused or suspended, or had no free concurrency slot.',
       buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
       registers,
     }),

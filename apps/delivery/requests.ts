@@ -8,11 +8,17 @@ import {
   type WebhookRequest,
 } from '#domain/webhooks/access.ts';
 import { type DeliveryState, deliveryState, noSuchDelivery } from '#domain/webhooks/deliveries.ts';
-import { deliveriesPerMove } from '#domain/webhooks/limits.ts';
+import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
-import { WebhookSecret } from '#domain/webhooks/webhook.entity.ts';
-import { cancelOneSql, cancelWebhookDeliveriesSql, countOpenDeliveriesSql, redeliverOneSql } from './sql/requests.ts';
+import { WebhookSecret, type WebhookState } from '#domain/webhooks/webhook.entity.ts';
+import {
+  type ChangedDeliveriesRow,
+  cancelOneSql,
+  cancelWebhookDeliveriesSql,
+  countOpenDeliveriesSql,
+  redeliverOneSql,
+} from './sql/requests.ts';
 
 /**
  * What people ask of deliveries and of a webhook's state. Each request is one transaction of
@@ -36,7 +42,7 @@ export interface Redelivered {
  *
  * @param onlyOpen - whether a settled one is refused: a request for the next attempt must not send
  * a delivered event again.
- * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, it has no
+ * @throws WebhookRefused when the caller may not, the webhook is not active, it has no
  * delivery of this event or that was cancelled, or the event is older than 30 days.
  */
 export async function redeliverOne(
@@ -103,8 +109,12 @@ function assertRedeliverable({ state, isTooOld }: LockedDelivery, onlyOpen: bool
 const deliverySettled = (state: DeliveryState) =>
   new WebhookRefused('delivery_settled', `This delivery is already ${state === 'exhausted' ? 'failed' : state}.`);
 
-/** The number of open deliveries of the changed webhook, up to 10,000. */
-export interface MovedDeliveries {
+/**
+ * A webhook's state after a change, and the number of its open deliveries that it affects, up to
+ * 10,000.
+ */
+export interface StateChange {
+  state: WebhookState;
   deliveries: number;
 }
 
@@ -115,11 +125,11 @@ export interface MovedDeliveries {
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
-export async function pauseWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
+export async function pauseWebhook(em: EntityManager, request: WebhookRequest): Promise<StateChange> {
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
-    const isChanged = webhook.managedUid === null ? webhook.pause() : webhook.hold();
-    return isChanged ? recordState(tx, request, 'webhook.pause') : { deliveries: 0 };
+    const isChanged = webhook.managedUid === null ? webhook.pause() : webhook.pauseAlways();
+    return { state: webhook.state, deliveries: isChanged ? await recordState(tx, request, 'webhook.pause') : 0 };
   });
 }
 
@@ -131,10 +141,11 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
-export async function resumeWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
+export async function resumeWebhook(em: EntityManager, request: WebhookRequest): Promise<StateChange> {
   return em.fork().transactional(async (tx) => {
     const webhook = await lockLivingWebhook(tx, request);
-    return webhook.resume() ? recordState(tx, request, 'webhook.resume') : { deliveries: 0 };
+    const deliveries = webhook.resume() ? await recordState(tx, request, 'webhook.resume') : 0;
+    return { state: webhook.state, deliveries };
   });
 }
 
@@ -145,29 +156,31 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.
  */
-export async function deleteWebhook(em: EntityManager, request: WebhookRequest): Promise<MovedDeliveries> {
+export async function deleteWebhook(em: EntityManager, request: WebhookRequest): Promise<StateChange> {
   return em.fork().transactional(async (tx) => {
     const webhook = await lockWebhook(tx, request);
-    if (!webhook.delete()) return { deliveries: 0 };
+    if (!webhook.delete()) return { state: webhook.state, deliveries: 0 };
     const { organizationId, webhookId } = request;
-    const moved = await recordState(tx, request, 'webhook.delete');
+    const change = { state: webhook.state, deliveries: await recordState(tx, request, 'webhook.delete') };
     await tx.nativeDelete(WebhookSecret, { organizationId, webhookId });
     // Deliveries of an object's webhook are left to the worker: the operator's login may change none.
     const { by } = request;
-    if (by !== 'operator' && 'objectUid' in by) return moved;
-    const cancel = numbered(cancelWebhookDeliveriesSql, [deliveriesPerMove, organizationId, webhookId]);
-    for (const { deliveries } of await runStatement<MovedDeliveries>(tx, cancel))
+    if (by !== 'operator' && 'objectUid' in by) return change;
+    const cancel = numbered(cancelWebhookDeliveriesSql, [deliveriesPerStatement, organizationId, webhookId]);
+    for (const { deliveries } of await runStatement<ChangedDeliveriesRow>(tx, cancel))
       await recordWebhookActivity(tx, request, 'delivery.cancel', { deliveries });
-    return moved;
+    return change;
   });
 }
 
-/** Writes the webhook's new state with its activity row, and counts its open deliveries. */
-async function recordState(tx: EntityManager, request: WebhookRequest, action: string): Promise<MovedDeliveries> {
+/**
+ * Writes the webhook's new state with its activity row. Returns the number of its open deliveries.
+ */
+async function recordState(tx: EntityManager, request: WebhookRequest, action: string): Promise<number> {
   await tx.flush();
   const { organizationId, webhookId } = request;
-  const [row] = await runStatement<MovedDeliveries>(tx, numbered(countOpenDeliveriesSql, [organizationId, webhookId]));
+  const [row] = await runStatement<ChangedDeliveriesRow>(tx, numbered(countOpenDeliveriesSql, [organizationId, webhookId]));
   const { deliveries = 0 } = row ?? {};
   await recordWebhookActivity(tx, request, action, { deliveries });
-  return { deliveries };
+  return deliveries;
 }

@@ -21,7 +21,8 @@ const tellEveryMs = 2_000;
 const beginWithinMs = 15_000;
 
 const endReasons = {
-  webhook_parked: 'the webhook was paused or suspended. Resume it, then redeliver the remaining events',
+  webhook_paused: 'the webhook was paused. Resume it, then redeliver the remaining events',
+  webhook_suspended: 'the webhook was suspended. Resume it, then redeliver the remaining events',
   webhook_deleted: 'the webhook was deleted',
 };
 

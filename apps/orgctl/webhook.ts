@@ -1,4 +1,4 @@
-import { deleteWebhook, type MovedDeliveries, pauseWebhook, resumeWebhook } from '#delivery/requests.ts';
+import { deleteWebhook, pauseWebhook, resumeWebhook, type StateChange } from '#delivery/requests.ts';
 import { findWebhookOrganization, type WebhookRequest } from '#domain/webhooks/access.ts';
 import { changeWebhook } from '#domain/webhooks/change.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
@@ -8,7 +8,7 @@ import { releaseWebhook } from '#domain/webhooks/managed.ts';
 import { rotateSecret } from '#domain/webhooks/rotate.ts';
 import type { SealingKeys } from '#domain/webhooks/seal.ts';
 import { type SignatureResult, signatureResultSentences } from '#domain/webhooks/signature-result.ts';
-import { statusOfState, type WebhookStatus, webhookStatusOf } from '#domain/webhooks/status.ts';
+import { statusOfState, statusOfWebhookState, webhookStatusOf } from '#domain/webhooks/status.ts';
 import { completeCounts } from '#domain/webhooks/summary.ts';
 import { requestSignatureCheck, requestTest } from '#domain/webhooks/test-event.ts';
 import { SettingsRefused } from '#runtime/errors.ts';
@@ -86,7 +86,7 @@ const list: Command = {
       one.failingSince,
       one.heldUntil,
       one.deliveries.waiting,
-      one.deliveries.parked,
+      one.deliveries.held,
       one.deliveries.exhausted,
       one.eventTypes.join(','),
       one.url,
@@ -244,7 +244,7 @@ const test: Command = {
   },
 };
 
-const resumed: WebhookStatus = 'Active';
+const resumed = statusOfWebhookState.active;
 const resume: Command = {
   verb: 'resume',
   summary: 'resume a paused or suspended webhook, and send held deliveries slowly at first; sends a test event before',
@@ -283,19 +283,19 @@ const release: Command = {
 
 /** Builds the commands that change the state; they differ in the change and in their texts. */
 function stateCommand(
-  verb: 'pause' | 'park' | 'delete',
-  about: { summary: string; state: string; said: WebhookStatus },
-  change: (em: Context['database']['orm']['em'], request: WebhookRequest) => Promise<MovedDeliveries>,
+  verb: 'pause' | 'delete',
+  summary: string,
+  change: (em: Context['database']['orm']['em'], request: WebhookRequest) => Promise<StateChange>,
 ): Command {
   return {
     verb,
-    summary: about.summary,
+    summary,
     options: webhookOption,
     async run(options, context) {
       const request = await getWebhookRequest(options, context);
-      const { deliveries } = await change(context.database.orm.em, request);
-      const json = { id: request.webhookId, state: about.state, deliveries };
-      return { json, text: `${about.said}; ${deliveries} deliveries affected.` };
+      const { state, deliveries } = await change(context.database.orm.em, request);
+      const json = { id: request.webhookId, state, deliveries };
+      return { json, text: `${statusOfWebhookState[state]}; ${deliveries} deliveries affected.` };
     },
   };
 }
@@ -314,16 +314,7 @@ export const webhook: Noun = {
     verify,
     resume,
     release,
-    stateCommand(
-      'pause',
-      { summary: 'pause a webhook; new events are held until you resume', state: 'parked', said: 'Paused' },
-      pauseWebhook,
-    ),
-    stateCommand('park', { summary: 'the same as pause', state: 'parked', said: 'Paused' }, pauseWebhook),
-    stateCommand(
-      'delete',
-      { summary: 'delete a webhook, and cancel its open deliveries', state: 'deleted', said: 'Deleted' },
-      deleteWebhook,
-    ),
+    stateCommand('pause', 'pause a webhook; new events are held until you resume', pauseWebhook),
+    stateCommand('delete', 'delete a webhook, and cancel its open deliveries', deleteWebhook),
   ],
 };

@@ -13,6 +13,5 @@ export const countFailingWebhooksSql = /* sql */ `
   select (select count(*) from receiver r
       join webhook w on w.organization_id = r.organization_id and w.id = r.webhook_id and w.state = 'active'
     where r.failing_since is not null)::integer as failing,
-    (select count(*) from webhook w where w.state = 'parked'
-      and w.parked_reason in ('failing', 'gone'))::integer as suspended,
-    (select count(*) from webhook w where w.state = 'parked' and w.parked_reason = 'paused')::integer as paused`;
+    (select count(*) from webhook w where w.state = 'suspended')::integer as suspended,
+    (select count(*) from webhook w where w.state = 'paused')::integer as paused`;

@@ -134,7 +134,7 @@ const faults: Fault[] = [
     firing: ['OrgApiWorkerStopped'],
   },
   {
-    when: 'many webhooks are parked',
+    when: 'many webhooks are suspended',
     changed: { [`org_api_webhooks_suspended_total{${worker}}`]: growing(1) },
     firing: ['OrgApiWebhooksSuspended'],
   },

@@ -84,8 +84,8 @@ it('webhooks and keys that need attention are listed by name, the worst first, e
   const t = await setup();
   expect(await t.overview()).toContain('No problems found.');
   const states = {
-    Paused: `state = 'parked', parked_reason = 'paused'`,
-    Suspended: `state = 'parked', parked_reason = 'failing'`,
+    Paused: `state = 'paused'`,
+    Suspended: `state = 'suspended', suspended_reason = 'failures'`,
     Failing: null,
   };
   for (const [status, set] of Object.entries(states)) {

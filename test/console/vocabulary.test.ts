@@ -42,7 +42,7 @@ it('each status of a delivery has one word: in its badge, in the filter, in the 
     Failed: await t.make.delivery({ webhook, state: 'exhausted', attempts: [{ ...failed, isLast: true }] }),
     Cancelled: await t.make.delivery({ webhook, state: 'cancelled' }),
   };
-  await t.owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
+  await t.owner.pool.query(`update webhook set state = 'paused' where id = $1`, [paused.id]);
   expect(Object.keys(made)).toEqual(deliveryStatuses);
   const list = `/o/${t.ada.orgId}/deliveries`;
   const options = optionsOf((await t.visitor.get(list)).text, 'status');
@@ -75,7 +75,7 @@ it('a failing webhook’s page names the cause of its last failure, and its char
   expect(text).toContain(`href="${path}/deliveries/${eventId}"`);
   expect(text).toContain('1 retrying.');
   expect(text).toContain('class="chart-failing"');
-  await t.owner.pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [
+  await t.owner.pool.query(`update webhook set state = 'suspended', suspended_reason = 'failures' where id = $1`, [
     webhook.id,
   ]);
   const suspended = (await t.visitor.get(path)).text;

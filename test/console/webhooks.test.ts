@@ -278,7 +278,7 @@ describe('without Temporal', () => {
     expect((await t.visitor.get(t.at(`/${id}/resume`))).text).toContain('1 held delivery');
     const refused = await t.submit(`/${id}/resume`);
     expect(refused.text).toContain('You can also resume without it.');
-    expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'parked' }]);
+    expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'paused' }]);
     await t.submit(`/${id}/resume`, { withoutProbe: 'on' });
     expect(await webhookRows(t, t.ada)).toMatchObject([{ state: 'active' }]);
   });
@@ -293,7 +293,9 @@ describe('without Temporal', () => {
       await t.owner.pool.query(`update receiver set failing_since = now() - interval '3 days' where webhook_id = $1`, [
         id,
       ]);
-      await t.owner.pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [id]);
+      await t.owner.pool.query(`update webhook set state = 'suspended', suspended_reason = 'failures' where id = $1`, [
+        id,
+      ]);
     };
     await suspend();
     expect((await t.visitor.get(t.at(`/${id}/resume`))).text).toContain('Redeliver failed events');

@@ -24,7 +24,7 @@ it('an error of the repair stops neither the other parts nor the next repair', a
     drainDeleted: () => [],
     onExpired: () => {},
     onUnblocked: () => {},
-    onMoved: () => {},
+    onChanged: () => {},
     onError: (error) => void errors.push(error),
   });
   onTestFinished(() => expire.stop());

@@ -540,14 +540,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     change: 'an active webhook’s sleepers wake',
-    where: 'wakeParkedSql',
-    from: "w.state = 'parked' and",
+    where: 'requeueHeldSql',
+    from: "w.state in ('paused', 'suspended') and",
     to: '',
     caughtBy: 'a pause and a resume keep the place in the schedule, and what slept is due first',
   },
   {
     change: 'a pause starts the schedule again',
-    where: 'wakeParkedSql',
+    where: 'requeueHeldSql',
     from: /failures = case[\s\S]*?end/,
     to: 'failures = 0',
     caughtBy: 'a pause and a resume keep the place in the schedule, and what slept is due first',

@@ -5,7 +5,8 @@ import { type Engine, type Hook, lostRepeats, type Run, scheduleAttempts } from 
 
 /**
  * What the engine's statements guarantee, by name. Each scenario uses new organizations, so all can
- * share a database; the mutants of `mutants.ts` prove that each guard has one that fails without it.
+ * share a database; the mutants of `mutants.ts` prove that each guard has one that fails without
+ * it.
  */
 export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
   'a claim takes the oldest first, numbers them without a gap, and no more than ten of a webhook': async (engine) => {
@@ -156,7 +157,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     engine,
   ) => {
     const stops = [
-      (hook: Hook) => engine.change(hook, 'parked'),
+      (hook: Hook) => engine.change(hook, 'paused'),
       () => engine.owner.query(`update delivery_admission set state = 'paused'`),
       (hook: Hook) =>
         engine.owner.query(`update receiver set held_until = now() + interval '9 s' where webhook_id = $1`, [
@@ -349,9 +350,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
     await engine.attempt(claim as Run, { waitMs: 3_600_000 });
-    expect(await engine.wakeParked()).not.toMatchObject([{ webhookId: hook.webhookId }]);
-    await engine.change(hook, 'parked');
-    expect(await engine.wakeParked()).toMatchObject([{ webhookId: hook.webhookId, deliveries: 1 }]);
+    expect(await engine.requeueHeld()).not.toMatchObject([{ webhookId: hook.webhookId }]);
+    await engine.change(hook, 'paused');
+    expect(await engine.requeueHeld()).toMatchObject([{ webhookId: hook.webhookId, deliveries: 1 }]);
     await engine.events(hook.organizationId, 1);
     await engine.change(hook, 'active');
     expect(await engine.receiver(hook)).toMatchObject({ slots: 1, isFailing: false, exhaustedInRow: 0 });
@@ -571,11 +572,11 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.attempt(claim as Run, { status: 410 });
     expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId, reason: 'gone' }]);
     const { rows } = await engine.owner.query(
-      `select w.state, w.parked_reason, a.detail ->> 'reason' as reason from webhook w
-       join activity a on a.organization_id = w.organization_id and a.action = 'webhook.park' where w.id = $1`,
+      `select w.state, w.suspended_reason, a.detail ->> 'reason' as reason from webhook w
+       join activity a on a.organization_id = w.organization_id and a.action = 'webhook.suspend' where w.id = $1`,
       [hook.webhookId],
     );
-    expect(rows).toEqual([{ state: 'parked', parked_reason: 'gone', reason: 'gone' }]);
+    expect(rows).toEqual([{ state: 'suspended', suspended_reason: 'gone', reason: 'gone' }]);
     await engine.change(hook, 'active');
     expect(await engine.suspend()).toEqual([]);
   },

@@ -76,9 +76,9 @@ describe('a webhook that is paused and resumed', () => {
     await t.makeEvent();
     for (const attempts of [1, 2]) {
       await t.isSleeping({ attempts });
-      await t.rows(`update webhook set state = 'parked', parked_reason = 'paused'`);
+      await t.rows(`update webhook set state = 'paused'`);
       await vi.waitFor(async () => expect(await t.states()).toMatchObject([{ state: 'queued' }]), patient);
-      await t.rows(`update webhook set state = 'active', parked_reason = null`);
+      await t.rows(`update webhook set state = 'active', suspended_reason = null`);
     }
     await t.isSettled({ state: 'exhausted', attempts: 3, run: 3 });
     expect((await t.attempts()).map(({ is_last }) => is_last)).toEqual([false, false, true]);

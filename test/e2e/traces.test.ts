@@ -117,7 +117,7 @@ it('a delivery whose webhook is paused while it waits ends its trace as closed',
   });
   await make.grant({ professional });
   await vi.waitFor(() => expect(receiver.received).toHaveLength(1), patient);
-  await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused'`);
+  await owner.pool.query(`update webhook set state = 'paused'`);
   await vi.waitFor(() => expect(rootsOf(collector, professional.orgId)).toHaveLength(1), patient);
   await worker.stop();
   expect(rootsOf(collector, professional.orgId).map(({ attributes }) => attributes['org_api.outcome'])).toEqual([

@@ -8,8 +8,8 @@
 #ifndef FAULTS
 #define FAULTS 2
 #endif
-#ifndef PARKS
-#define PARKS 0
+#ifndef PAUSES
+#define PAUSES 0
 #endif
 #ifndef PEOPLE
 #define PEOPLE 0   /* retry now / redeliver / cancel */
@@ -39,7 +39,7 @@ typedef Delivery {
   mtype:ph phase = absent; byte own_run; byte holder; byte starting;
 }
 Delivery d[D];
-bool parked; byte faults = FAULTS; byte parks = PARKS; byte people = PEOPLE;
+bool paused; byte faults = FAULTS; byte pauses = PAUSES; byte people = PEOPLE;
 
 #if D == 1
 #define HELD (d[0].slot)
@@ -64,7 +64,7 @@ proctype Relay(byte i) {
   byte r;
 end_i:
   if
-  :: d_step { d[i].exists && !parked && d[i].state == queued && d[i].due && !d[i].slot &&
+  :: d_step { d[i].exists && !paused && d[i].state == queued && d[i].due && !d[i].slot &&
        HELD < SLOTS && d[i].rn < MOST ->
     d[i].rn++; assert(d[i].rn < RUNS); d[i].state = running;
     d[i].slot = 1; d[i].slot_run = d[i].rn; d[i].admitted = 0; d[i].expired = 0; r = d[i].rn; d[i].starting++ }
@@ -105,11 +105,11 @@ end_w:
       :: else ->
         if
         :: d[i].slot && d[i].admitted -> answer = waits
-        :: !(d[i].slot && d[i].admitted) && parked -> answer = closed;
+        :: !(d[i].slot && d[i].admitted) && paused -> answer = closed;
            d[i].state = queued; d[i].due = 1;
            if :: d[i].slot -> free_slot(i) :: else fi
-        :: !(d[i].slot && d[i].admitted) && !parked && !d[i].slot && !d[i].due -> answer = waits
-        :: !(d[i].slot && d[i].admitted) && !parked && !d[i].slot && d[i].due && HELD >= SLOTS ->
+        :: !(d[i].slot && d[i].admitted) && !paused && !d[i].slot && !d[i].due -> answer = waits
+        :: !(d[i].slot && d[i].admitted) && !paused && !d[i].slot && d[i].due && HELD >= SLOTS ->
            answer = closed; d[i].state = queued
         :: else ->
            d[i].state = running; d[i].slot = 1; d[i].slot_run = d[i].rn; d[i].admitted = 1; d[i].creator = me;
@@ -228,12 +228,12 @@ end_f: do
        /* the claim's commit is lost */
        faults--; free_slot(i); d[i].rn--; d[i].state = queued; d[i].due = 1 }
   od }
-#if PARKS > 0
+#if PAUSES > 0
 proctype Webhook() {
   end_p: do
-  :: d_step { parks > 0 && !parked -> parked = 1; parks-- }
-  :: d_step { parked -> parked = 0 }
-  :: d_step { parked && d[0].state == running && !d[0].slot -> d[0].state = queued; d[0].due = 1 } /* the pass */
+  :: d_step { pauses > 0 && !paused -> paused = 1; pauses-- }
+  :: d_step { paused -> paused = 0 }
+  :: d_step { paused && d[0].state == running && !d[0].slot -> d[0].state = queued; d[0].due = 1 } /* the pass */
   od }
 #endif
 #if PEOPLE > 0
@@ -245,8 +245,8 @@ proctype Person() {
   :: d_step { people > 0 && d[0].exists && OPEN(0) -> people--; d[0].state = cancelled; d[0].settled++; d[0].due = 0 }
   od }
 #endif
-proctype Judge() { /* when nothing more can happen, all is settled or parked */
-  timeout -> assert(parked || (!OPEN(0)
+proctype Judge() { /* when nothing more can happen, all is settled or paused */
+  timeout -> assert(paused || (!OPEN(0)
 #if D > 1
     && !OPEN(1)
 #endif
@@ -266,7 +266,7 @@ init { byte i; atomic {
      run Timer(i); run Clock(i); run Expire(i); run Faults(i); i++
   :: else -> break
   od;
-#if PARKS > 0
+#if PAUSES > 0
   run Webhook();
 #endif
 #if PEOPLE > 0
@@ -277,5 +277,5 @@ init { byte i; atomic {
 #endif
 } }
 #ifdef LIVENESS
-ltl settles { []<>(parked || (d[0].exists && !OPEN(0))) }
+ltl settles { []<>(paused || (d[0].exists && !OPEN(0))) }
 #endif

@@ -8,20 +8,20 @@ import { type Definitions, prepareSpin, type Verification, verify } from './spin
 const safety: Record<string, Definitions> = {
   'any three faults': { FAULTS: 3 },
   'two relays and any two faults': { FAULTS: 2, RELAYS: 2 },
-  'a webhook that is paused and resumed twice, two requests and any fault': { FAULTS: 1, PARKS: 2, PEOPLE: 1 },
+  'a webhook that is paused and resumed twice, two requests and any fault': { FAULTS: 1, PAUSES: 2, PEOPLE: 1 },
   'two requests of people and any fault': { FAULTS: 1, PEOPLE: 2 },
   'two deliveries of a webhook with one slot, and any fault': { FAULTS: 1, D: 2, ONE_WORKER: 1 },
   'two deliveries of a webhook with two slots, and any fault': { FAULTS: 1, D: 2, SLOTS: 2, ONE_WORKER: 1 },
 };
 const liveness: Record<string, Definitions> = {
   'any two faults': { FAULTS: 2 },
-  'a webhook that is paused and resumed': { FAULTS: 0, PARKS: 1 },
+  'a webhook that is paused and resumed': { FAULTS: 0, PAUSES: 1 },
   'two requests of people': { FAULTS: 0, PEOPLE: 2 },
   'two deliveries of a webhook with one slot': { FAULTS: 0, D: 2, ONE_WORKER: 1 },
 };
 
 const twoAtOnce = /posting==1/;
-const lost = /parked\|\|/;
+const lost = /paused\|\|/;
 const tooMany = /posts<=/;
 /** The purpose of each guard of the protocol: without the guard, this property fails. */
 const mutants: Record<string, { definitions: Definitions; fails: RegExp }> = {

@@ -150,7 +150,9 @@ class World {
     expect(onTheWay, 'events of a grant on their way').toEqual([...new Set(onTheWay)]);
   }
 
-  /** Checks that settled rows do not change, unless a person redelivers them or a late 2xx arrives. */
+  /**
+   * Checks that settled rows do not change, unless a person redelivers them or a late 2xx arrives.
+   */
   private checkSettled(then: DeliveryState, now: DeliveryState): void {
     if (this.requested.has(keyOf(now)) || (then.state === 'exhausted' && now.state === 'delivered')) return;
     const settled = ({ state, run, failures }: DeliveryState) => ({ state, run, failures });
@@ -201,7 +203,7 @@ async function stateOf({ engine }: World, { webhookId }: Hook): Promise<string> 
 }
 
 async function resume(world: World, hook: Hook): Promise<void> {
-  if ((await stateOf(world, hook)) === 'parked') await world.engine.change(hook, 'active');
+  if ((await stateOf(world, hook)) === 'paused') await world.engine.change(hook, 'active');
 }
 
 /** One step; it does nothing in a state that does not allow it. */
@@ -296,14 +298,14 @@ const steps: Record<string, [weight: number, take: (world: World, which: number)
   expire: [4, (world) => world.engine.expire()],
   unblock: [2, (world) => world.engine.unblock()],
   loseTemporal: [1, async (world) => world.workflows.clear()],
-  wakeParked: [2, (world) => world.engine.wakeParked()],
+  requeueHeld: [2, (world) => world.engine.requeueHeld()],
   cancelDeleted: [1, (world) => world.engine.cancelDeleted()],
   suspend: [1, (world) => world.engine.suspend()],
   rollUp: [2, (world) => rollUpLedger(world.engine.worker, { settledForSeconds: 0 })],
   pause: [
     1,
     withHook(async (world, hook) => {
-      if ((await stateOf(world, hook)) === 'active') await world.engine.change(hook, 'parked');
+      if ((await stateOf(world, hook)) === 'active') await world.engine.change(hook, 'paused');
     }),
   ],
   resume: [2, withHook(resume)],

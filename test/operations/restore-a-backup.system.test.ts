@@ -148,7 +148,7 @@ it('a restore to a point in time sends what was sent after it again under the sa
   const revoked = await after.owner.pool.query('select from api_key where revoked_at is not null');
   expect(revoked.rows).toHaveLength(1);
   const { rows: states } = await after.owner.pool.query('select state from webhook where id = $1', [paused.id]);
-  expect(states).toEqual([{ state: 'parked' }]);
+  expect(states).toEqual([{ state: 'paused' }]);
   await expectQuietWorker(worker?.metricsUrl ?? '');
 });
 

@@ -12,14 +12,14 @@ const webhook: ManagedWebhook = {
   eventTypes: ['client.started', 'seat.given'],
   ordered: true,
   state: 'active',
-  parkedReason: null,
+  suspendedReason: null,
   failingSince: null,
   secretId: '00000000-0000-7000-8000-00000000000b',
   secretCreatedAt: '2026-03-01T00:00:00.000Z',
   lastDeliveredAt: null,
 };
-const paused: Partial<ManagedWebhook> = { state: 'parked', parkedReason: 'paused' };
-const suspended: Partial<ManagedWebhook> = { state: 'parked', parkedReason: 'failing' };
+const paused: Partial<ManagedWebhook> = { state: 'paused', suspendedReason: null };
+const suspended: Partial<ManagedWebhook> = { state: 'suspended', suspendedReason: 'failures' };
 const observed = (fields: Partial<ObservedSubscription> = {}): ObservedSubscription => ({
   now,
   isAllowed: true,

@@ -72,7 +72,7 @@ describe('a WebhookSubscription', () => {
     await t.declare('orders', { reclaimPolicy: 'delete', url: 'https://other.example.com/', suspend: true });
     await vi.waitFor(async () => expect(await t.conditions()).toContain('Delivering False Paused'), waiting);
     expect(await t.rows('select url, state from webhook where id = $1', [status?.id])).toEqual([
-      { url: 'https://other.example.com/', state: 'parked' },
+      { url: 'https://other.example.com/', state: 'paused' },
     ]);
     await t.remove();
     await vi.waitFor(async () => expect(await t.exists()).toBe(false), waiting);

@@ -55,7 +55,7 @@ describe('a call of orgctl', () => {
     for (const noun of ['org', 'person', 'webhook', 'delivery', 'redelivery', 'ledger', 'key', 'secrets'])
       expect(help.stdout).toContain(`  ${noun} `);
     const webhook = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['webhook', '--help']);
-    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'park', 'resume', 'release', 'delete'])
+    for (const verb of ['create', 'list', 'show', 'rotate', 'test', 'pause', 'resume', 'release', 'delete'])
       expect(webhook.stdout).toContain(`orgctl webhook ${verb} `);
     const redeliver = await callOrgctl({ ORG_API_STATE: emptyFolder() }, ['delivery', 'redeliver', '--help']);
     expect(redeliver.stdout).toContain('--failed-since T');
@@ -165,8 +165,8 @@ describe('orgctl', () => {
     ];
     expect(others.map(({ code, stderr }) => ({ code, stderr }))).toEqual(others.map(() => ({ code: 0, stderr: '' })));
     expect(others[0]?.json()).toMatchObject({ eventTypes: ['client.ended'], description: 'ours', url });
-    expect(others[1]?.json()).toEqual({ id, state: 'parked', deliveries: 0 });
-    expect(others[2]?.json()).toMatchObject({ id, state: 'parked', parkedReason: 'paused', secrets: [{}, {}] });
+    expect(others[1]?.json()).toEqual({ id, state: 'paused', deliveries: 0 });
+    expect(others[2]?.json()).toMatchObject({ id, state: 'paused', suspendedReason: null, secrets: [{}, {}] });
     expect(others[3]?.json()).toEqual({ id, state: 'active', deliveries: 0 });
     expect(others[4]?.json()).toMatchObject([{ id, state: 'active', slots: 1 }]);
     expect(others[7]?.json()).toEqual({ id, state: 'deleted', deliveries: 0 });
@@ -183,19 +183,13 @@ describe('orgctl', () => {
     expect(JSON.stringify(rows)).not.toContain('whsec_');
   });
 
-  it('pauses a webhook under either verb, with the same output and the same activity row', { timeout }, async () => {
+  it('says that a suspended webhook stays suspended when a member’s is paused', { timeout }, async () => {
     const t = await setupOrgctl();
     const webhook = await t.make.webhook();
-    await t.make.delivery({ webhook });
-    const verbs = ['park', 'pause'];
-    for (const verb of verbs) {
-      const parked = await t.orgctl('webhook', verb, '--webhook', webhook.id, '--json');
-      expect(parked).toMatchObject({ code: 0, stderr: '' });
-      expect(parked.json()).toEqual({ id: webhook.id, state: 'parked', deliveries: 1 });
-      await t.orgctl('webhook', 'resume', '--webhook', webhook.id, '--probe', 'no');
-    }
-    const { rows } = await t.owner.pool.query(`select action from activity where action = 'webhook.pause'`);
-    expect(rows).toHaveLength(verbs.length);
+    await t.owner.pool.query(`update webhook set state = 'suspended', suspended_reason = 'failures'`);
+    const paused = await t.orgctl('webhook', 'pause', '--webhook', webhook.id, '--json');
+    expect(paused).toMatchObject({ code: 0, stderr: '' });
+    expect(paused.json()).toEqual({ id: webhook.id, state: 'suspended', deliveries: 0 });
   });
 
   it('lists the faults of the ledger, also those that cancel each other out in its difference', {

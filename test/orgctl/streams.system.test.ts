@@ -54,7 +54,9 @@ it('every command works under other defaults, prints no control character, and e
   await Promise.all(all.map((one) => inParallel(one)));
 });
 
-/** An installation with hostile names in all that a command shows, and the options of every command. */
+/**
+ * An installation with hostile names in all that a command shows, and the options of every command.
+ */
 async function setupCalls() {
   const t = await setupOrgctl(hostileShell);
   const { make, owner } = t;
@@ -126,7 +128,6 @@ async function setupCalls() {
     'webhook verify': fresh,
     'webhook test': fresh,
     'webhook pause': fresh,
-    'webhook park': fresh,
     'webhook resume': fresh,
     'webhook release': fresh,
     'webhook delete': fresh,

@@ -70,7 +70,7 @@ describe('a test event', () => {
   });
 });
 
-describe('resuming a parked webhook', () => {
+describe('resuming a paused webhook', () => {
   it('waits for a signed probe that is accepted', { timeout }, async () => {
     const { owner, receiver, on } = await setupWebhook();
     await on('pause');
@@ -81,7 +81,7 @@ describe('resuming a parked webhook', () => {
       code: 1,
       stderr: expect.stringContaining('The receiver did not accept the test event'),
     });
-    expect((await owner.pool.query('select state from webhook')).rows).toEqual([{ state: 'parked' }]);
+    expect((await owner.pool.query('select state from webhook')).rows).toEqual([{ state: 'paused' }]);
 
     expect((await on('resume')).json()).toMatchObject({ state: 'active' });
     const { rows } = await owner.pool.query('select state, slots from webhook join receiver on webhook_id = id');

@@ -1,3 +1,4 @@
+import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/sql/admit.ts';
@@ -5,7 +6,7 @@ import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSq
 import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
 import { unblockSql } from '#delivery/sql/order.ts';
 import { type OutcomeKind, type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
-import { cancelDeletedSql, cancelOneSql, redeliverOneSql, wakeParkedSql } from '#delivery/sql/requests.ts';
+import { cancelDeletedSql, cancelOneSql, redeliverOneSql, requeueHeldSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import type { Database } from '#domain/open-database.ts';
 import type { TestDatabase } from './database.ts';
@@ -27,7 +28,7 @@ export const originals = {
   suspendWebhooksSql,
   redeliverOneSql,
   cancelOneSql,
-  wakeParkedSql,
+  requeueHeldSql,
   cancelDeletedSql,
 };
 export type Statements = typeof originals;
@@ -108,7 +109,9 @@ export class Engine {
     return rows as Row[];
   }
 
-  /** Inserts a webhook, in a new organization by default, and `events` events of its organization. */
+  /**
+   * Inserts a webhook, in a new organization by default, and `events` events of its organization.
+   */
   async webhook({ organizationId, host = randomUUID(), events = 0 }: NewWebhook = {}): Promise<Hook> {
     const org = organizationId ?? randomUUID();
     if (organizationId === undefined)
@@ -132,7 +135,10 @@ export class Engine {
     return { organizationId: org, webhookId };
   }
 
-  /** Stores events, each in a separate transaction, oldest first. `key`: the grant that they are about. */
+  /**
+   * Stores events, each in a separate transaction, oldest first. `key`: the grant that they are
+   * about.
+   */
   async events(organizationId: string, count: number, key: string | null = null): Promise<void> {
     for (let made = 0; made < count; made += 1)
       await this.owner.query(`select record_event($1, 'seat.given', '{}', $2)`, [organizationId, key]);
@@ -222,7 +228,7 @@ export class Engine {
 
   suspend = (afterSeconds = 3600) => this.send<Hook & { reason: string }>('suspendWebhooksSql', [afterSeconds]);
   unblock = () => this.send<Hook & { eventId: string }>('unblockSql', [500]);
-  wakeParked = () => this.send<Hook>('wakeParkedSql', [100]);
+  requeueHeld = () => this.send<Hook>('requeueHeldSql', [100]);
   cancelDeleted = (webhookIds: string[] = []) => this.send<Hook>('cancelDeletedSql', [100, webhookIds]);
 
   async redeliver({ organizationId, webhookId, eventId }: Omit<Run, 'run'>): Promise<string | undefined> {
@@ -236,15 +242,17 @@ export class Engine {
   }
 
   /** Pauses, resumes or deletes a webhook, as a person does. */
-  async change({ webhookId }: Hook, state: 'active' | 'parked' | 'deleted'): Promise<void> {
+  async change({ webhookId }: Hook, state: WebhookState): Promise<void> {
     await this.owner.query(
-      `update webhook set state = $2, parked_reason = case $2 when 'parked' then 'paused' end,
+      `update webhook set state = $2, suspended_reason = case $2 when 'suspended' then 'failures' end,
          slot = case when $2 <> 'deleted' then slot end where id = $1`,
       [webhookId, state],
     );
   }
 
-  /** Lets time pass for a webhook: makes everything older that statements compare with the clock. */
+  /**
+   * Lets time pass for a webhook: makes everything older that statements compare with the clock.
+   */
   async pass(hooks: readonly Hook[], seconds: number): Promise<void> {
     const values = [hooks.map((hook) => hook.webhookId), `${seconds} s`];
     for (const change of [

@@ -1,3 +1,4 @@
+import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import { randomUUID } from 'node:crypto';
 import pg, { type Pool } from 'pg';
 import { onTestFinished } from 'vitest';
@@ -38,13 +39,13 @@ export async function setupWebhooks() {
     async webhook(fields: {
       orgId: string;
       eventTypes?: readonly EventType[];
-      state?: 'active' | 'parked' | 'deleted';
+      state?: WebhookState;
     }): Promise<string> {
       const { orgId, eventTypes: types = eventTypes, state = 'active' } = fields;
       const id = randomUUID();
       await pool.query(
-        `insert into webhook (organization_id, id, url, event_types, state, parked_reason, slot)
-         values ($1, $2, 'https://receiver.example/hooks', $3, $4, case $4 when 'parked' then 'paused' end,
+        `insert into webhook (organization_id, id, url, event_types, state, suspended_reason, slot)
+         values ($1, $2, 'https://receiver.example/hooks', $3, $4, case $4 when 'suspended' then 'failures' end,
            case when $4 <> 'deleted' then (select coalesce(max(slot), 0) + 1 from webhook
              where organization_id = $1) end)`,
         [orgId, id, types, state],

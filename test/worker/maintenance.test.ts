@@ -259,7 +259,7 @@ describe('the maintenance loop', () => {
     );
     const paused = await make.webhook({ orgId: professional.orgId });
     await make.delivery({ webhook: paused });
-    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
+    await owner.pool.query(`update webhook set state = 'paused' where id = $1`, [paused.id]);
     await owner.pool.query(
       `insert into webhook_secret (organization_id, webhook_id, sealed, valid_until)
         values ($1, $2, 'x', now() - interval '1 second')`,
@@ -279,7 +279,7 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(counts.rounds).toBeGreaterThan(2), 10_000); // the loop continues
     await vi.waitFor(async () => {
       const { rows } = await owner.pool.query(`select distinct state from webhook`);
-      expect(rows).toEqual([{ state: 'parked' }]);
+      expect(rows).toEqual([{ state: 'suspended' }]);
     }, 10_000);
     const secrets = await owner.pool.query('select from webhook_secret where valid_until is not null');
     expect(secrets.rowCount).toBe(0);
@@ -297,8 +297,8 @@ describe('the maintenance loop', () => {
     const webhook = await make.webhook();
     const count = purgeBatchSize * 2 + 10;
     await insertSettled(owner.pool, webhook, count);
-    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused'`);
-    const parked = await make.delivery({
+    await owner.pool.query(`update webhook set state = 'paused'`);
+    const held = await make.delivery({
       webhook,
       createdAt: new Date(Date.now() - 400 * 86_400_000),
     });
@@ -312,7 +312,7 @@ describe('the maintenance loop', () => {
     await vi.waitFor(() => expect(counts.rounds).toBeGreaterThanOrEqual(3), 10_000);
     expect(errors).toEqual([]);
     const { rows } = await owner.pool.query('select event_id from delivery');
-    expect(rows).toEqual([{ event_id: parked }]);
+    expect(rows).toEqual([{ event_id: held }]);
     expect(await readLedger(worker)).toEqual(before);
   });
 

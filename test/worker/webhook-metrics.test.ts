@@ -16,7 +16,7 @@ async function read(metricsUrl: string, name: string): Promise<number | null> {
 }
 
 describe('a worker’s metrics', () => {
-  it('count failing, suspended and paused webhooks, and parked deliveries', {
+  it('count failing, suspended and paused webhooks, and held deliveries', {
     timeout,
   }, async () => {
     const { database, owner, make } = await setupDatabase();
@@ -37,7 +37,7 @@ describe('a worker’s metrics', () => {
       hoursAgo(90),
     ]);
     await owner.pool.query('update receiver set failing_since = $2 where webhook_id = $1', [failing.id, hoursAgo(1)]);
-    await owner.pool.query(`update webhook set state = 'parked', parked_reason = 'paused' where id = $1`, [paused.id]);
+    await owner.pool.query(`update webhook set state = 'paused' where id = $1`, [paused.id]);
 
     const { metricsUrl } = await startTestWorker(database);
 
@@ -78,5 +78,5 @@ it('the metrics are computed without reading a healthy webhook', async () => {
   const { rows } = await owner.pool.query<{ 'QUERY PLAN': string }>(`explain ${countFailingWebhooksSql}`);
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
   expect(plan).not.toContain('Seq Scan');
-  expect(plan.match(/receiver_failing|webhook_(?:parked|inactive)/g)).toHaveLength(3);
+  expect(plan.match(/receiver_failing|webhook_(?:holding|inactive)/g)).toHaveLength(3);
 });

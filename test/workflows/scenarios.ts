@@ -114,12 +114,12 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    kind: 'parked',
+    kind: 'suspended',
     async run(stage) {
       stage.receive(() => fail);
       const eventId = await stage.makeEvent();
       await stage.attempts(3, 0);
-      await stage.pool.query(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [
+      await stage.pool.query(`update webhook set state = 'suspended', suspended_reason = 'failures' where id = $1`, [
         stage.webhookId,
       ]);
       return { eventId };

@@ -7,9 +7,9 @@ const { postTest } = proxyLocalActivities<TestActivities>({ retry, startToCloseT
 const { checkSignatures } = proxyLocalActivities<TestActivities>({ retry, startToCloseTimeout: '30s' });
 
 /**
- * Sends one signed test event, also to a parked webhook. With `checkSignatures` a wrongly signed
- * one follows, and the result is recorded. Neither is part of the ledger or the sequence. Returns
- * null when the webhook is deleted.
+ * Sends one signed test event, also to a paused or suspended webhook. With `checkSignatures` a
+ * wrongly signed one follows, and the result is recorded. Neither is part of the ledger or the
+ * sequence. Returns null when the webhook is deleted.
  */
 export async function sendTest(input: SendTestInput): Promise<TestResult | SignatureCheck | null> {
   return input.checkSignatures === true ? checkSignatures(input) : postTest(input);

@@ -114,7 +114,7 @@ const actions: Record<string, [title: string, describe: (entry: ActivityEntry, d
     ],
   ],
   'webhook.pause': ['Paused a webhook', (e) => sentence`Paused webhook ${webhook(e)}`],
-  'webhook.park': [
+  'webhook.suspend': [
     'Suspended a webhook',
     (e) => sentence`Suspended webhook ${webhook(e)}, because its receiver accepted no events for days`,
   ],
@@ -261,7 +261,7 @@ export function describeAction(entry: ActivityEntry): Sentence {
 
 /** Actions that the system takes by itself. Any other row without a person is an operator's. */
 const systemActions: ReadonlySet<string> = new Set([
-  'webhook.park',
+  'webhook.suspend',
   'webhook.redelivered',
   'webhook.verified',
   'delivery.cancel',

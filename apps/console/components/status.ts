@@ -29,7 +29,7 @@ const webhookKinds: Record<WebhookStatus, NoticeKind | 'plain'> = {
 
 /** Returns the status of a webhook, and beside it whether fewer deliveries than ten run at once. */
 export function webhookStatus(
-  webhook: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince' | 'slots'>,
+  webhook: Pick<WebhookSummary, 'state' | 'failingSince' | 'slots'>,
 ): Html {
   const status = webhookStatusOf(webhook);
   const isLimited = status === 'Active' && webhook.slots < mostSlots;

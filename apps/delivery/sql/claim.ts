@@ -1,18 +1,19 @@
 import { isAdmittingSql } from '#domain/webhooks/delivery-admission.ts';
+import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import type { StartedRun } from '#workflows/deliver-event/types.ts';
 
 /** A webhook with queued deliveries. */
 export interface QueuedWebhook {
   organizationId: string;
   webhookId: string;
-  state: 'active' | 'parked' | 'deleted';
+  state: WebhookState;
 }
 
 /**
  * Lists webhooks that have queued deliveries, in the order of their ids: at most `$3` after the
- * webhook `$2` of organization `$1`, and none while the region's deliveries are paused. A relay runs
- * this many times a second, so it reads one index entry per webhook (30 µs when there are none), and
- * steps from one to the next itself: PostgreSQL before 18 does not skip within an index.
+ * webhook `$2` of organization `$1`, and none while the region's deliveries are paused. A relay
+ * runs this many times a second, so it reads one index entry per webhook (30 µs when there are
+ * none), and steps from one to the next itself: PostgreSQL before 18 does not skip within an index.
  */
 export const listQueuedSql = /* sql */ `
   with recursive queued as (

@@ -1,9 +1,11 @@
+import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
+
 /** A redelivery whose next page is due. */
 export interface DueRedeliveryRow {
   organizationId: string;
   id: string;
   webhookId: string;
-  webhookState: 'active' | 'parked' | 'deleted';
+  webhookState: WebhookState;
   /** ISO 8601 text, or null. */
   from: string | null;
   to: string | null;
@@ -30,9 +32,9 @@ export const lockDueRedeliverySql = /* sql */ `
   for no key update of r skip locked`;
 
 /**
- * Records a page. `$1`, `$2` the redelivery, `$3` where the next one begins (null: it is done), `$4`
- * how many deliveries it checked, `$5` how many the selection includes, `$6` how many it queued,
- * `$7` seconds until the next page is due.
+ * Records a page. `$1`, `$2` the redelivery, `$3` where the next one begins (null: it is done),
+ * `$4` how many deliveries it checked, `$5` how many the selection includes, `$6` how many it
+ * queued, `$7` seconds until the next page is due.
  */
 export const recordPageSql = /* sql */ `
   update redelivery r set state = case when $3::uuid is null then 'done' else 'running' end,

@@ -1,4 +1,4 @@
-import { isOpenSql } from '#domain/webhooks/open-deliveries.ts';
+import { isHoldingSql, isOpenSql } from '#domain/webhooks/open-deliveries.ts';
 import { releaseNextSql } from './order.ts';
 
 /** Whether the delivery `d` is claimed or attempted now: then a request leaves it as it is. */
@@ -10,7 +10,7 @@ const hasSlot = /* sql */ `exists (
  * How a delivery is sent again. A settled one starts the schedule again; an open one keeps its
  * place, and none waits for another of its key.
  */
-const requested = /* sql */ `state = 'queued', due_at = clock_timestamp(), settled_at = null,
+const requeued = /* sql */ `state = 'queued', due_at = clock_timestamp(), settled_at = null,
     failures = case when d.state in ('delivered', 'exhausted') then 0 else d.failures end`;
 
 /**
@@ -24,12 +24,15 @@ export const redeliverOneSql = /* sql */ `
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and d.state <> 'cancelled'
     for no key update
   ), changed as (
-    update delivery d set ${requested} from found f
+    update delivery d set ${requeued} from found f
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = $3 and not f.is_attempting
   )
   select case when f.is_attempting then 'attempting' else 'queued' end as how from found f`;
 
-/** Cancels one open delivery (`$1`…`$3` as above), and releases the next of its key. A row when it was open. */
+/**
+ * Cancels one open delivery (`$1`…`$3` as above), and releases the next of its key. A row when it
+ * was open.
+ */
 export const cancelOneSql = /* sql */ `
   with target as materialized (
     select d.organization_id, d.webhook_id, d.event_id, d.key from delivery d
@@ -76,19 +79,19 @@ export const redeliverPageSql = /* sql */ `
     order by s.event_id limit $6
   ), stop as (
     select case
-      when (select count(*) from matching) = $6 then (select m.event_id from matching m
-        order by m.event_id desc limit 1)
+      when (select count(*) from matching) = $6 then (select q.event_id from matching q
+        order by q.event_id desc limit 1)
       when (select count(*) from seen) = $5 then (select s.event_id from seen s order by s.event_id desc limit 1)
     end as next
   ), locked as (
     select d.event_id from delivery d
-    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id in (select m.event_id from matching m)
+    where d.organization_id = $1 and d.webhook_id = $2 and d.event_id in (select q.event_id from matching q)
       and (d.state = 'exhausted' or d.state = 'delivered' and $7::timestamptz is not null
         or d.state in ('queued', 'running') and not ${hasSlot})
     order by d.event_id
     for no key update
   ), redelivered as (
-    update delivery d set ${requested}
+    update delivery d set ${requeued}
     from locked l
     where d.organization_id = $1 and d.webhook_id = $2 and d.event_id = l.event_id
     returning d.event_id
@@ -99,20 +102,22 @@ export const redeliverPageSql = /* sql */ `
     (select count(*) from redelivered)::integer as queued,
     (select next from stop) as next`;
 
-/** How many deliveries of one webhook a pass moved. */
-export interface MovedRow {
+/** How many deliveries of one webhook a statement requeued or cancelled. */
+export interface ChangedDeliveriesRow {
   deliveries: number;
 }
 
-/** Whether the state of the webhook `w` changed lately: the passes move its deliveries. */
+/**
+ * Whether the state of the webhook `w` changed lately: its deliveries are requeued or cancelled.
+ */
 const recently = /* sql */ `w.state_at > statement_timestamp() - interval '1 hour'`;
 
 /**
  * Puts sleeping deliveries of webhooks that were paused or suspended within the last hour back into
  * the queue, at most `$1` of each, so that they are tried first when it is resumed. It only speeds
- * up what each run does when it asks. Returns a `MovedRow` per webhook.
+ * up what each run does when it asks. Returns a `ChangedDeliveriesRow` per webhook.
  */
-export const wakeParkedSql = /* sql */ `
+export const requeueHeldSql = /* sql */ `
   with picked as (
     select d.organization_id, d.webhook_id, d.event_id
     from webhook w cross join lateral (
@@ -121,18 +126,19 @@ export const wakeParkedSql = /* sql */ `
       limit $1
       for no key update skip locked
     ) d
-    where w.state = 'parked' and ${recently}
-  ), moved as (
-    update delivery d set ${requested} from picked p
+    where ${isHoldingSql} and ${recently}
+  ), requeued as (
+    update delivery d set ${requeued} from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
     returning d.organization_id, d.webhook_id
   )
-  select m.organization_id as "organizationId", m.webhook_id as "webhookId", count(*)::integer as deliveries
-  from moved m group by m.organization_id, m.webhook_id`;
+  select q.organization_id as "organizationId", q.webhook_id as "webhookId", count(*)::integer as deliveries
+  from requeued q group by q.organization_id, q.webhook_id`;
 
 /**
  * Cancels open deliveries of deleted webhooks, at most `$1` of each. Rows that another process has
- * locked are skipped. An attempt in progress ends by itself. Returns a `MovedRow` per webhook.
+ * locked are skipped. An attempt in progress ends by itself. Returns a `ChangedDeliveriesRow` per
+ * webhook.
  */
 const cancelSql = (which: string, record = '') => /* sql */ `
   with picked as (
@@ -149,21 +155,21 @@ const cancelSql = (which: string, record = '') => /* sql */ `
     from picked p
     where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
     returning d.organization_id, d.webhook_id
-  ), moved as (
+  ), counted as (
     select c.organization_id, c.webhook_id, count(*)::integer as deliveries
       from cancelled c group by c.organization_id, c.webhook_id
   )
-  select m.organization_id as "organizationId", m.webhook_id as "webhookId", m.deliveries from moved m
+  select q.organization_id as "organizationId", q.webhook_id as "webhookId", q.deliveries from counted q
     ${record}
-    order by m.webhook_id`;
+    order by q.webhook_id`;
 
-const byWorker = /* sql */ `cross join lateral record_worker_activity(m.organization_id, 'delivery.cancel',
-      jsonb_build_object('webhookId', m.webhook_id, 'deliveries', m.deliveries))`;
+const byWorker = /* sql */ `cross join lateral record_worker_activity(q.organization_id, 'delivery.cancel',
+      jsonb_build_object('webhookId', q.webhook_id, 'deliveries', q.deliveries))`;
 
 /**
- * The same for webhooks that were deleted within the last hour, and for the webhooks `$2` (ids) that
- * the poll found queued: an event may be stored while its webhook is deleted. An activity row of the
- * worker per webhook.
+ * The same for webhooks that were deleted within the last hour, and for the webhooks `$2` (ids)
+ * that the poll found queued: an event may be stored while its webhook is deleted. An activity row
+ * of the worker per webhook.
  */
 export const cancelDeletedSql = cancelSql(`(${recently} or w.id = any ($2::uuid[]))`, byWorker);
 

@@ -2,8 +2,8 @@
 export interface SuspendedRow {
   organizationId: string;
   webhookId: string;
-  /** `failing`: it accepted nothing for long. `gone`: it answered 410. */
-  reason: 'failing' | 'gone';
+  /** `failures`: it accepted nothing for long. `gone`: it answered 410. */
+  reason: 'failures' | 'gone';
 }
 
 /**
@@ -17,7 +17,7 @@ export interface SuspendedRow {
 export const suspendWebhooksSql = /* sql */ `
   with failing as (
     select w.organization_id, w.id, r.failing_since,
-      case when r.gone_at is null then 'failing' else 'gone' end as reason
+      case when r.gone_at is null then 'failures' else 'gone' end as reason
     from receiver r join webhook w on w.organization_id = r.organization_id and w.id = r.webhook_id
     where w.state = 'active' and (r.failing_since is not null or r.gone_at is not null)
       and (r.gone_at is not null or r.exhausted_in_row >= 2
@@ -26,10 +26,10 @@ export const suspendWebhooksSql = /* sql */ `
     limit 100
     for no key update of w skip locked
   ), suspended as (
-    update webhook w set state = 'parked', parked_reason = f.reason
+    update webhook w set state = 'suspended', suspended_reason = f.reason
     from failing f where w.organization_id = f.organization_id and w.id = f.id
     returning w.organization_id, w.id, f.failing_since, f.reason
   )
   select p.organization_id as "organizationId", p.id as "webhookId", p.reason
-  from suspended p cross join lateral record_worker_activity(p.organization_id, 'webhook.park', jsonb_strip_nulls(
+  from suspended p cross join lateral record_worker_activity(p.organization_id, 'webhook.suspend', jsonb_strip_nulls(
     jsonb_build_object('webhookId', p.id, 'reason', p.reason, 'failingSince', api.utc(p.failing_since))))`;

@@ -41,9 +41,9 @@ export interface WebhookSettings {
  * Subscribes a URL to event types, in one transaction with its activity row. It receives the events
  * from its commit on. Show the returned `secret` once, and store it nowhere.
  *
- * @throws WebhookRefused when the caller may not manage webhooks, another one has the URL, the URL, an event type, the
- * description or the secret is refused, there is no such organization, or it has 20 webhooks
- * already.
+ * @throws WebhookRefused when the caller may not manage webhooks, another one has the URL, the URL,
+ * an event type, the description or the secret is refused, there is no such organization, or it has
+ * 20 webhooks already.
  */
 export async function createWebhook(
   em: EntityManager,
@@ -71,7 +71,7 @@ export async function createWebhook(
       slot,
       createdAt,
       state: 'active',
-      parkedReason: null,
+      suspendedReason: null,
       signatureResult: null,
       signatureCheckedAt: null,
       ...managerOf(by),

@@ -2,11 +2,13 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventType } from '../contract/events.ts';
 import { literal, numbered, query, type SqlPart, sql } from '../db/statement.ts';
 import { assertMayManageWebhooks, noSuchWebhook, type WebhookRequest } from './access.ts';
-import { isOpenSql } from './open-deliveries.ts';
+import { isHoldingSql, isOpenSql } from './open-deliveries.ts';
 import { WebhookRefused } from './refused.ts';
 
-export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'parked'] as const;
-/** The state of a delivery, as it is shown: an open one is `waiting`, or `parked` with its webhook. */
+export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'held'] as const;
+/**
+ * The state of a delivery, as it is shown: an open one is `waiting`, or `held` with its webhook.
+ */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** How far a waiting delivery is. */
@@ -50,15 +52,18 @@ export interface AttemptSummary {
 /** Whether a delivery `d` is open. */
 export const isOpen = numbered(isOpenSql, []);
 
-/** Whether a delivery `d` is parked. */
-export const isParked = sql`(${isOpen} and exists (
-  select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id and w.state = 'parked'))`;
+/** Whether a webhook `w` is paused or suspended. */
+export const isHolding = numbered(isHoldingSql, []);
+
+/** Whether a delivery `d` is held. */
+export const isHeld = sql`(${isOpen} and exists (
+  select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id and ${isHolding}))`;
 
 /** The state of a delivery `d`, a `DeliveryState`. */
-export const deliveryState = sql`case when ${isParked} then 'parked' when ${isOpen} then 'waiting' else d.state end`;
+export const deliveryState = sql`case when ${isHeld} then 'held' when ${isOpen} then 'waiting' else d.state end`;
 
 /** When the next attempt of a delivery `d` is due; null unless it waits for that time. */
-export const nextAttemptAt = sql`case when d.state <> 'blocked' and not ${isParked} then d.due_at end`;
+export const nextAttemptAt = sql`case when d.state <> 'blocked' and not ${isHeld} then d.due_at end`;
 
 /** The columns of a delivery `d` with its event `e` in lists. */
 export const deliveryColumns = sql`
@@ -70,8 +75,8 @@ export const deliveryColumns = sql`
 /** Returns a condition on the state of `d`, true for null. Literals allow partial indexes. */
 export function isInState(state: DeliveryState | null): SqlPart {
   if (state === null) return sql`true`;
-  if (state === 'parked') return isParked;
-  return state === 'waiting' ? sql`${isOpen} and not ${isParked}` : sql`d.state = ${literal(state)}`;
+  if (state === 'held') return isHeld;
+  return state === 'waiting' ? sql`${isOpen} and not ${isHeld}` : sql`d.state = ${literal(state)}`;
 }
 
 /** Whether an attempt of a delivery `d` is in progress. */

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { firstEventIdAt } from '../contract/events.ts';
 import { arrayOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
-import { assertShown, isOpen, isParked } from './deliveries.ts';
+import { assertShown, isOpen, isHeld } from './deliveries.ts';
 
 /** The outcomes of the events of one period, as of now. */
 export interface HealthCounts {
@@ -113,9 +113,9 @@ const hasFailed = sql`d.attempts > 0`;
 export const selectHealth = (matching: SqlPart): SqlPart => sql`
   select count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
-  count(*) filter (where ${isOpen} and not ${isParked} and not ${hasFailed})::integer as pending,
-  count(*) filter (where ${isOpen} and not ${isParked} and ${hasFailed})::integer as retrying,
-  count(*) filter (where ${isOpen} and ${isParked})::integer as held,
+  count(*) filter (where ${isOpen} and not ${isHeld} and not ${hasFailed})::integer as pending,
+  count(*) filter (where ${isOpen} and not ${isHeld} and ${hasFailed})::integer as retrying,
+  count(*) filter (where ${isOpen} and ${isHeld})::integer as held,
   count(*) filter (where d.state = 'exhausted')::integer as failed,
   count(*) filter (where d.state = 'cancelled')::integer as cancelled,
   count(*) = ${literal(healthLooksAt)} as "isCapped"

@@ -1,4 +1,4 @@
-import { isOpenSql, lateOfWebhookSql } from './open-deliveries.ts';
+import { isHoldingSql, isOpenSql, lateOfWebhookSql } from './open-deliveries.ts';
 
 /**
  * The ledger compares what was to be delivered, as the trigger that created the events counted it,
@@ -82,7 +82,10 @@ const independentCounts = /* sql */ `
   group by c.organization_id, c.webhook_id
   having sum(c.counted) <> sum(c.found)`;
 
-/** Lists differences of the independent counts, at most `$1`: rows as those of `listLedgerFaultsSql`. */
+/**
+ * Lists differences of the independent counts, at most `$1`: rows as those of
+ * `listLedgerFaultsSql`.
+ */
 export const listUnexplainedSql = /* sql */ `
   select case when c.webhook_id is null then 'events_differ' else 'numbers_differ' end as kind,
     c.organization_id as "organizationId", c.webhook_id as "webhookId", null as "eventId", null as state,
@@ -126,15 +129,15 @@ export const readLedgerSql = /* sql */ `
     select d.organization_id, d.webhook_id, count(*) as count from delivery d where ${isOpenSql}
     group by d.organization_id, d.webhook_id
   ), waiting as (
-    select coalesce(sum(o.count) filter (where w.state <> 'parked'), 0) as count,
-      coalesce(sum(o.count) filter (where w.state = 'parked'), 0) as parked,
+    select coalesce(sum(o.count) filter (where not ${isHoldingSql}), 0) as count,
+      coalesce(sum(o.count) filter (where ${isHoldingSql}), 0) as held,
       coalesce(sum(l.count), 0) as overdue,
       coalesce(sum(l.count) filter (where l.count > 0 and not ${isHeldUp}), 0) as stuck
     from open o join webhook w on w.organization_id = o.organization_id and w.id = o.webhook_id
     join receiver r on r.organization_id = o.organization_id and r.webhook_id = o.webhook_id
     left join lateral ${lateOfWebhookSql} l on w.state = 'active'
   ), compared as (
-    select r.deliveries + m.deliveries - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.parked
+    select r.deliveries + m.deliveries - (r.delivered + r.exhausted + r.cancelled + s.proven) - w.count - w.held
       as difference,
       m.missing + s.delivered + s.exhausted + s.cancelled - s.proven as missing
     from rolled r, made m, settled s, waiting w
@@ -143,7 +146,7 @@ export const readLedgerSql = /* sql */ `
     'obligations', r.deliveries + m.deliveries,
     'delivered', r.delivered + s.delivered,
     'waiting', w.count,
-    'parked', w.parked,
+    'parked', w.held,
     'exhausted', r.exhausted + s.exhausted,
     'cancelled', r.cancelled + s.cancelled,
     'difference', c.difference,

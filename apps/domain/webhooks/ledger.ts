@@ -14,6 +14,7 @@ export interface Ledger {
   delivered: number;
   /** Open, with a time for the next attempt. */
   waiting: number;
+  /** Open, and held by their webhook. Public under this name: `orgctl ledger` and the metric have it. */
   parked: number;
   exhausted: number;
   cancelled: number;
@@ -77,7 +78,7 @@ interface FaultRow extends Omit<LedgerFault, 'explanation'> {
  * Reads the whole ledger in one snapshot.
  *
  * Measured with 1,000,000 delivered deliveries of 20 webhooks, as many events and attempts, and
- * 5,000 waiting and 2,000 parked ones (PostgreSQL 18.4 in memory, vacuumed; 2 cores shared with
+ * 5,000 waiting and 2,000 held ones (PostgreSQL 18.4 in memory, vacuumed; 2 cores shared with
  * other work; planning and execution of `explain analyze`, median of 5): 5 ms with all settled
  * deliveries rolled up, 15 ms with 3,400 settled ones and 10,400 recent events not yet, 2,300 ms
  * with nothing rolled up. That was before `missing`, which looks up the deliveries of each event

@@ -14,7 +14,7 @@ export const signingSecretsAtMost = 5;
 /** How long after its time an event can be sent again. */
 export const redeliverableDays = 30;
 /** Deliveries of one webhook that one statement moves or cancels, every second. */
-export const deliveriesPerMove = 2_000;
+export const deliveriesPerStatement = 2_000;
 /** The least days that a settled delivery is kept: one more than its event can be sent again. */
 export const deliveryRetentionDaysAtLeast = redeliverableDays + 1;
 /**

@@ -11,15 +11,15 @@ import {
 import { healthLooksAt } from './health.ts';
 import { type SealingKeys, unsealSecret } from './seal.ts';
 import type { WebhookHead } from './summary.ts';
-import { WebhookSecret } from './webhook.entity.ts';
+import { WebhookSecret, type WebhookState } from './webhook.entity.ts';
 
 /** A webhook that an object of the cluster manages. Times are UTC. */
 export interface ManagedWebhook
   extends Pick<
     WebhookHead,
-    'organizationId' | 'id' | 'url' | 'eventTypes' | 'ordered' | 'parkedReason' | 'failingSince'
+    'organizationId' | 'id' | 'url' | 'eventTypes' | 'ordered' | 'suspendedReason' | 'failingSince'
   > {
-  state: 'active' | 'parked';
+  state: Exclude<WebhookState, 'deleted'>;
   /** The newest secret: its id, and when it began to sign. */
   secretId: string;
   secretCreatedAt: string;
@@ -31,7 +31,7 @@ export interface ManagedWebhook
 export async function findManagedWebhook(em: EntityManager, objectUid: string): Promise<ManagedWebhook | null> {
   const [webhook] = await query<ManagedWebhook>(em.fork())`
     select w.organization_id as "organizationId", w.id, w.url, w.event_types as "eventTypes", w.ordered, w.state,
-      w.parked_reason as "parkedReason", api.utc(r.failing_since) as "failingSince", s.id as "secretId",
+      w.suspended_reason as "suspendedReason", api.utc(r.failing_since) as "failingSince", s.id as "secretId",
       api.utc(s.created_at) as "secretCreatedAt", api.utc(l.settled_at) as "lastDeliveredAt"
     from webhook w
     join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id

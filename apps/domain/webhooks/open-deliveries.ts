@@ -7,6 +7,9 @@ import { isAdmittingSql } from './delivery-admission.ts';
  */
 export const isOpenSql = /* sql */ `(d.state in ('queued', 'running', 'blocked') and d.run >= 0)`;
 
+/** Whether a webhook `w` is paused or suspended, and holds its open deliveries. */
+export const isHoldingSql = /* sql */ `w.state in ('paused', 'suspended')`;
+
 const lateOf = (state: 'queued' | 'running') => /* sql */ `(select d.due_at from delivery d
       where d.organization_id = w.organization_id and d.webhook_id = w.id and d.state = '${state}'
         and d.due_at < statement_timestamp() - interval '1 minute' and not exists (
@@ -15,9 +18,9 @@ const lateOf = (state: 'queued' | 'running') => /* sql */ `(select d.due_at from
       limit 1000)`;
 
 /**
- * The deliveries of the webhook `w` that are more than a minute late and not attempted now, as a row
- * `(count, oldest)`. It counts 1,000 at most, so that the backlog of one webhook hides no other in
- * a sum, and is not read whole.
+ * The deliveries of the webhook `w` that are more than a minute late and not attempted now, as a
+ * row `(count, oldest)`. It counts 1,000 at most, so that the backlog of one webhook hides no other
+ * in a sum, and is not read whole.
  */
 export const lateOfWebhookSql = /* sql */ `(
     select count(*) as count, min(l.due_at) as oldest from (

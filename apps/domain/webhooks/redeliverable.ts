@@ -8,15 +8,15 @@ export async function assertSendable(tx: EntityManager, request: WebhookRequest)
   const webhook = await assertMayUse(tx, request);
   if (webhook === null) throw noSuchWebhook();
   if (webhook.state === 'deleted') throw webhookDeleted();
-  if (webhook.state === 'parked') throw webhookParked();
+  if (webhook.state !== 'active') throw webhookNotActive();
 }
 
 /** Returns the time before which events can no longer be sent again. */
 export const oldestRedeliverable = (now: Date) => new Date(now.getTime() - redeliverableDays * 86_400_000);
 
-const webhookParked = () =>
+const webhookNotActive = () =>
   new WebhookRefused(
-    'webhook_parked',
+    'webhook_not_active',
     'This webhook is paused or suspended. Resume it first, which sends held deliveries.',
   );
 

@@ -14,7 +14,7 @@ import {
 } from './access.ts';
 import { assertShown, isOpen } from './deliveries.ts';
 import { assertSendable, eventTooOld, oldestRedeliverable } from './redeliverable.ts';
-import { Redelivery, type RedeliveryState } from './redelivery.entity.ts';
+import { Redelivery, type RedeliveryEndReason, type RedeliveryState } from './redelivery.entity.ts';
 import { WebhookRefused } from './refused.ts';
 
 /**
@@ -42,7 +42,7 @@ export interface RedeliveryRow {
   failedSince: string | null;
   state: RedeliveryState;
   /** Null unless it ended early. */
-  endReason: 'webhook_parked' | 'webhook_deleted' | null;
+  endReason: RedeliveryEndReason | null;
   /** The person who asked; null: an operator. */
   requestedBy: string | null;
   requestedAt: string;
@@ -73,7 +73,7 @@ const columns = sql`
  * Requests that a selection of a webhook's deliveries be sent again. A webhook has one redelivery
  * at a time, which has all of the rate limit.
  *
- * @throws WebhookRefused when the caller may not, the webhook is parked or deleted, the range is
+ * @throws WebhookRefused when the caller may not, the webhook is not active, the range is
  * empty or begins more than 30 days ago, or a redelivery of the webhook is in progress.
  */
 export async function requestRedelivery(

@@ -3,6 +3,9 @@ import { defineEntity, p, sql } from '@mikro-orm/core';
 /** `done`: all were sent again. `cancelled`: by a person. `ended`: early, by `endReason`. */
 export type RedeliveryState = 'requested' | 'running' | 'done' | 'cancelled' | 'ended';
 
+/** Why it ended early: what happened to its webhook. */
+export type RedeliveryEndReason = 'webhook_paused' | 'webhook_suspended' | 'webhook_deleted';
+
 const RedeliverySchema = defineEntity({
   name: 'Redelivery',
   properties: {
@@ -13,7 +16,7 @@ const RedeliverySchema = defineEntity({
     rangeTo: p.datetime().strictNullable(),
     failedSince: p.datetime().strictNullable(),
     state: p.text().$type<RedeliveryState>().default('requested'),
-    endReason: p.text().$type<'webhook_parked' | 'webhook_deleted'>().strictNullable(),
+    endReason: p.text().$type<RedeliveryEndReason>().strictNullable(),
     requestedBy: p.text().strictNullable(),
     requestedAt: p.datetime().defaultRaw('now()'),
     cancelRequestedAt: p.datetime().strictNullable(),

@@ -8,7 +8,7 @@ type WebhookRefusal =
   | 'webhook_deleted'
   | 'webhook_managed'
   | 'webhook_not_managed'
-  | 'webhook_parked'
+  | 'webhook_not_active'
   | 'url_refused'
   | 'url_in_use'
   | 'no_event_types'

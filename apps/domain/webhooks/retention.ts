@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 /**
  * Purges deliveries that were settled more than `$1` days ago, with their attempts, and events of
  * that age without deliveries, at most `$2` of each; one row, `{deliveries, events}`. Open and
- * parked deliveries stay, and so do those that the ledger has not found correct; its sums do not
+ * held deliveries stay, and so do those that the ledger has not found correct; its sums do not
  * change.
  *
  * @throws an error of PostgreSQL with fewer than 31 days.

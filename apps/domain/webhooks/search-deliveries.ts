@@ -1,3 +1,4 @@
+import type { WebhookState } from './webhook.entity.ts';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type EventType, firstEventIdAt } from '../contract/events.ts';
 import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
@@ -42,7 +43,7 @@ export interface FoundDelivery extends DeliveryRow {
 export interface ListedDelivery extends FoundDelivery {
   url: string;
   description: string;
-  webhookState: 'active' | 'parked' | 'deleted';
+  webhookState: WebhookState;
   managedBy: string | null;
 }
 

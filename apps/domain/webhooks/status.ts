@@ -1,16 +1,26 @@
 import type { DeliveryState, Progress } from './deliveries.ts';
 import type { FoundDelivery } from './search-deliveries.ts';
 import type { WebhookSummary } from './summary.ts';
+import type { WebhookState } from './webhook.entity.ts';
 
 /** The words for the status of webhooks and deliveries in the console and orgctl. */
 
 export type WebhookStatus = 'Active' | 'Paused' | 'Suspended' | 'Failing' | 'Deleted';
 
+/** The status of a webhook by its state. An active one may also be Failing. */
+export const statusOfWebhookState = {
+  active: 'Active',
+  paused: 'Paused',
+  suspended: 'Suspended',
+  deleted: 'Deleted',
+} as const satisfies Record<WebhookState, WebhookStatus>;
+
+/** Returns whether a webhook is paused or suspended, and holds its open deliveries. */
+export const holdsDeliveries = (state: WebhookState): boolean => state === 'paused' || state === 'suspended';
+
 /** Returns the status of a webhook. A person paused it, or the service suspended it. */
-export function webhookStatusOf(w: Pick<WebhookSummary, 'state' | 'parkedReason' | 'failingSince'>): WebhookStatus {
-  if (w.state === 'deleted') return 'Deleted';
-  if (w.state === 'parked') return w.parkedReason === 'paused' ? 'Paused' : 'Suspended';
-  return w.failingSince === null ? 'Active' : 'Failing';
+export function webhookStatusOf(w: Pick<WebhookSummary, 'state' | 'failingSince'>): WebhookStatus {
+  return w.state === 'active' && w.failingSince !== null ? 'Failing' : statusOfWebhookState[w.state];
 }
 
 /** The status of a delivery by its state. One that waits may also be Delivering or Retrying. */
@@ -19,7 +29,7 @@ export const statusOfState = {
   delivered: 'Delivered',
   exhausted: 'Failed',
   cancelled: 'Cancelled',
-  parked: 'Held',
+  held: 'Held',
 } as const satisfies Record<DeliveryState, string>;
 
 /** Every status of a delivery, in the order of filters and charts. */
@@ -40,7 +50,7 @@ export const selectionOfStatus: Record<DeliveryStatus, { state: DeliveryState; p
   Pending: { state: 'waiting', progress: 'Pending' },
   Delivering: { state: 'waiting', progress: 'Delivering' },
   Retrying: { state: 'waiting', progress: 'Retrying' },
-  Held: { state: 'parked', progress: null },
+  Held: { state: 'held', progress: null },
   Delivered: { state: 'delivered', progress: null },
   Failed: { state: 'exhausted', progress: null },
   Cancelled: { state: 'cancelled', progress: null },

@@ -1,9 +1,10 @@
 import { firstEventIdAt } from '../contract/events.ts';
 import { type SqlPart, sql } from '../db/statement.ts';
-import { isOpen } from './deliveries.ts';
+import { isHolding, isOpen } from './deliveries.ts';
 import { type HealthCounts, selectHealth } from './health.ts';
 import { redeliverableDays } from './limits.ts';
 import type { SignatureResult } from './signature-result.ts';
+import type { WebhookState } from './webhook.entity.ts';
 
 /** A webhook. Times are UTC. */
 export interface WebhookHead {
@@ -14,12 +15,14 @@ export interface WebhookHead {
   eventTypes: string[];
   /** Whether the events of one grant are sent one after the other. */
   ordered: boolean;
-  state: 'active' | 'parked' | 'deleted';
-  /** Null unless it is parked. */
-  parkedReason: 'failing' | 'gone' | 'paused' | null;
+  state: WebhookState;
+  /** Null unless it is suspended: its receiver accepted nothing, or it answered 410. */
+  suspendedReason: 'failures' | 'gone' | null;
   /** Since when all deliveries fail; null when the last one was accepted, or none was made yet. */
   failingSince: string | null;
-  /** Until when nothing is sent, because the receiver asked so with `Retry-After`; null for none. */
+  /**
+   * Until when nothing is sent, because the receiver asked so with `Retry-After`; null for none.
+   */
   heldUntil: string | null;
   /** How many deliveries may be in progress, 1 to 10; fewer while its receiver fails or is slow. */
   slots: number;
@@ -46,7 +49,7 @@ export const noCounts: WebhookCounts<object> = { columns: sql``, source: sql`` }
 
 /** Deliveries by state: open ones, and settled ones for events of the last 30 days. */
 interface DeliveryCounts {
-  deliveries: Record<'waiting' | 'parked' | 'delivered' | 'exhausted' | 'cancelled', number>;
+  deliveries: Record<'waiting' | 'held' | 'delivered' | 'exhausted' | 'cancelled', number>;
 }
 
 /** Returns the counts for an operator, which take longer the more deliveries there are. */
@@ -54,8 +57,8 @@ export function completeCounts(now: Date): WebhookCounts<DeliveryCounts> {
   const recent = firstEventIdAt(new Date(now.getTime() - redeliverableDays * 86_400_000));
   return {
     columns: sql`,
-      json_build_object('waiting', case when w.state = 'parked' then 0 else o.count end,
-        'parked', case when w.state = 'parked' then o.count else 0 end, 'delivered', s.delivered,
+      json_build_object('waiting', case when ${isHolding} then 0 else o.count end,
+        'held', case when ${isHolding} then o.count else 0 end, 'delivered', s.delivered,
         'exhausted', s.exhausted, 'cancelled', s.cancelled) as deliveries`,
     source: sql`
       cross join lateral (
@@ -79,7 +82,7 @@ interface PageCounts {
   day: HealthCounts;
   /** Open deliveries, counted up to `openCountedTo`. */
   waiting: number;
-  parked: number;
+  held: number;
 }
 
 /** A webhook as pages show it. */
@@ -91,16 +94,16 @@ export const openCountedTo = 10_000;
 export function pageCounts(now: Date): WebhookCounts<PageCounts> {
   const yesterday = firstEventIdAt(new Date(now.getTime() - 24 * 3_600_000));
   return {
-    columns: sql`, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('parked')}`,
+    columns: sql`, row_to_json(h) as day, ${openOf('waiting')}, ${openOf('held')}`,
     source: sql`cross join lateral (${selectHealth(sql`d.organization_id = w.organization_id and d.webhook_id = w.id
       and d.event_id >= ${yesterday}::uuid`)}) h`,
   };
 }
 
-const openOf = (state: 'waiting' | 'parked') => sql`(
+const openOf = (state: 'waiting' | 'held') => sql`(
   select count(*)::integer from (
     select from delivery d
     where d.organization_id = w.organization_id and d.webhook_id = w.id and ${isOpen}
-      and ${state === 'parked' ? sql`w.state = 'parked'` : sql`w.state <> 'parked'`}
+      and ${state === 'held' ? isHolding : sql`not ${isHolding}`}
     limit ${openCountedTo}
   ) o) as ${sql.ref(state)}`;

@@ -8,6 +8,12 @@ import type { EventType } from '../contract/events.ts';
  */
 export type SignatureResult = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
 
+/**
+ * Whether it is sent events: `paused` by a person, `suspended` by the service. Both hold its
+ * deliveries.
+ */
+export type WebhookState = 'active' | 'paused' | 'suspended' | 'deleted';
+
 const WebhookSchema = defineEntity({
   name: 'Webhook',
   properties: {
@@ -17,8 +23,8 @@ const WebhookSchema = defineEntity({
     description: p.text(),
     eventTypes: p.array().$type<EventType[]>(),
     ordered: p.boolean(),
-    state: p.text().$type<'active' | 'parked' | 'deleted'>(),
-    parkedReason: p.text().$type<'failing' | 'gone' | 'paused'>().strictNullable(),
+    state: p.text().$type<WebhookState>(),
+    suspendedReason: p.text().$type<'failures' | 'gone'>().strictNullable(),
     stateAt: p.datetime().defaultRaw('clock_timestamp()'),
     slot: p.smallint().strictNullable(),
     createdAt: p.datetime(),
@@ -30,23 +36,22 @@ const WebhookSchema = defineEntity({
 });
 
 /**
- * A webhook. While its state is `parked`, its open deliveries wait. `ordered`: the events of one grant
- * are sent one after the other. `slot`: its slot among the
- * organization's 20. `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its
- * id.
+ * A webhook. While it is paused or suspended, its open deliveries are held. `ordered`: the events
+ * of one grant are sent one after the other. `slot`: its slot among the organization's 20.
+ * `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its id.
  */
 export class Webhook extends WebhookSchema.class {
   /** Pauses it. Returns false when it is paused or suspended already. */
   pause(): boolean {
-    if (this.state === 'parked') return false;
-    return this.hold();
+    if (this.state === 'suspended') return false;
+    return this.pauseAlways();
   }
 
   /** Pauses it, also when it is suspended. Returns false when it is paused already. */
-  hold(): boolean {
-    if (this.parkedReason === 'paused') return false;
-    this.state = 'parked';
-    this.parkedReason = 'paused';
+  pauseAlways(): boolean {
+    if (this.state === 'paused') return false;
+    this.state = 'paused';
+    this.suspendedReason = null;
     return true;
   }
 
@@ -54,7 +59,7 @@ export class Webhook extends WebhookSchema.class {
   resume(): boolean {
     if (this.state === 'active') return false;
     this.state = 'active';
-    this.parkedReason = null;
+    this.suspendedReason = null;
     return true;
   }
 
@@ -64,7 +69,7 @@ export class Webhook extends WebhookSchema.class {
   delete(): boolean {
     if (this.state === 'deleted') return false;
     this.state = 'deleted';
-    this.parkedReason = null;
+    this.suspendedReason = null;
     this.slot = null;
     return true;
   }

@@ -127,7 +127,7 @@ const removedFamilyDays = `
   returning t.organization_id`;
 
 /** Unique names that move to another row: the old row first gets a name that no other row has. */
-const parked = [
+const vacated = [
   `update organization t set slug = t.id::text from staged_organization s
    where s.id = t.id and s.slug <> t.slug and exists (select from staged_organization o
      where o.slug = t.slug and o.id <> t.id)`,
@@ -162,7 +162,7 @@ const locks = [
  */
 export async function mergeStaged(client: Client, report: (stage: string) => void): Promise<void> {
   for (const lock of locks) await client.query(lock);
-  for (const park of parked) await client.query(park);
+  for (const vacate of vacated) await client.query(vacate);
   report('writing organizations, roles and members');
   await merge(client, organizations);
   await merge(client, roles);

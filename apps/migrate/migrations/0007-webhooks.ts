@@ -18,11 +18,10 @@ export class Webhooks extends Migration {
         -- Whether an event waits until the one before of the same grant is settled.
         ordered boolean not null default true,
         state text not null default 'active'
-          constraint webhook_state_known check (state in ('active', 'parked', 'deleted')),
-        -- \`failing\`: suspended, because its receiver accepted nothing; \`gone\`: suspended, because it
-        -- answered 410; \`paused\`: by a person.
-        parked_reason text
-          constraint webhook_parked_reason_known check (parked_reason in ('failing', 'gone', 'paused')),
+          constraint webhook_state_known check (state in ('active', 'paused', 'suspended', 'deleted')),
+        -- \`failures\`: its receiver accepted nothing; \`gone\`: it answered 410.
+        suspended_reason text
+          constraint webhook_suspended_reason_known check (suspended_reason in ('failures', 'gone')),
         -- Since when it has this state.
         state_at timestamptz not null default clock_timestamp(),
         -- The receiving host of the URL, without its port.
@@ -45,13 +44,13 @@ export class Webhooks extends Migration {
           check ((signature_result is null) = (signature_checked_at is null)),
         constraint webhook_managed_has_both check ((managed_by is null) = (managed_uid is null)),
         constraint webhook_deleted_has_no_slot check ((state = 'deleted') = (slot is null)),
-        constraint webhook_parked_has_reason check ((state = 'parked') = (parked_reason is not null))
+        constraint webhook_suspended_has_reason check ((state = 'suspended') = (suspended_reason is not null))
       );
       create unique index webhook_slot_unique on webhook (organization_id, slot) where slot is not null;
       -- A restarted operator finds the webhook that it created; two concurrent ones create one.
       create unique index webhook_managed_unique on webhook (managed_uid)
         where managed_uid is not null and state <> 'deleted';
-      create index webhook_parked on webhook (parked_reason) where state = 'parked';
+      create index webhook_holding on webhook (state) where state in ('paused', 'suspended');
       -- Those that were paused, suspended or deleted lately: their open deliveries are moved.
       create index webhook_inactive on webhook (state_at) where state <> 'active';
 

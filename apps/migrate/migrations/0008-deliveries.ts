@@ -161,7 +161,8 @@ export class Deliveries extends Migration {
           constraint redelivery_state_known check (state in ('requested', 'running', 'done', 'cancelled', 'ended')),
         -- Why it ended before it had scanned all.
         end_reason text
-          constraint redelivery_end_reason_known check (end_reason in ('webhook_parked', 'webhook_deleted')),
+          constraint redelivery_end_reason_known
+            check (end_reason in ('webhook_paused', 'webhook_suspended', 'webhook_deleted')),
         -- Null: an operator.
         requested_by text constraint redelivery_requester references person,
         requested_at timestamptz not null default now(),

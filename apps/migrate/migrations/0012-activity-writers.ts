@@ -156,7 +156,7 @@ export class ActivityWriters extends Migration {
       create function record_worker_activity(organization uuid, done text, about jsonb) returns void
       language plpgsql volatile security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        if (done in ('webhook.park', 'webhook.verified', 'delivery.cancel')
+        if (done in ('webhook.suspend', 'webhook.verified', 'delivery.cancel')
           and not about ?| array['eventId', 'managedBy'] and exists (select from webhook w
             where w.organization_id = organization and w.id::text = about ->> 'webhookId')) is not true
         then

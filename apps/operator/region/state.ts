@@ -36,8 +36,7 @@ export const readRegionStateSql = /* sql */ `
     'waiting', (select count(*) from delivery d where ${isOpenSql}),
     'overdue', l.count,
     'oldestDueAt', to_char(l.oldest at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'parked'
-      and w.parked_reason in ('failing', 'gone')),
+    'suspendedWebhooks', (select count(*) from webhook w where w.state = 'suspended'),
     'peppers', (select coalesce(json_agg(p order by p.version), '[]') from (
       select k.pepper_version as version, count(*) as count from api_key k
       where k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) group by 1) p)

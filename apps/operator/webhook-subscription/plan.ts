@@ -7,9 +7,9 @@ export const subscriptionFinalizer = 'orgapi.dev/webhook';
 
 /**
  * The Secret of a subscription, compared with the webhook's newest secret. `current`: it has that
- * value. `stale`: another value, label or owner reference. `missing`: there is no such Secret, or not
- * the key, or not the label with this subscription’s name. `foreign`: it is not of this object, which
- * would publish into it.
+ * value. `stale`: another value, label or owner reference. `missing`: there is no such Secret, or
+ * not the key, or not the label with this subscription’s name. `foreign`: it is not of this object,
+ * which would publish into it.
  */
 export type SecretState = 'current' | 'stale' | 'missing' | 'foreign';
 
@@ -86,8 +86,8 @@ function planSecret(
   return state === 'current' ? [] : [{ kind: 'publishSecret' }];
 }
 
-function planState({ spec }: WebhookSubscription, { parkedReason }: ManagedWebhook): SubscriptionAction[] {
-  if (spec.suspend && parkedReason !== 'paused') return [{ kind: 'pauseWebhook' }];
+function planState({ spec }: WebhookSubscription, { state }: ManagedWebhook): SubscriptionAction[] {
+  if (spec.suspend && state !== 'paused') return [{ kind: 'pauseWebhook' }];
   // A suspension because the receiver failed stays until `suspend` was true and is false again.
-  return !spec.suspend && parkedReason === 'paused' ? [{ kind: 'resumeWebhook' }] : [];
+  return !spec.suspend && state === 'paused' ? [{ kind: 'resumeWebhook' }] : [];
 }

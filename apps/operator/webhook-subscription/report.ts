@@ -71,14 +71,14 @@ function judgeSecret(
 
 function judgeDelivery(webhook: ManagedWebhook | null): JudgedCondition {
   if (webhook === null) return delivering.unknown('Pending', 'There is no webhook.');
-  const { parkedReason, failingSince } = webhook;
-  if (parkedReason === 'paused')
+  const { state, suspendedReason, failingSince } = webhook;
+  if (state === 'paused')
     return delivering.fails('Paused', 'The webhook is paused. New events are held until suspend is false.');
-  if (parkedReason === 'failing') {
+  if (suspendedReason === 'failures') {
     const remedy = 'Fix it, set suspend to true, and then to false.';
     return delivering.fails('Suspended', `The receiver accepted no events for days. ${remedy}`);
   }
-  if (parkedReason === 'gone') {
+  if (suspendedReason === 'gone') {
     const remedy = 'Set another URL, or set suspend to true, and then to false.';
     return delivering.fails('Suspended', `The receiver answered 410 Gone. ${remedy}`);
   }

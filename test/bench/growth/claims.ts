@@ -24,8 +24,8 @@ const scenes: { name: string; sql: string }[] = [
         insert into organization (id, name, slug, kind, status)
         values (gen_random_uuid(), 'Suspended', 'suspended', 'law_firm', 'active') returning id
       ), webhooks as (
-        insert into webhook (organization_id, id, url, event_types, slot, state, parked_reason)
-        select id, gen_random_uuid(), 'https://suspended.example.com/', '{client.started}', 1, 'parked', 'failing'
+        insert into webhook (organization_id, id, url, event_types, slot, state, suspended_reason)
+        select id, gen_random_uuid(), 'https://suspended.example.com/', '{client.started}', 1, 'suspended', 'failures'
         from organizations returning organization_id, id
       ), made as materialized (
         select w.organization_id, w.id as webhook_id, new_id() as id from webhooks w, generate_series(1, 1000000)

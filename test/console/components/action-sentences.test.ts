@@ -86,7 +86,7 @@ it('a sentence names the actor and the object by their current names', () => {
     'API key “R”: Called the console, which accepts no API keys: 1 request denied within a minute',
   );
   const webhook = { webhookName: 'Case management', detail: { webhookId: 'w' } };
-  expect(describe({ action: 'webhook.park', ...webhook })).toBe(
+  expect(describe({ action: 'webhook.suspend', ...webhook })).toBe(
     'System: Suspended webhook Case management, because its receiver accepted no events for days',
   );
   const seat = { action: 'seat.give', detail: { grantId: 'g' } };

@@ -19,7 +19,7 @@ function story(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
 
 async function tell(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
   await t.owner.pool.query(
-    `update webhook set state = 'deleted', slot = null, parked_reason = null where organization_id = $1 and slot = 20`,
+    `update webhook set state = 'deleted', slot = null, suspended_reason = null where organization_id = $1 and slot = 20`,
     [ada.orgId],
   );
   const webhook = await insertWebhook(t, ada, { description: 'Reporting' });

@@ -58,7 +58,7 @@ it('each filter matches exactly its rows, and filters combine with AND', async (
     { orgId: ada.orgId, personId: ada.userId, keyId: key.id, at: minutesAgo(2), status: 403, code: 'forbidden' },
     { orgId: ada.orgId, personId: bo.userId, at: minutesAgo(90), action: 'api.listRoles' },
     { orgId: ada.orgId, personId: bo.userId, at: minutesAgo(3), action: 'role.create', status: null },
-    { orgId: ada.orgId, at: minutesAgo(4), action: 'webhook.park', status: null },
+    { orgId: ada.orgId, at: minutesAgo(4), action: 'webhook.suspend', status: null },
   ]);
   const found = async (filter: Partial<ActivityFilter>) =>
     idsOf(await listActivity(owner.orm.em, ada.orgId, { ...everything, ...filter }, null, 50));

@@ -116,7 +116,7 @@ describe('the console', () => {
   it('writes actions of members only, and about keys of the same organization', async () => {
     const t = await setupWriters();
     const client = await t.as('console');
-    for (const action of ['webhook.park', 'webhook.redelivered', 'import', 'api.getOrg', 'probe.create', '', 'x'])
+    for (const action of ['webhook.suspend', 'webhook.redelivered', 'import', 'api.getOrg', 'probe.create', '', 'x'])
       await expect(write(client, t.boss, action), action).rejects.toMatchObject(refused);
     const key = await t.make.apiKey();
     await expect(write(client, t.boss, 'key.revoke', { key: key.id })).rejects.toMatchObject(refused);
@@ -154,16 +154,16 @@ it('the worker writes what the system did with a webhook of the organization, an
   const write = (action: string, detail: object, orgId = t.orgId) =>
     client.query('select record_worker_activity($1, $2, $3)', [orgId, action, detail]);
   const webhookId = t.own.id;
-  await write('webhook.park', { webhookId });
+  await write('webhook.suspend', { webhookId });
   await write('delivery.cancel', { webhookId, deliveries: 3 });
   for (const [action, detail, orgId] of [
     ['webhook.delete', { webhookId }],
     ['member.remove', { webhookId }],
     ['delivery.cancel', { webhookId, eventId: randomUUID() }],
-    ['webhook.park', { webhookId, managedBy: 'WebhookSubscription us/orders' }],
-    ['webhook.park', { webhookId }, await t.make.organization()],
-    ['webhook.park', { webhookId: randomUUID() }],
-    ['webhook.park', {}],
+    ['webhook.suspend', { webhookId, managedBy: 'WebhookSubscription us/orders' }],
+    ['webhook.suspend', { webhookId }, await t.make.organization()],
+    ['webhook.suspend', { webhookId: randomUUID() }],
+    ['webhook.suspend', {}],
   ] as const)
     await expect(write(action, detail, orgId), action).rejects.toMatchObject(refused);
   const { rows } = await t.owner.pool.query('select person_id, key_id, address from activity');

@@ -53,7 +53,7 @@ async function setupRetention() {
 }
 
 describe('purging deliveries', () => {
-  it('deletes what was settled before the retention with its attempts and events, and leaves newer, open and parked deliveries and the ledger', async () => {
+  it('deletes what was settled before the retention with its attempts and events, and leaves newer, open and held deliveries and the ledger', async () => {
     const t = await setupRetention();
     await t.settled('delivered', 91);
     await t.settled('exhausted', 200);

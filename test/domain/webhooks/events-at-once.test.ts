@@ -75,9 +75,8 @@ describe('parallel writers, relays and people', () => {
           `change ${change}`,
         ]);
         await console.query(
-          `update webhook set state = case state when 'active' then 'parked'
-            else 'active' end, url = 'https://receiver.example/',
-             parked_reason = case state when 'active' then 'paused' end where id = $1`,
+          `update webhook set state = case state when 'active' then 'paused'
+            else 'active' end, url = 'https://receiver.example/' where id = $1`,
           [webhookId],
         );
       }

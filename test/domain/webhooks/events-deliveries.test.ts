@@ -26,18 +26,18 @@ describe('the deliveries of an event', () => {
     expect(await owed(elsewhere)).toEqual([]);
   });
 
-  it('wait and are due at once; those of a parked webhook are parked; a deleted webhook has none', async () => {
+  it('wait and are due at once; those of a paused webhook are held; a deleted webhook has none', async () => {
     const { make, rows } = await setupWebhooks();
     const orgId = await make.organization();
     const active = await rows.webhook({ orgId });
-    const parked = await rows.webhook({ orgId, state: 'parked' });
+    const paused = await rows.webhook({ orgId, state: 'paused' });
     const deleted = await rows.webhook({ orgId, state: 'deleted' });
 
     await rows.grants(orgId, 1);
 
     expect(await rows.deliveries(active)).toMatchObject([{ state: 'queued', run: 0, attempts: 0, sequence: null }]);
     expect((await rows.deliveries(active))[0]?.due_in_seconds).toBeLessThanOrEqual(0);
-    expect(await rows.deliveries(parked)).toMatchObject([{ state: 'queued' }]);
+    expect(await rows.deliveries(paused)).toMatchObject([{ state: 'queued' }]);
     expect(await rows.deliveries(deleted)).toEqual([]);
     expect((await rows.events(orgId))[0]?.deliveryCount).toBe(2);
   });

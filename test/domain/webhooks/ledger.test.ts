@@ -111,7 +111,7 @@ describe('the ledger', () => {
     expect(rows).toEqual([{ days: 1 }]);
   });
 
-  it('counts parked deliveries as open, and reports which deliveries of active webhooks are late', async () => {
+  it('counts held deliveries as open, and reports which deliveries of active webhooks are late', async () => {
     const { read, orgId, webhookId, pool, owner } = await setupLedger();
     const request = { organizationId: orgId, webhookId, by: 'operator' as const };
     await pool.query(`update delivery set due_at = now() - interval '61 seconds' where due_at is not null`);

@@ -133,7 +133,7 @@ describe('a webhook that a cluster object manages', () => {
     expect((await t.lines()).at(-1)).toMatchObject({ action: 'webhook.release', person_id: null });
     await expect(pauseWebhook(t.em, t.request)).rejects.toMatchObject({ reason: 'no_such_webhook' });
     await t.pause(t.created.id);
-    expect(await t.show(t.created.id)).toMatchObject({ state: 'parked' });
+    expect(await t.show(t.created.id)).toMatchObject({ state: 'paused' });
   });
 
   it('is out of reach of every other object; an operator at the command line can change both', async () => {
@@ -148,7 +148,7 @@ describe('a webhook that a cluster object manages', () => {
       reason: 'no_such_webhook',
     });
     await t.pause(t.created.id, 'operator');
-    expect(await t.show(t.created.id)).toMatchObject({ state: 'parked' });
+    expect(await t.show(t.created.id)).toMatchObject({ state: 'paused' });
     // For example because its object went while there was no Region.
     await releaseWebhook(t.owner.orm.em, t.of(t.created.id, 'operator'));
     expect(await t.show(t.created.id)).toMatchObject({ managedBy: null });
@@ -156,10 +156,10 @@ describe('a webhook that a cluster object manages', () => {
 
   it('that is suspended is paused and resumed by its object', async () => {
     const t = await setupManaged();
-    await t.rows(`update webhook set state = 'parked', parked_reason = 'failing' where id = $1`, [t.created.id]);
+    await t.rows(`update webhook set state = 'suspended', suspended_reason = 'failures' where id = $1`, [t.created.id]);
     await pauseWebhook(t.em, t.request);
-    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ parkedReason: 'paused' });
+    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ state: 'paused' });
     await resumeWebhook(t.em, t.request);
-    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ state: 'active', parkedReason: null });
+    expect(await findManagedWebhook(t.em, t.by.objectUid)).toMatchObject({ state: 'active', suspendedReason: null });
   });
 });

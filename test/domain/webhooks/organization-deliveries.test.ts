@@ -101,7 +101,7 @@ it('the list across webhooks is filtered by webhook, status, event type and time
   expect(await idsOf({ state: 'exhausted' }, { webhookId: first.id })).toEqual([]);
   expect(await idsOf({ state: 'delivered' })).toEqual([delivered]);
   expect(await idsOf({ state: 'waiting' })).toEqual([waiting]);
-  expect(await idsOf({ state: 'parked' })).toEqual([]);
+  expect(await idsOf({ state: 'held' })).toEqual([]);
   expect(await idsOf({ type: 'seat.given' })).toEqual([waiting]);
   expect(await idsOf({ from: minutesAgo(31), to: minutesAgo(29) })).toEqual([delivered]);
 });

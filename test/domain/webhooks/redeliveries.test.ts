@@ -56,7 +56,7 @@ describe('requesting a redelivery', () => {
     for (const [selection, reason, by] of refusals)
       await expect(t.request(selection, by)).rejects.toMatchObject({ reason });
     await t.pause(t.webhook.id);
-    await expect(t.request(lately)).rejects.toMatchObject({ reason: 'webhook_parked' });
+    await expect(t.request(lately)).rejects.toMatchObject({ reason: 'webhook_not_active' });
     await t.remove(t.webhook.id);
     await expect(t.request(lately)).rejects.toMatchObject({ reason: 'webhook_deleted' });
     expect(await t.lines()).toHaveLength(count + 2); // of the pause and the deletion
@@ -205,9 +205,9 @@ describe('a page', () => {
     expect(await t.find(id)).toMatchObject({ state: 'done', seen: 1, queued: 1 });
   });
 
-  it('of a webhook that was parked or deleted meanwhile ends the redelivery with that reason and an activity row', async () => {
+  it('of a webhook that was paused or deleted meanwhile ends the redelivery with that reason and an activity row', async () => {
     for (const [end, reason] of [
-      ['pause', 'webhook_parked'],
+      ['pause', 'webhook_paused'],
       ['remove', 'webhook_deleted'],
     ] as const) {
       const t = await setupRedeliveries();

@@ -11,7 +11,7 @@ function webhookWith(fields: Partial<Webhook> = {}): Webhook {
   return Object.assign(webhook, {
     url: 'https://a.example',
     state: 'active',
-    parkedReason: null,
+    suspendedReason: null,
     slot: 7,
     signatureResult: 'verified',
     signatureCheckedAt: now,
@@ -22,18 +22,18 @@ function webhookWith(fields: Partial<Webhook> = {}): Webhook {
 it('a webhook is paused once, and keeps its slot', () => {
   const webhook = webhookWith();
   expect([webhook.pause(), webhook.pause()]).toEqual([true, false]);
-  expect(webhook).toMatchObject({ state: 'parked', parkedReason: 'paused', slot: 7 });
+  expect(webhook).toMatchObject({ state: 'paused', suspendedReason: null, slot: 7 });
 });
 
 it('a paused webhook is still shown as suspended', () => {
-  const webhook = webhookWith({ state: 'parked', parkedReason: 'failing' });
-  expect([webhook.pause(), webhook.parkedReason]).toEqual([false, 'failing']);
+  const webhook = webhookWith({ state: 'suspended', suspendedReason: 'failures' });
+  expect([webhook.pause(), webhook.suspendedReason]).toEqual([false, 'failing']);
 });
 
 it('a webhook is resumed once', () => {
-  const webhook = webhookWith({ state: 'parked', parkedReason: 'failing' });
+  const webhook = webhookWith({ state: 'suspended', suspendedReason: 'failures' });
   expect([webhook.resume(), webhook.resume()]).toEqual([true, false]);
-  expect(webhook).toMatchObject({ state: 'active', parkedReason: null });
+  expect(webhook).toMatchObject({ state: 'active', suspendedReason: null });
 });
 
 it('a deleted webhook has no slot, and is deleted once', () => {

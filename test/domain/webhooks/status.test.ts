@@ -6,11 +6,11 @@ import { deliveryStatusOf, webhookStatusOf } from '#domain/webhooks/status.ts';
 it('a webhook is Active, Failing, Paused by a person, Suspended by the service, or Deleted', () => {
   const since = new Date().toISOString();
   const words = [
-    webhookStatusOf({ state: 'active', parkedReason: null, failingSince: null }),
-    webhookStatusOf({ state: 'active', parkedReason: null, failingSince: since }),
-    webhookStatusOf({ state: 'parked', parkedReason: 'paused', failingSince: since }),
-    webhookStatusOf({ state: 'parked', parkedReason: 'failing', failingSince: since }),
-    webhookStatusOf({ state: 'deleted', parkedReason: null, failingSince: since }),
+    webhookStatusOf({ state: 'active', failingSince: null }),
+    webhookStatusOf({ state: 'active', failingSince: since }),
+    webhookStatusOf({ state: 'paused', failingSince: since }),
+    webhookStatusOf({ state: 'suspended', failingSince: since }),
+    webhookStatusOf({ state: 'deleted', failingSince: since }),
   ];
   expect(words).toEqual(['Active', 'Failing', 'Paused', 'Suspended', 'Deleted']);
 });
@@ -20,5 +20,5 @@ it('a delivery is Pending, Delivered, Failed, Cancelled or Held; Retrying after 
   expect(words).toEqual(['Pending', 'Delivered', 'Failed', 'Cancelled', 'Held']);
   expect(deliveryStatusOf({ state: 'waiting', attempts: 2, isAttempting: false })).toBe('Retrying');
   expect(deliveryStatusOf({ state: 'waiting', attempts: 2, isAttempting: true })).toBe('Delivering');
-  expect(deliveryStatusOf({ state: 'parked', attempts: 2, isAttempting: false })).toBe('Held');
+  expect(deliveryStatusOf({ state: 'held', attempts: 2, isAttempting: false })).toBe('Held');
 });

@@ -54,7 +54,7 @@ describe('listing deliveries', () => {
       { eventId: middle, type: 'seat.ended', state: 'waiting', attempts: 0, sequence: null, settledAt: null },
     ]);
     expect((await t.deliveries(t.id, 'exhausted')).map(({ eventId }) => eventId)).toEqual([old]);
-    expect(await t.deliveries(t.id, 'parked')).toEqual([]);
+    expect(await t.deliveries(t.id, 'held')).toEqual([]);
   });
 
   it('shows every attempt with its status and cause, and reports an unknown delivery', async () => {
@@ -120,7 +120,7 @@ describe('redelivering one event', () => {
     expect([await t.rows('select * from delivery'), await t.lines()]).toEqual(before);
   });
 
-  it('is refused for events older than 30 days, other webhooks’ events, cancelled ones, and parked or deleted webhooks', async () => {
+  it('is refused for events older than 30 days, other webhooks’ events, cancelled ones, and paused or deleted webhooks', async () => {
     const t = await setupDeliveries();
     const old = await t.settled('exhausted', 30 * 24 + 1);
     const young = await t.settled('exhausted', 30 * 24 - 1);
@@ -129,7 +129,7 @@ describe('redelivering one event', () => {
     await expect(t.redeliver(t.id, cancelled)).rejects.toMatchObject({ reason: 'delivery_cancelled' });
     await expect(t.redeliver(t.id, nowhere)).rejects.toMatchObject({ reason: 'no_such_delivery' });
     await t.pause(t.id);
-    await expect(t.redeliver(t.id, young)).rejects.toMatchObject({ reason: 'webhook_parked' });
+    await expect(t.redeliver(t.id, young)).rejects.toMatchObject({ reason: 'webhook_not_active' });
     await t.remove(t.id);
     await expect(t.redeliver(t.id, young)).rejects.toMatchObject({ reason: 'webhook_deleted' });
   });

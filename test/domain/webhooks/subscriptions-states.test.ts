@@ -25,7 +25,7 @@ async function setupStates() {
 }
 
 describe('pausing a webhook', () => {
-  it('parks open deliveries of every stage without an update, and leaves settled ones', async () => {
+  it('holds open deliveries of every stage without an update, and leaves settled ones', async () => {
     const t = await setupStates();
     const open = [
       await t.open(),
@@ -44,24 +44,24 @@ describe('pausing a webhook', () => {
       state,
       nextAttemptAt,
     }));
-    expect(listed.filter(({ state }) => state === 'parked')).toEqual(
+    expect(listed.filter(({ state }) => state === 'held')).toEqual(
       // Events of one millisecond are ordered by their ids only.
       open
         .toSorted()
         .toReversed()
-        .map((eventId) => ({ eventId, state: 'parked', nextAttemptAt: null })),
+        .map((eventId) => ({ eventId, state: 'held', nextAttemptAt: null })),
     );
-    expect(await t.deliveries(t.id, 'parked')).toHaveLength(3);
+    expect(await t.deliveries(t.id, 'held')).toHaveLength(3);
     expect(await t.deliveries(t.id, 'waiting')).toEqual([]);
     expect(await t.delivery(t.id, open[2] ?? '')).toMatchObject({
-      state: 'parked',
+      state: 'held',
       attempts: [{}],
       nextAttemptAt: null,
     });
     expect(await t.show(t.id)).toMatchObject({
-      state: 'parked',
-      parkedReason: 'paused',
-      deliveries: { waiting: 0, parked: 3, delivered: 1, exhausted: 1, cancelled: 0 },
+      state: 'paused',
+      suspendedReason: null,
+      deliveries: { waiting: 0, held: 3, delivered: 1, exhausted: 1, cancelled: 0 },
     });
     expect((await t.lines()).at(-1)).toEqual({
       action: 'webhook.pause',
@@ -79,12 +79,12 @@ describe('pausing a webhook', () => {
     await expect(t.pause(t.id)).rejects.toMatchObject({ reason: 'webhook_deleted' });
   });
 
-  it('parks events that happen meanwhile', async () => {
+  it('holds events that happen meanwhile', async () => {
     const t = await setupStates();
     await t.pause(t.id);
     await t.make.grant({ professional: await t.make.member({ orgId: t.organizationId }) });
     expect((await t.deliveries(t.id)).map(({ state, nextAttemptAt }) => ({ state, nextAttemptAt }))).toEqual([
-      { state: 'parked', nextAttemptAt: null },
+      { state: 'held', nextAttemptAt: null },
     ]);
   });
 
@@ -127,7 +127,7 @@ describe('pausing a webhook', () => {
     expect(await t.engine.record(attempt, {}, recorder)).toMatchObject({ isRecorded: true });
     await recorder.query('commit');
     recorder.release();
-    expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'parked', attempts: [{ status: 500 }] });
+    expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'held', attempts: [{ status: 500 }] });
   });
 });
 
@@ -138,7 +138,7 @@ describe('resuming a webhook', () => {
     await t.rows('update receiver set failing_since = $1', [t.failedHours(80)]);
     await t.pause(t.id);
     const born = await t.open();
-    await t.engine.wakeParked();
+    await t.engine.requeueHeld();
     const before = await t.rows('select ctid, xmin, * from delivery order by event_id');
 
     expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
@@ -146,7 +146,7 @@ describe('resuming a webhook', () => {
     expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
     expect(await t.stateOf(retrying)).toMatchObject({ state: 'queued', due: true, failures: 1 });
     expect(await t.stateOf(born)).toMatchObject({ state: 'queued', due: true, failures: 0 });
-    expect(await t.show(t.id)).toMatchObject({ state: 'active', parkedReason: null, failingSince: null, slots: 1 });
+    expect(await t.show(t.id)).toMatchObject({ state: 'active', suspendedReason: null, failingSince: null, slots: 1 });
     expect(await t.engine.claim([t.hook])).toMatchObject([{ eventId: retrying, run: 2 }]);
     expect((await t.lines()).at(-1)).toMatchObject({
       action: 'webhook.resume',
@@ -165,7 +165,7 @@ describe('resuming a webhook', () => {
 });
 
 describe('deleting a webhook', () => {
-  it('cancels open and parked deliveries visibly, erases its secrets, and keeps the history', async () => {
+  it('cancels open and held deliveries visibly, erases its secrets, and keeps the history', async () => {
     const t = await setupStates();
     await t.rotate(t.id);
     const open = await t.open({ state: 'running', attempts: [{ status: 500 }] });
@@ -227,12 +227,12 @@ describe('the maintenance, with the worker’s own login', () => {
     const { errors } = await startMaintenance(t.database.urls.worker);
 
     await vi.waitFor(async () => {
-      for (const eventId of failing) expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'parked' });
+      for (const eventId of failing) expect(await t.delivery(t.id, eventId)).toMatchObject({ state: 'held' });
     });
     expect(await t.stateOf(exhausted)).toMatchObject({ state: 'exhausted' });
-    expect(await t.show(t.id)).toMatchObject({ state: 'parked', parkedReason: 'failing' });
+    expect(await t.show(t.id)).toMatchObject({ state: 'suspended', suspendedReason: 'failures' });
     const line = (await t.lines()).at(-1);
-    expect(line).toMatchObject({ action: 'webhook.park', person_id: null });
+    expect(line).toMatchObject({ action: 'webhook.suspend', person_id: null });
     expect(line?.detail).toEqual({
       webhookId: t.id,
       reason: 'failing',

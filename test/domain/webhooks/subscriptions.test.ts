@@ -127,11 +127,11 @@ describe('adding a webhook', () => {
       organizationId: t.organizationId,
       description: 'ours',
       state: 'active',
-      parkedReason: null,
+      suspendedReason: null,
       eventTypes: ['client.started', 'seat.ended'],
       failingSince: null,
       slots: 10,
-      deliveries: { waiting: 0, parked: 0, delivered: 0, exhausted: 0, cancelled: 0 },
+      deliveries: { waiting: 0, held: 0, delivered: 0, exhausted: 0, cancelled: 0 },
       secrets: [{ validUntil: null }],
     });
     expect(await t.lines()).toEqual([

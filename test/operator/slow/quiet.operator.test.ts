@@ -46,7 +46,7 @@ it('a Region that has converged causes only watches and relists, and a change of
   expect(asked.filter((request) => !['watch regions', 'list regions', 'get secrets'].includes(request))).toEqual([]);
   expect(asked.filter((request) => !request.startsWith('watch')).length).toBeLessThan(passes);
 
-  await t.owner.pool.query(`update webhook set state = 'parked', parked_reason = 'failing'`);
+  await t.owner.pool.query(`update webhook set state = 'suspended', suspended_reason = 'failures'`);
   const afterChange = await runPasses(2);
   expect(afterChange.filter((request) => request === 'patch regions/status')).toHaveLength(1);
   expect((await t.read()).status?.suspendedWebhooks).toBe(1);

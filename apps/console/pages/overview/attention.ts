@@ -1,5 +1,6 @@
 import { type KeyUsage, listLiveKeys } from '#domain/keys/list.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
+import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import { noCounts, type WebhookHead } from '#domain/webhooks/summary.ts';
 import { icon } from '../../components/icon.ts';
 import { webhookStatus } from '../../components/status.ts';
@@ -24,23 +25,21 @@ export async function attention(visit: MemberVisit): Promise<Html> {
 async function failingWebhooks(visit: MemberVisit): Promise<Html[] | null> {
   if (!visit.may('org.webhooks.manage')) return null;
   const all = await listWebhooks(visit.console.em, visit.request, noCounts);
-  const failing = all.filter(({ state, failingSince }) => state === 'parked' || failingSince !== null);
+  const failing = all.filter(({ state, failingSince }) => holdsDeliveries(state) || failingSince !== null);
   return failing.sort((a, b) => severityOf(a) - severityOf(b)).map((webhook) => webhookLine(visit, webhook));
 }
 
 /** Orders failing webhooks first, then suspended, then paused. */
-const severityOf = ({ state, parkedReason }: WebhookHead): number =>
-  state === 'parked' ? (parkedReason === 'paused' ? 2 : 1) : 0;
+const severityOf = ({ state }: WebhookHead): number => ['active', 'suspended', 'paused'].indexOf(state);
 
 function webhookLine(visit: MemberVisit, webhook: WebhookHead): Html {
   const here = visit.at(`/webhooks/${webhook.id}`);
-  const isParked = webhook.state === 'parked';
   // Who resumes before the repair gets the same failure, so the cause comes first.
-  const isPaused = webhook.parkedReason === 'paused';
-  const what = isParked
+  const isPaused = webhook.state === 'paused';
+  const what = holdsDeliveries(webhook.state)
     ? html`New events are held until you resume.`
     : html`All deliveries failing since ${relativeTime(webhook.failingSince)}.`;
-  return html`<li>${icon(isParked ? 'paused' : 'bad', isPaused ? 'warning' : 'bad')}
+  return html`<li>${icon(holdsDeliveries(webhook.state) ? 'paused' : 'bad', isPaused ? 'warning' : 'bad')}
     <span class="what"><a href="${here}">${webhookName(webhook)}</a> ${webhookStatus(webhook)} ${what}</span>
     <a href="${isPaused ? `${here}/resume` : here}">${isPaused ? 'Resume…' : 'See cause'}<span
       class="visually-hidden"> of ${webhookName(webhook)}</span></a></li>`;

@@ -96,10 +96,8 @@ const overviewSql = /* sql */ `
     (select count(*)::int from webhook w
       join receiver r on r.organization_id = w.organization_id and r.webhook_id = w.id
       where w.organization_id = $1 and w.state = 'active' and r.failing_since is not null) as "failingWebhooks",
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason in ('failing', 'gone')
-      and w.state = 'parked') as "suspendedWebhooks",
-    (select count(*)::int from webhook w where w.organization_id = $1 and w.parked_reason = 'paused'
-      and w.state = 'parked') as "pausedWebhooks",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'suspended') as "suspendedWebhooks",
+    (select count(*)::int from webhook w where w.organization_id = $1 and w.state = 'paused') as "pausedWebhooks",
     (select w.id from webhook w where w.organization_id = $1 and w.state <> 'deleted'
       order by w.created_at desc, w.id desc limit 1) as "newestWebhookId",
     exists (select from webhook w where w.organization_id = $1 and w.state <> 'deleted'

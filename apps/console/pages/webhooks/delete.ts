@@ -34,7 +34,7 @@ async function deletePage(visit: MemberVisit, state: FormState): Promise<Page> {
       breadcrumbs: webhookBreadcrumbs(visit, webhook),
       body: html`<p>No events are sent to this webhook. <a href="${visit.at('/webhooks')}">View webhooks</a></p>`,
     });
-  const open = webhook.waiting + webhook.parked;
+  const open = webhook.waiting + webhook.held;
   const cancelled = html`<strong class="problem">${countDeliveries(open, 'open')}</strong>`;
   const count = webhook.secrets.length;
   const name = webhookTitle(webhook);

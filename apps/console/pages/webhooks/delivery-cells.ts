@@ -92,7 +92,7 @@ export function describeDelivery(delivery: FoundDelivery): Html {
       if ((dueInMs ?? 0) === 0) return html`${failed}${attempts === 0 ? 'Due now' : 'Next attempt due now'}`;
       return html`${failed}Next attempt ${formatDelay(dueInMs ?? 0)} (${exactTime(nextAttemptAt)})`;
     }
-    case 'parked':
+    case 'held':
       return html`Held until you resume the webhook`;
     case 'delivered':
       return html`Finished ${exactTime(settledAt)}`;

@@ -31,12 +31,12 @@ export async function healthTab(
   warnings: Html,
 ): Promise<Html> {
   const deliveries = await listLatest(visit);
-  const { state, failingSince, heldUntil, slots, day, waiting, parked } = webhook;
+  const { state, failingSince, heldUntil, slots, day, waiting, held } = webhook;
   return live({
     id: 'webhook',
     href: visit.target,
     everySeconds: refreshSeconds(deliveries),
-    shown: [shownOf(deliveries), state, failingSince, heldUntil, slots, day, waiting, parked],
+    shown: [shownOf(deliveries), state, failingSince, heldUntil, slots, day, waiting, held],
     body: html`${warnings}${summaryOf(visit, webhook)}
       ${await health(visit, span)}
       ${latestDeliveries(visit, webhook, deliveries)}
@@ -51,7 +51,7 @@ const summaryOf = (visit: MemberVisit, webhook: WebhookSummary): Html =>
     ['Last 24 hours', html`${describeDay(webhook.day)}${redeliverFailed(visit, webhook)}`],
     ['Events', typeList(webhook.eventTypes)],
     webhook.waiting > 0 && ['Unfinished', formatOpenCount(webhook.waiting)],
-    webhook.parked > 0 && [healthLabels.held, formatOpenCount(webhook.parked)],
+    webhook.held > 0 && [healthLabels.held, formatOpenCount(webhook.held)],
   ]);
 
 /** Failed events are not sent again by themselves, also after a repair. */

@@ -1,3 +1,4 @@
+import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import { z } from 'zod';
 import { resumeWebhook } from '#delivery/requests.ts';
 import { oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
@@ -71,7 +72,7 @@ function rethrowWithAdvice(error: unknown): never {
 
 async function resumePage(visit: MemberVisit, state: FormState, probe: TestResult | null): Promise<Page> {
   const webhook = await getWebhook(visit);
-  const isHeld = webhook.state === 'parked';
+  const isHeld = holdsDeliveries(webhook.state);
   const name = webhookTitle(webhook);
   return page({
     title: isHeld ? `Resume webhook ${name}?` : 'Webhook not paused',
@@ -82,7 +83,7 @@ async function resumePage(visit: MemberVisit, state: FormState, probe: TestResul
       ${probe === null ? nothing : probeSection(visit, probe)}
       ${
         isHeld
-          ? html`<p>A test event is sent first. If the receiver accepts it, ${consequence(webhook.parked)}</p>
+          ? html`<p>A test event is sent first. If the receiver accepts it, ${consequence(webhook.held)}</p>
             ${form(visit, {
               state,
               button: `Resume webhook ${name}`,

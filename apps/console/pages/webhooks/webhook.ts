@@ -1,3 +1,4 @@
+import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import { z } from 'zod';
 import { describeCause } from '#domain/webhooks/causes.ts';
 import { mostSlots } from '#domain/webhooks/limits.ts';
@@ -67,7 +68,7 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
 }
 
 async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
-  const { state, parkedReason, failingSince, heldUntil, slots } = webhook;
+  const { state, suspendedReason, failingSince, heldUntil, slots } = webhook;
   const link = (path: string, label: string) =>
     canChange(webhook) ? html`<a href="${webhookPath(visit, path)}">${label}</a>` : nothing;
   const [resume, edit] = [link('/resume', 'Resume webhook'), link('/edit', 'Edit webhook')];
@@ -76,15 +77,15 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
       ? 'New events are held until it is resumed.'
       : html`${edit}, or repair the receiver. Then ${next}: new events are held until you do, and sent afterwards.`;
   if (state === 'deleted') return statusNotice('info', 'This webhook is deleted. Its delivery history is kept.');
-  if (parkedReason === 'paused')
+  if (state === 'paused')
     return statusNotice('warning', html`Paused. New events are held until you resume. ${resume}`);
-  if (parkedReason === 'failing')
+  if (suspendedReason === 'failures')
     return statusNotice(
       'bad',
       html`Suspended, because the receiver accepted no events for days. ${await causeOf(visit)}
         ${afterRepair(resume)}`,
     );
-  if (parkedReason === 'gone')
+  if (suspendedReason === 'gone')
     return statusNotice(
       'bad',
       html`Suspended, because the receiver answered 410 Gone: it wants no more events at this URL.
@@ -128,7 +129,7 @@ const signatureWarning = (webhook: Webhook): Html =>
   webhook.signatureResult === null || webhook.signatureResult === 'verified' ? nothing : signatureNotice(webhook);
 
 function actions(visit: MemberVisit, { state }: WebhookSummary): Html {
-  const [path, label] = state === 'parked' ? ['/resume', 'Resume…'] : ['/pause', 'Pause…'];
+  const [path, label] = holdsDeliveries(state) ? ['/resume', 'Resume…'] : ['/pause', 'Pause…'];
   return html`${linkButton(webhookPath(visit, path), label, 'secondary')}
     ${linkButton(webhookPath(visit, '/test'), 'Send test event')}`;
 }

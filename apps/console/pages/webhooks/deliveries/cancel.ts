@@ -34,7 +34,7 @@ async function cancelPage(visit: MemberVisit, state: FormState): Promise<Page> {
   const webhook = await getWebhookHead(visit);
   const delivery = await getDeliveryDetail(visit.console.em, deliveryRequest(visit), { before: null, atMost: 1 });
   const here = deliveryPath(visit, delivery.eventId);
-  const isOpen = delivery.state === 'waiting' || delivery.state === 'parked';
+  const isOpen = delivery.state === 'waiting' || delivery.state === 'held';
   return page({
     title: isOpen ? `Cancel delivery of ${delivery.type}?` : 'Delivery already finished',
     breadcrumbs: [[delivery.type, here], ...deliveriesBreadcrumbs(visit, webhook)],

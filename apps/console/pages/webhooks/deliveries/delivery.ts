@@ -112,7 +112,7 @@ function actions(visit: MemberVisit, { state, eventId, isAttempting }: DeliveryD
     return html`<div class="actions">${
       isActive && !isAttempting ? send('retry', 'Retry now') : nothing
     }${cancel}</div>`;
-  if (state === 'parked')
+  if (state === 'held')
     return html`<div class="actions">${linkButton(webhookPath(visit, '/resume'), 'Resume webhook…')}${cancel}</div>`;
   if (state === 'cancelled' || webhookState === 'deleted') return nothing;
   return isActive

@@ -53,7 +53,7 @@ const skippedReasons: readonly string[] = [
   'event_too_old',
   'no_such_delivery',
   'no_such_webhook',
-  'webhook_parked',
+  'webhook_not_active',
   'webhook_deleted',
   'webhook_managed',
 ];

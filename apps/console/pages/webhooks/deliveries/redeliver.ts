@@ -1,3 +1,4 @@
+import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import { z } from 'zod';
 import { redeliverableDays } from '#domain/webhooks/limits.ts';
 import { listRedeliveries, type RedeliveryRow } from '#domain/webhooks/redeliveries.ts';
@@ -58,14 +59,13 @@ export async function redeliverPage(visit: MemberVisit, state: FormState, before
 /** Returns why a redelivery cannot start now; null when it can. */
 function obstacle(
   visit: MemberVisit,
-  { state, parkedReason }: Pick<WebhookHead, 'state' | 'parkedReason'>,
+  { state }: Pick<WebhookHead, 'state'>,
   running: RedeliveryRow | undefined,
 ): Html | null {
   if (state === 'deleted') return notice('info', 'This webhook is deleted. No events are sent to it.');
-  if (state === 'parked') {
-    const status = parkedReason === 'paused' ? 'paused' : 'suspended';
+  if (holdsDeliveries(state)) {
     const resume = html`<a href="${webhookPath(visit, '/resume')}">Resume webhook</a>`;
-    return notice('warning', html`This webhook is ${status}. ${resume} first, which sends held deliveries.`);
+    return notice('warning', html`This webhook is ${state}. ${resume} first, which sends held deliveries.`);
   }
   if (running === undefined) return null;
   const link = html`<a href="${webhookPath(visit, `/redeliveries/${running.id}`)}">View redelivery</a>`;

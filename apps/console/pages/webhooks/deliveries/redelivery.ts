@@ -105,12 +105,12 @@ function stateNotice(visit: MemberVisit, { state, endReason, cancelRequestedAt }
     case 'cancelled':
       return notice('info', 'Redelivery stopped. Events that were already sent are not affected.');
     default:
-      return endReason === 'webhook_parked'
-        ? notice(
+      return endReason === 'webhook_deleted'
+        ? notice('warning', 'Stopped early, because the webhook was deleted.')
+        : notice(
             'warning',
-            html`Stopped early, because the webhook was paused or suspended.
+            html`Stopped early, because the webhook was ${endReason === 'webhook_paused' ? 'paused' : 'suspended'}.
               <a href="${webhookPath(visit, '/resume')}">Resume webhook</a>, then redeliver the remaining events.`,
-          )
-        : notice('warning', 'Stopped early, because the webhook was deleted.');
+          );
   }
 }

@@ -5,7 +5,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { claimDeliveriesSql, listQueuedSql } from '#delivery/sql/claim.ts';
 import { expireSql } from '#delivery/sql/expire.ts';
-import { wakeParkedSql } from '#delivery/sql/requests.ts';
+import { requeueHeldSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -46,22 +46,22 @@ describe('a webhook with 50,000 open deliveries', () => {
       (await t.rows(`select md5(string_agg(ctid::text || xmin::text, ',' order by event_id)) as all from delivery`))[0];
     const before = await versions();
     expect(await t.pause(t.many.id)).toEqual({ deliveries: 10_000 }); // counts stop here
-    expect(await t.show(t.many.id)).toMatchObject({ state: 'parked', deliveries: { waiting: 0, parked: deliveries } });
+    expect(await t.show(t.many.id)).toMatchObject({ state: 'paused', deliveries: { waiting: 0, held: deliveries } });
     await t.resume(t.many.id);
-    expect(await t.show(t.many.id)).toMatchObject({ state: 'active', deliveries: { waiting: deliveries, parked: 0 } });
+    expect(await t.show(t.many.id)).toMatchObject({ state: 'active', deliveries: { waiting: deliveries, held: 0 } });
     await t.rows(
       `update receiver set failing_since = now() - interval '9 days', exhausted_in_row = 2 where webhook_id = $1`,
       [t.many.id],
     );
     expect((await t.touched(suspendWebhooksSql, [100])).written).toMatchObject({ webhook: 1 });
-    expect(await t.show(t.many.id)).toMatchObject({ parkedReason: 'failing', deliveries: { parked: deliveries } });
+    expect(await t.show(t.many.id)).toMatchObject({ suspendedReason: 'failures', deliveries: { held: deliveries } });
     expect(await versions()).toEqual(before);
   });
 
-  it('is skipped while it is parked: polling, claiming and repairing read a few rows', async () => {
+  it('is skipped while it is suspended: polling, claiming and repairing read a few rows', async () => {
     const t = await setupMany();
     await t.pause(t.many.id);
-    expect(await t.rows(listQueuedSql, everything)).toMatchObject([{ webhookId: t.many.id, state: 'parked' }]);
+    expect(await t.rows(listQueuedSql, everything)).toMatchObject([{ webhookId: t.many.id, state: 'suspended' }]);
     await t.make.delivery({ webhook: t.other });
     await t.make.delivery({ webhook: t.other, state: 'running', dueAt: new Date(Date.now() - 600_000) });
 
@@ -74,12 +74,12 @@ describe('a webhook with 50,000 open deliveries', () => {
     expect(repaired.read).toBeLessThan(50);
   });
 
-  it('is moved in bounded steps while it is paused, and its claim after the resume reads a few rows', async () => {
+  it('is requeued in bounded steps while it is paused, and its claim after the resume reads a few rows', async () => {
     const t = await setupMany();
     await t.pause(t.many.id);
-    const moved = await t.touched(wakeParkedSql, [100]);
-    expect(moved.written).toMatchObject({ delivery: 100 });
-    expect(moved.read).toBeLessThan(2_000);
+    const requeued = await t.touched(requeueHeldSql, [100]);
+    expect(requeued.written).toMatchObject({ delivery: 100 });
+    expect(requeued.read).toBeLessThan(2_000);
     await t.resume(t.many.id);
     expect((await t.touched(claimDeliveriesSql, t.claim)).read).toBeLessThan(1_000);
   });
