@@ -4,11 +4,11 @@ import { ApplicationFailure } from '@temporalio/common';
 import pg, { type Pool } from 'pg';
 import { isServerAway } from '#domain/db/server-away.ts';
 import type {
-  AttemptAnswer,
   AttemptInput,
   DeliveryActivities,
   DeliveryKey,
   DeliveryRun,
+  NextStep,
 } from '#workflows/deliver-event/types.ts';
 import { type KeptAnswer, nothingSent, type Outcome } from './post/outcome.ts';
 import { waitAfterFailureMs, waitAfterInternalErrorMs } from './schedule.ts';
@@ -44,20 +44,20 @@ export interface AttemptOptions extends Sender {
   pool: Pool;
   /** The waits of the schedule; it has one attempt more. */
   delaysMs: readonly number[];
-  /** Called when an activity began, or ended with an answer; null: it failed. */
+  /** Called when an activity began, or ended with the next step; null: it failed. */
   onBegun: (input: AttemptInput) => void;
-  onEnded: (input: AttemptInput, answer: AttemptAnswer | null, line: AttemptLine | null) => void;
+  onEnded: (input: AttemptInput, next: NextStep | null, line: AttemptLine | null) => void;
 }
 
 /** Creates the activity of deliveries, over the connections of the worker that runs it. */
 export function createAttempts(options: AttemptOptions): DeliveryActivities {
   const { pool, delaysMs, post, sign, onBegun, onEnded, onInternalError } = options;
 
-  async function attempt(input: AttemptInput): Promise<{ answer: AttemptAnswer; line: AttemptLine | null }> {
+  async function attempt(input: AttemptInput): Promise<{ next: NextStep; line: AttemptLine | null }> {
     const beganAt = performance.now();
     const id = randomUUIDv7();
     const admission = await admit(pool, [...keyOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000], beganAt);
-    if (admission.answer !== 'go') return { answer: answerWithoutAttempt(admission, input), line: null };
+    if (admission.decision !== 'admitted') return { next: nextWithoutAttempt(admission, input), line: null };
     const isLate = performance.now() - beganAt > postUntilMs;
     const request = prepare(input, admission, isLate);
     const outcome = request === null ? nothingSent : await post(request);
@@ -74,7 +74,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const { number, startedAtMs } = admission;
     const facts = { organizationId, webhookId, eventId, run, type, number, startedAtMs, status, cause, timingsMs };
     return {
-      answer: state === 'running' ? { kind: 'wait', waitMs, isInternalError } : { kind: 'end' },
+      next: state === 'running' ? { kind: 'wait', waitMs, isInternalError } : { kind: 'end' },
       line: { ...facts, outcome: state === 'exhausted' && kind === 'failed' ? 'exhausted' : kind },
     };
   }
@@ -100,7 +100,9 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     }
   }
 
-  /** Records the outcome. Null: PostgreSQL does not have the delivery any more, which is reported. */
+  /**
+   * Records the outcome. Null: PostgreSQL does not have the delivery any more, which is reported.
+   */
   async function record(input: AttemptInput, ended: Ended, giveUpAt: number): Promise<OutcomeRow['state'] | null> {
     const { id, kind, waitMs, admission, outcome, headers } = ended;
     const { number, isLast, startedAt, secrets } = admission;
@@ -137,9 +139,9 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     async attemptDelivery(input) {
       onBegun(input);
       try {
-        const { answer, line } = await attempt(input);
-        onEnded(input, answer, line);
-        return answer;
+        const { next, line } = await attempt(input);
+        onEnded(input, next, line);
+        return next;
       } catch (cause) {
         onEnded(input, null, null);
         onInternalError(cause, input, 'activity_failed');
@@ -166,19 +168,19 @@ function kindOf({ kind, isInternalError }: Outcome): OutcomeKind {
   return kind === 'delivered' ? 'delivered' : 'failed';
 }
 
-type Admission = AdmissionRow | { answer: 'away' };
+type Admission = AdmissionRow | { decision: 'away' };
 
-/** Returns the answer to a run that may make no attempt now. */
-function answerWithoutAttempt(
+/** Returns the next step of a run that may make no attempt now. */
+function nextWithoutAttempt(
   admission: Exclude<Admission, AdmittedRow>,
   { internalErrors }: AttemptInput,
-): AttemptAnswer {
-  if (admission.answer === 'closed') return { kind: 'end' };
-  if (admission.answer === 'away') {
+): NextStep {
+  if (admission.decision === 'stop') return { kind: 'end' };
+  if (admission.decision === 'away') {
     const waitMs = waitAfterInternalErrorMs('away', internalErrors, Math.random());
     return { kind: 'wait', waitMs, isInternalError: true };
   }
-  const waitMs = admission.answer === 'wait' ? Math.max(1, Math.ceil(admission.waitMs)) : 1_000;
+  const waitMs = admission.decision === 'wait' ? Math.max(1, Math.ceil(admission.waitMs)) : 1_000;
   return { kind: 'wait', waitMs, isInternalError: false };
 }
 
@@ -194,10 +196,10 @@ async function admit(pool: Pool, values: unknown[], beganAt: number): Promise<Ad
     try {
       const { rows } = await retriedWhileAway(ask, giveUpAt);
       const [row] = rows;
-      if (row === undefined) return { answer: 'closed' };
-      if (row.answer !== 'again' || performance.now() > giveUpAt) return row;
+      if (row === undefined) return { decision: 'stop' };
+      if (row.decision !== 'lock_busy' || performance.now() > giveUpAt) return row;
     } catch (error) {
-      if (isConnectionLost(error)) return { answer: 'away' };
+      if (isConnectionLost(error)) return { decision: 'away' };
       throw error;
     }
     await pause(askAgainMs);

@@ -146,11 +146,11 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
     pool,
     delaysMs: config.delaysMs,
     onBegun: (run) => relay?.attemptBegun(run),
-    onEnded(run, answer, line) {
+    onEnded(run, next, line) {
       relay?.attemptEnded(run);
       if (line !== null) report(line, options);
       if (line !== null) traces.attempted(line);
-      if (answer?.kind === 'end') traces.ended(run, line);
+      if (next?.kind === 'end') traces.ended(run, line);
     },
   });
   const temporal = await openTemporal({

@@ -85,7 +85,7 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
      * Called again, with the same ids, when Temporal repeats the run's last task.
      */
     ended(run: AttemptInput, line: AttemptLine | null): void {
-      const end = line?.outcome === 'delivered' || line?.outcome === 'exhausted' ? line.outcome : 'closed';
+      const end = line?.outcome === 'delivered' || line?.outcome === 'exhausted' ? line.outcome : 'stopped';
       tracing.record({
         traceId: traceIdOf(run.eventId),
         spanId: runSpanIdOf(run),
@@ -100,7 +100,10 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
   };
 }
 
-/** Returns the end of each completed phase, in order. Each is rounded alone, so their sum may pass the total's end. */
+/**
+ * Returns the end of each completed phase, in order. Each is rounded alone, so their sum may pass
+ * the total's end.
+ */
 function phasesOf(startedAtMs: number, { dns, connect, tls, firstByte, total }: AttemptLine['timingsMs']) {
   const phases = { dns, connect, tls, first_byte: firstByte };
   let atMs = startedAtMs;

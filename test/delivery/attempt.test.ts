@@ -30,10 +30,10 @@ describe('an attempt', () => {
   it('is answered with the wait of its place in the schedule, and the last one ends the run', async () => {
     const { ask, makeDue, lines, pool } = await arrange({ delaysMs: [60_000, 120_000] });
     for (const waitMs of [60_000, 120_000]) {
-      const answer = await ask();
-      expect(answer).toEqual({ kind: 'wait', waitMs: expect.any(Number), isInternalError: false });
-      expect(waitOf(answer)).toBeGreaterThanOrEqual(waitMs);
-      expect(waitOf(answer)).toBeLessThanOrEqual(1.1 * waitMs);
+      const next = await ask();
+      expect(next).toEqual({ kind: 'wait', waitMs: expect.any(Number), isInternalError: false });
+      expect(waitOf(next)).toBeGreaterThanOrEqual(waitMs);
+      expect(waitOf(next)).toBeLessThanOrEqual(1.1 * waitMs);
       await makeDue();
     }
     expect(await ask()).toEqual({ kind: 'end' });
@@ -200,9 +200,9 @@ describe('an attempt whose admission was committed while its reply was lost', ()
     const proxied = await setupProxied();
     const { ask, posts } = await arrange({ proxied });
     await proxied.proxy.refuse();
-    const answer = await ask({ internalErrors: 1 });
-    expect(answer).toMatchObject({ kind: 'wait', isInternalError: true });
-    expect(waitOf(answer)).toBeGreaterThanOrEqual(4_000);
+    const next = await ask({ internalErrors: 1 });
+    expect(next).toMatchObject({ kind: 'wait', isInternalError: true });
+    expect(waitOf(next)).toBeGreaterThanOrEqual(4_000);
     expect(posts).toEqual([]);
   });
 });
@@ -299,12 +299,12 @@ describe('an attempt that fails before anything is sent', () => {
     await pool.query('update receiver set slots = 7');
     await pool.query('update delivery set failures = 12');
 
-    const answer = await ask({ internalErrors: 3 });
+    const next = await ask({ internalErrors: 3 });
 
     // Not exhausted, although it is the schedule's last: the same attempt is repeated, and the wait
     // grows with the number of errors.
-    expect(answer).toMatchObject({ kind: 'wait', isInternalError: true });
-    expect(waitOf(answer)).toBeGreaterThanOrEqual(120_000);
+    expect(next).toMatchObject({ kind: 'wait', isInternalError: true });
+    expect(waitOf(next)).toBeGreaterThanOrEqual(120_000);
     const { rows } = await pool.query('select cause, explanation, status, is_last from delivery_attempt');
     const { explanation } = factsOf('internal_error');
     expect(rows).toEqual([{ cause: 'internal_error', explanation, status: null, is_last: true }]);
@@ -352,7 +352,7 @@ it('signatures contain the time of PostgreSQL’s clock, whatever the worker’s
   }
 });
 
-const waitOf = (answer: object): number => ('waitMs' in answer ? Number(answer.waitMs) : Number.NaN);
+const waitOf = (next: object): number => ('waitMs' in next ? Number(next.waitMs) : Number.NaN);
 
 /** Returns the ledger's difference. */
 async function difference(pool: Pool): Promise<number> {

@@ -244,8 +244,8 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a retry counts while a relay does',
     where: 'admit_attempt',
-    from: /if not found then\s+answer := 'again'/,
-    to: "if false then answer := 'again'",
+    from: /if not found then\s+decision := 'lock_busy'/,
+    to: "if false then decision := 'lock_busy'",
     caughtBy: 'a retry of an organization for which a relay assigns slots asks again, and waits for nothing',
   },
   {

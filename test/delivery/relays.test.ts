@@ -135,12 +135,12 @@ class World {
     if (this.dies()) return slotMs;
     const id = crypto.randomUUID();
     let row = await this.engine.ask(run, id, undefined, slotMs / 1_000);
-    while (row.answer === 'again') {
+    while (row.decision === 'lock_busy') {
       await sleep(5 + this.random() * 10);
       row = await this.engine.ask(run, id, undefined, slotMs / 1_000);
     }
-    if (row.answer === 'wait') return Math.min(row.waitMs, slotMs);
-    if (row.answer === 'closed') return undefined;
+    if (row.decision === 'wait') return Math.min(row.waitMs, slotMs);
+    if (row.decision === 'stop') return undefined;
     const hook = this.hooks.find(({ webhookId }) => webhookId === run.webhookId);
     const isAccepted = await this.post(run, hook?.kind ?? 'prompt');
     if (this.dies()) return slotMs;

@@ -88,7 +88,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.pass([hook], 59);
     expect(await engine.claim([hook])).toHaveLength(1); // the second event has the only slot
     await engine.pass([hook], 1);
-    expect(await engine.ask(first as Run)).toMatchObject({ answer: 'closed' });
+    expect(await engine.ask(first as Run)).toMatchObject({ decision: 'stop' });
     expect(await engine.delivery(hook)).toMatchObject({ state: 'queued', failures: 1, attempts: 1, hasAttempt: null });
   },
 
@@ -99,9 +99,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.pass([hook], 60);
     await inTransaction(engine, async (connection) => {
       await engine.claim([hook], { connection });
-      expect(await engine.ask(first as Run)).toMatchObject({ answer: 'again' });
+      expect(await engine.ask(first as Run)).toMatchObject({ decision: 'lock_busy' });
     });
-    expect(await engine.ask(first as Run)).toMatchObject({ answer: 'go', number: 2, failures: 1 });
+    expect(await engine.ask(first as Run)).toMatchObject({ decision: 'admitted', number: 2, failures: 1 });
   },
 
   'a webhook is narrow while two of its attempts last longer than 3 s': async (engine) => {
@@ -117,7 +117,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [first] = await engine.claim([hook]);
     await engine.pass([hook], 11);
     expect(await engine.expire()).toMatchObject([{ kind: 'not_started', state: 'queued' }]);
-    expect(await engine.ask(first as Run)).toMatchObject({ answer: 'go', number: 1 });
+    expect(await engine.ask(first as Run)).toMatchObject({ decision: 'admitted', number: 1 });
     expect(await engine.delivery(hook)).toMatchObject({ state: 'running', hasAttempt: true });
 
     const other = await engine.webhook({ events: 1 });
@@ -126,8 +126,8 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.expire();
     const [current] = await engine.claim([other]);
     expect(current).toMatchObject({ run: 2 });
-    expect(await engine.ask(old as Run)).toMatchObject({ answer: 'closed' });
-    expect(await engine.ask(current as Run)).toMatchObject({ answer: 'go' });
+    expect(await engine.ask(old as Run)).toMatchObject({ decision: 'stop' });
+    expect(await engine.ask(current as Run)).toMatchObject({ decision: 'admitted' });
   },
 
   'a second request for the attempt in progress waits, and the same request gets its admission again': async (
@@ -137,9 +137,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [claim] = await engine.claim([hook]);
     const attempt = await engine.admit(claim as Run);
     const other = await engine.ask(claim as Run);
-    expect(other).toMatchObject({ answer: 'wait' });
+    expect(other).toMatchObject({ decision: 'wait' });
     expect('waitMs' in other && other.waitMs).toBeGreaterThan(25_000);
-    expect(await engine.ask(claim as Run, attempt.id)).toMatchObject({ answer: 'go', startedAt: attempt.startedAt });
+    expect(await engine.ask(claim as Run, attempt.id)).toMatchObject({ decision: 'admitted', startedAt: attempt.startedAt });
     expect(await engine.attempts(hook)).toHaveLength(1);
   },
 
@@ -148,9 +148,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [claim] = await engine.claim([hook]);
     await engine.attempt(claim as Run, { waitMs: 5_000 });
     const early = await engine.ask(claim as Run);
-    expect(early).toMatchObject({ answer: 'wait' });
+    expect(early).toMatchObject({ decision: 'wait' });
     await engine.pass([hook], 4.5); // clocks differ by less than a second
-    expect(await engine.ask(claim as Run)).toMatchObject({ answer: 'go' });
+    expect(await engine.ask(claim as Run)).toMatchObject({ decision: 'admitted' });
   },
 
   'no attempt is admitted of a paused webhook or region, a held or a gone receiver, and the delivery is queued': async (
@@ -170,7 +170,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       const [first] = await engine.claim([hook], { wide: 1 });
       try {
         await stop(hook);
-        expect(await engine.ask(first as Run)).toMatchObject({ answer: 'closed' });
+        expect(await engine.ask(first as Run)).toMatchObject({ decision: 'stop' });
         expect(await engine.claim([hook])).toEqual([]);
       } finally {
         await engine.owner.query(`update delivery_admission set state = 'running'`);
@@ -195,7 +195,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(states).toEqual(['running', 'running', 'exhausted']);
     expect((await engine.attempts(hook)).map(({ isLast }) => isLast)).toEqual([false, false, true]);
     expect(await engine.delivery(hook)).toMatchObject({ failures: 3, attempts: 3, dueInSeconds: null });
-    expect(await engine.ask(claim as Run)).toMatchObject({ answer: 'closed' });
+    expect(await engine.ask(claim as Run)).toMatchObject({ decision: 'stop' });
   },
 
   'an attempt that kills its worker counts, and at most three follow the schedule’s number': async (engine) => {
@@ -412,7 +412,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.record(limited, { status: 429, retryAfterS: 20 });
     await engine.record(other, { kind: 'delivered' }); // it was sent before the receiver said so
     expect(await engine.receiver(hook)).toMatchObject({ slots: 1 });
-    expect(await engine.ask(claims[2] as Run)).toMatchObject({ answer: 'closed' });
+    expect(await engine.ask(claims[2] as Run)).toMatchObject({ decision: 'stop' });
     await engine.pass([hook], 19);
     expect(await engine.claim([hook])).toEqual([]);
     await engine.pass([hook], 1.5);

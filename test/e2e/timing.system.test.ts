@@ -10,7 +10,7 @@ import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
-import { type AttemptAnswer, type DeliveryActivities, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { type NextStep, type DeliveryActivities, workflowIdOf } from '#workflows/deliver-event/types.ts';
 import { defaultDelaysMs, parseSchedule } from '../../apps/worker/schedule-setting.ts';
 import { timesFaster } from '../workflows/virtual-time/speed.ts';
 
@@ -71,12 +71,12 @@ describe('the schedule of a delivery', () => {
   it('is thirteen attempts over 72 hours, each wait within its jitter, and then the delivery is exhausted', {
     timeout: 120_000,
   }, async () => {
-    const answers: AttemptAnswer[] = [];
+    const steps: NextStep[] = [];
     const { claimed, pool } = await claimDelivery();
     const temporal = await openTemporal({
       address: inject('temporalAddress'),
       namespace: testNamespace(),
-      activities: { ...attemptsThatFail(pool, answers), postTest: async () => null, checkSignatures: async () => null },
+      activities: { ...attemptsThatFail(pool, steps), postTest: async () => null, checkSignatures: async () => null },
       slots: 10,
       bundle: await bundleWorkflowCode({
         workflowsPath: fileURLToPath(import.meta.resolve('#workflows/index.ts')),
@@ -92,7 +92,7 @@ describe('the schedule of a delivery', () => {
 
     const handle = (await openTestTemporal()).workflow.getHandle(workflowIdOf(claimed));
     await handle.result();
-    const waitsMs = answers.flatMap((answer) => (answer.kind === 'wait' ? [answer.waitMs] : []));
+    const waitsMs = steps.flatMap((next) => (next.kind === 'wait' ? [next.waitMs] : []));
     expect(waitsMs).toHaveLength(12);
     for (const [index, delayMs] of defaultDelaysMs.entries()) {
       expect(waitsMs[index]).toBeGreaterThanOrEqual(delayMs);
@@ -118,15 +118,18 @@ function timersOf({ events }: Awaited<ReturnType<WorkflowHandle['fetchHistory']>
 
 type Pool = Parameters<typeof createAttempts>[0]['pool'];
 
-/** The worker's activity, with a receiver that fails at once. PostgreSQL's time passes with the timers. */
-function attemptsThatFail(pool: Pool, answers: AttemptAnswer[]): DeliveryActivities {
+/**
+ * The worker's activity, with a receiver that fails at once. PostgreSQL's time passes with the
+ * timers.
+ */
+function attemptsThatFail(pool: Pool, steps: NextStep[]): DeliveryActivities {
   const { attemptDelivery } = createAttempts({
     pool,
     delaysMs: defaultDelaysMs,
     sign: () => ({}),
     post: async () => refusedPost,
     onBegun: () => {},
-    onEnded: (_, answer) => void (answer === null ? null : answers.push(answer)),
+    onEnded: (_, next) => void (next === null ? null : steps.push(next)),
     onInternalError: () => {},
   });
   return {

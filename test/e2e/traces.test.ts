@@ -121,7 +121,7 @@ it('a delivery whose webhook is paused while it waits ends its trace as closed',
   await vi.waitFor(() => expect(rootsOf(collector, professional.orgId)).toHaveLength(1), patient);
   await worker.stop();
   expect(rootsOf(collector, professional.orgId).map(({ attributes }) => attributes['org_api.outcome'])).toEqual([
-    'closed',
+    'stopped',
   ]);
 });
 

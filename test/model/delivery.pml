@@ -27,7 +27,7 @@
 #endif
 mtype:st = { queued, running, delivered, exhausted, cancelled };
 mtype:ph = { absent, ask, timer, ended, stuck };
-mtype:an = { none, accepted, refused, internal, closed, waits, noreply };
+mtype:an = { none, accepted, refused, internal, stop, waits, noreply };
 
 typedef Delivery {
   bool exists; mtype:st state = queued; byte rn; byte failures; bool due;
@@ -85,10 +85,10 @@ inline die(i) {
      if :: d[i].phase == ask && lucky -> skip :: d[i].phase == ask && !lucky -> d[i].phase = timer :: else fi
   :: else
   fi;
-  r = 0; last = 0; answer = none
+  r = 0; last = 0; reply = none
 }
 proctype Worker(byte i; byte me) {
-  byte r; bool last; bool lucky; mtype:an answer = none;
+  byte r; bool last; bool lucky; mtype:an reply = none;
 end_w:
   if
   :: d_step { d[i].phase == ask && d[i].holder == 0 -> d[i].holder = me; r = d[i].own_run }
@@ -98,19 +98,19 @@ end_w:
   :: d_step { true -> /* admit */
       if
 #ifdef NO_FENCE
-      :: !OPEN(i) -> answer = closed
+      :: !OPEN(i) -> reply = stop
 #else
-      :: !OPEN(i) || d[i].rn != r -> answer = closed
+      :: !OPEN(i) || d[i].rn != r -> reply = stop
 #endif
       :: else ->
         if
-        :: d[i].slot && d[i].admitted -> answer = waits
-        :: !(d[i].slot && d[i].admitted) && paused -> answer = closed;
+        :: d[i].slot && d[i].admitted -> reply = waits
+        :: !(d[i].slot && d[i].admitted) && paused -> reply = stop;
            d[i].state = queued; d[i].due = 1;
            if :: d[i].slot -> free_slot(i) :: else fi
-        :: !(d[i].slot && d[i].admitted) && !paused && !d[i].slot && !d[i].due -> answer = waits
+        :: !(d[i].slot && d[i].admitted) && !paused && !d[i].slot && !d[i].due -> reply = waits
         :: !(d[i].slot && d[i].admitted) && !paused && !d[i].slot && d[i].due && HELD >= SLOTS ->
-           answer = closed; d[i].state = queued
+           reply = stop; d[i].state = queued
         :: else ->
            d[i].state = running; d[i].slot = 1; d[i].slot_run = d[i].rn; d[i].admitted = 1; d[i].creator = me;
            d[i].expired = 0; d[i].due = 0; d[i].last = (d[i].failures >= N - 1); last = d[i].last;
@@ -118,46 +118,46 @@ end_w:
            assert(d[i].posting == 1); assert(POSTING <= SLOTS); assert(d[i].posts <= N + L)
         fi
       fi }
-  :: d_step { faults > 0 -> faults--; answer = noreply }
+  :: d_step { faults > 0 -> faults--; reply = noreply }
   :: d_step { faults > 0 -> faults--; die(i) }; goto end_w
   fi;
   if
-  :: answer != none -> goto report
+  :: reply != none -> goto report
   :: else
   fi;
   if
-  :: d_step { true -> d[i].posting--; answer = accepted }
-  :: d_step { true -> d[i].posting--; answer = refused }
-  :: d_step { faults > 0 -> faults--; d[i].posting--; d[i].posts--; answer = internal }
+  :: d_step { true -> d[i].posting--; reply = accepted }
+  :: d_step { true -> d[i].posting--; reply = refused }
+  :: d_step { faults > 0 -> faults--; d[i].posting--; d[i].posts--; reply = internal }
   :: d_step { faults > 0 -> faults--; d[i].posting--; if :: d[i].creator == me -> d[i].creator = 0 :: else fi; die(i) };
        goto end_w
   fi;
   if
   :: d_step { true -> /* outcome */
       if
-      :: answer == accepted -> d[i].was2xx = 1;
+      :: reply == accepted -> d[i].was2xx = 1;
          if :: d[i].slot && d[i].creator == me -> free_slot(i) :: else fi;
          if
          :: OPEN(i) -> settle(i, delivered)
          :: d[i].state == exhausted -> d[i].state = delivered
          :: else
          fi
-      :: answer != accepted && d[i].slot && d[i].creator == me ->
+      :: reply != accepted && d[i].slot && d[i].creator == me ->
          free_slot(i);
          if
          :: d[i].state == running && d[i].rn == r ->
             if
-            :: answer == refused -> d[i].failures++;
-               if :: d[i].failures >= N -> settle(i, exhausted); answer = closed :: else -> answer = waits fi
-            :: else -> answer = waits
+            :: reply == refused -> d[i].failures++;
+               if :: d[i].failures >= N -> settle(i, exhausted); reply = stop :: else -> reply = waits fi
+            :: else -> reply = waits
             fi
          /* asked for meanwhile */
-         :: d[i].state == queued && d[i].rn == r && answer == refused -> d[i].failures++; answer = closed
-         :: else -> answer = closed
+         :: d[i].state == queued && d[i].rn == r && reply == refused -> d[i].failures++; reply = stop
+         :: else -> reply = stop
          fi
-      :: else -> answer = waits /* closed as lost meanwhile */
+      :: else -> reply = waits /* closed as lost meanwhile */
       fi }
-  :: d_step { faults > 0 -> faults--; answer = noreply; if :: d[i].creator == me -> d[i].creator = 0 :: else fi }
+  :: d_step { faults > 0 -> faults--; reply = noreply; if :: d[i].creator == me -> d[i].creator = 0 :: else fi }
   :: d_step { faults > 0 -> faults--; if :: d[i].creator == me -> d[i].creator = 0 :: else fi; die(i) }; goto end_w
   fi;
 report:
@@ -167,12 +167,12 @@ report:
     :: d[i].phase == ask && d[i].holder == me && d[i].own_run == r ->
        d[i].holder = 0;
        if
-       :: answer == accepted || answer == closed -> d[i].phase = ended
+       :: reply == accepted || reply == stop -> d[i].phase = ended
        :: else -> d[i].phase = timer
        fi
     :: else /* terminated, or given to another */
     fi;
-    r = 0; last = 0; answer = none }
+    r = 0; last = 0; reply = none }
   fi;
   goto end_w
 }

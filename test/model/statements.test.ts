@@ -81,9 +81,9 @@ class World {
     const id = randomUUID();
     const first = await this.engine.ask(run, id);
     const row = repeats ? await this.engine.ask(run, id) : first;
-    expect(row.answer, 'a repeated request').toBe(first.answer);
-    if (row.answer === 'closed' && this.workflows.get(keyOf(run)) === run) this.workflows.delete(keyOf(run));
-    if (row.answer !== 'go') return;
+    expect(row.decision, 'a repeated request').toBe(first.decision);
+    if (row.decision === 'stop' && this.workflows.get(keyOf(run)) === run) this.workflows.delete(keyOf(run));
+    if (row.decision !== 'admitted') return;
     const key = keyOf(run);
     const same = this.posts.filter((post) => keyOf(post.attempt) === key && post.ageSeconds < postSeconds);
     expect(same.length, 'posts of a delivery under way at once').toBe(0);

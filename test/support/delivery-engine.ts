@@ -171,7 +171,7 @@ export class Engine {
   async ask(run: Run, id: string = randomUUID(), connection?: Queryable, slotS = 25): Promise<AdmissionRow> {
     const values = [run.organizationId, run.webhookId, run.eventId, run.run, id, scheduleAttempts, slotS];
     const [row] = await this.send<AdmissionRow>('admitAttemptSql', values, connection);
-    if (row === undefined) throw new Error('no answer');
+    if (row === undefined) throw new Error('no decision');
     return row;
   }
 
@@ -179,7 +179,7 @@ export class Engine {
   async admit(run: Run): Promise<Attempt> {
     const id = randomUUID();
     const row = await this.ask(run, id);
-    if (row.answer !== 'go') throw new Error(`not admitted: ${row.answer}`);
+    if (row.decision !== 'admitted') throw new Error(`not admitted: ${row.decision}`);
     return { ...run, ...row, id };
   }
 

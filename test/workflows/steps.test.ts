@@ -1,4 +1,7 @@
-/** The steps of the workflow of deliveries, on the real server, while every timer fires 20,000 times sooner. */
+/**
+ * The steps of the workflow of deliveries, on the real server, while every timer fires 20,000 times
+ * sooner.
+ */
 import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { activityInfo } from '@temporalio/activity';
@@ -11,7 +14,7 @@ import { shareInstallation } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { testNamespace } from '#test/worker.ts';
 import {
-  type AttemptAnswer,
+  type NextStep,
   type AttemptInput,
   type DeliverEventInput,
   deliverQueue,
@@ -27,9 +30,9 @@ const bundle = bundleWorkflowCode({
 });
 
 const hourMs = 3_600_000;
-const failed = (waitMs: number): AttemptAnswer => ({ kind: 'wait', waitMs, isInternalError: false });
-const error = (waitMs: number): AttemptAnswer => ({ kind: 'wait', waitMs, isInternalError: true });
-const end: AttemptAnswer = { kind: 'end' };
+const failed = (waitMs: number): NextStep => ({ kind: 'wait', waitMs, isInternalError: false });
+const error = (waitMs: number): NextStep => ({ kind: 'wait', waitMs, isInternalError: true });
+const end: NextStep = { kind: 'end' };
 
 describe.concurrent('the workflow of a delivery', () => {
   it('makes its first attempt within its first task, the others as tasks, and sleeps for what each answers', {
@@ -81,7 +84,7 @@ describe.concurrent('the workflow of a delivery', () => {
 type History = Awaited<ReturnType<WorkflowHandle['fetchHistory']>>;
 
 interface Script {
-  answers: (AttemptAnswer | Error)[];
+  answers: (NextStep | Error)[];
   asked: { input: AttemptInput; isLocal: boolean }[];
 }
 
@@ -112,7 +115,7 @@ const shared = shareInstallation(async (onFinished) => {
 });
 
 /** A workflow whose attempts answer, or fail, in turn. */
-async function arrange(answers: (AttemptAnswer | Error)[], option: Partial<DeliverEventInput> = {}) {
+async function arrange(answers: (NextStep | Error)[], option: Partial<DeliverEventInput> = {}) {
   const client = shared();
   const asked: Script['asked'] = [];
   const key = { organizationId: randomUUID(), webhookId: randomUUID(), eventId: randomUUID() };

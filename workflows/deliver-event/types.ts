@@ -34,15 +34,18 @@ export interface AttemptInput extends Omit<StartedRun, 'narrow'> {
 }
 
 /** What follows for the run. */
-export type AttemptAnswer =
+export type NextStep =
   /** It ends: the delivery is settled, queued, or has a newer run. */
   | { kind: 'end' }
   /** It asks again after `waitMs`. */
   | { kind: 'wait'; waitMs: number; isInternalError: boolean };
 
 export interface DeliveryActivities {
-  /** Asks whether an attempt may be made now; if so, signs, posts and records it. */
-  attemptDelivery(input: AttemptInput): Promise<AttemptAnswer>;
+  /**
+   * Asks whether an attempt may be made now; if so, signs, posts and records it. Returns what the
+   * run does next.
+   */
+  attemptDelivery(input: AttemptInput): Promise<NextStep>;
 }
 
 /** How long an attempt may take in all. Temporal counts a longer one as failed. */
@@ -51,6 +54,9 @@ export const attemptTimeoutMs = 20_000;
 /** The task queue of all workflows. */
 export const deliverQueue = 'deliver';
 
-/** Returns the id of a delivery's workflow, the same for all its runs: Temporal executes one at a time. */
+/**
+ * Returns the id of a delivery's workflow, the same for all its runs: Temporal executes one at a
+ * time.
+ */
 export const workflowIdOf = ({ organizationId, webhookId, eventId }: DeliveryKey): string =>
   `delivery/${organizationId}/${webhookId}/${eventId}`;

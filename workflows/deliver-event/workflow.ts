@@ -7,7 +7,7 @@ import {
   TemporalFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import { type AttemptAnswer, attemptTimeoutMs, type DeliverEventInput, type DeliveryActivities } from './types.ts';
+import { attemptTimeoutMs, type DeliverEventInput, type DeliveryActivities, type NextStep } from './types.ts';
 
 // One try each: the workflow itself asks again, and the table knows whether it may.
 const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempts: 1 } } as const;
@@ -16,8 +16,10 @@ const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempt
 const local = proxyLocalActivities<DeliveryActivities>(options);
 const remote = proxyActivities<DeliveryActivities>(options);
 
-/** The wait after an attempt without an answer: its process died, or had an internal error. */
-const noAnswerWaitMs = 15_000;
+/**
+ * The wait after an attempt that failed in Temporal: its process died, or had an internal error.
+ */
+const failedAttemptWaitMs = 15_000;
 
 /**
  * Makes attempts of one run of a delivery until there is nothing more to do. It owns the waits
@@ -30,20 +32,20 @@ export async function deliverEvent(input: DeliverEventInput): Promise<void> {
   let isFirst = errorsBefore === undefined;
   for (;;) {
     const { attemptDelivery } = isFirst && !narrow ? local : remote;
-    const answer = await attemptDelivery({ ...run, internalErrors }).catch(withoutAnswer);
-    if (answer.kind === 'end') return;
+    const next = await attemptDelivery({ ...run, internalErrors }).catch(afterFailedAttempt);
+    if (next.kind === 'end') return;
     isFirst = false;
-    internalErrors = answer.isInternalError ? internalErrors + 1 : 0;
-    await sleep(answer.waitMs);
+    internalErrors = next.isInternalError ? internalErrors + 1 : 0;
+    await sleep(next.waitMs);
     if (isLong(eventsPerExecution)) await continueAsNew({ ...input, internalErrors });
   }
 }
 
 /** @throws `error` when the execution itself was cancelled, or the code is wrong. */
-function withoutAnswer(error: unknown): AttemptAnswer {
+function afterFailedAttempt(error: unknown): NextStep {
   // A local activity's failure is thrown without an ActivityFailure around it.
   if (!(error instanceof TemporalFailure) || isCancellation(error)) throw error;
-  return { kind: 'wait', waitMs: noAnswerWaitMs, isInternalError: true };
+  return { kind: 'wait', waitMs: failedAttemptWaitMs, isInternalError: true };
 }
 
 /**

@@ -1,16 +1,16 @@
-/** The answer to a run that asks for an attempt. */
+/** The decision about a run that asks for an attempt. */
 export type AdmissionRow =
   /** Nothing may be sent now: the attempt is not due, or another one is in progress. */
-  | { answer: 'wait'; waitMs: number }
+  | { decision: 'wait'; waitMs: number }
   /** Another connection assigns slots of the organization: ask again in some milliseconds. */
-  | { answer: 'again' }
+  | { decision: 'lock_busy' }
   /** The run has nothing more to do: the delivery is settled, queued, or has a newer run. */
-  | { answer: 'closed' }
+  | { decision: 'stop' }
   | AdmittedRow;
 
 /** What an admitted attempt needs. */
 export interface AdmittedRow {
-  answer: 'go';
+  decision: 'admitted';
   /** The attempt's number in the delivery, from 1. */
   number: number;
   /** Failed and lost attempts since the event or the last redelivery: the place in the schedule. */

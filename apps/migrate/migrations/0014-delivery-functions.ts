@@ -144,7 +144,7 @@ export class DeliveryFunctions extends Migration {
     // `schedule_attempts`: the number of attempts of the schedule. The slot is the attempt's for
     // `slot_seconds`.
     //
-    // `answer` is explained by `AdmissionRow`. `closed` also puts the delivery back into the queue
+    // `decision` is explained by `AdmissionRow`. `stop` also puts the delivery back into the queue
     // when there is no free slot or the webhook may not be sent anything now.
     //
     // The run that was claimed last has a reserved slot and needs no lock. A delivery counts as due
@@ -152,7 +152,7 @@ export class DeliveryFunctions extends Migration {
     this.addSql(/* sql */ `
       create function admit_attempt(organization uuid, webhook uuid, event uuid, asking_run integer, attempt uuid,
         schedule_attempts integer, slot_seconds double precision)
-      returns table (answer text, "waitMs" double precision, number integer, failures smallint, "isLast" boolean,
+      returns table (decision text, "waitMs" double precision, number integer, failures smallint, "isLast" boolean,
         url text, body text, sequence text, secrets json, "startedAt" text, "startedAtMs" double precision)
       language plpgsql volatile as $$
       #variable_conflict use_column
@@ -173,7 +173,7 @@ export class DeliveryFunctions extends Migration {
         if not found then
           perform from slot_lock o where o.organization_id = organization for no key update skip locked;
           if not found then
-            answer := 'again';
+            decision := 'lock_busy';
             return next;
             return;
           end if;
@@ -184,15 +184,15 @@ export class DeliveryFunctions extends Migration {
             where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event;
           if found_slot.attempt_id is distinct from attempt then
             if found_delivery.run is distinct from asking_run or found_delivery.state not in ('queued', 'running') then
-              answer := 'closed';
+              decision := 'stop';
             elsif found_slot.attempt_id is not null then
-              answer := 'wait';
+              decision := 'wait';
               "waitMs" := 1000 + greatest(0, extract(epoch from found_slot.until - clock_timestamp()) * 1000);
             elsif found_slot.run is null and found_delivery.due_at > clock_timestamp() + interval '1 second' then
-              answer := 'wait';
+              decision := 'wait';
               "waitMs" := extract(epoch from found_delivery.due_at - clock_timestamp()) * 1000;
             end if;
-            if answer is not null then
+            if decision is not null then
               return next;
               return;
             end if;
@@ -209,7 +209,7 @@ export class DeliveryFunctions extends Migration {
               where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event;
             end if;
             if not has_slot then
-              answer := 'closed';
+              decision := 'stop';
               return next;
               return;
             end if;
@@ -236,7 +236,7 @@ export class DeliveryFunctions extends Migration {
           select a.number, a.is_last, a.started_at from delivery_attempt a
           where a.organization_id = organization and a.webhook_id = webhook and a.event_id = event and a.id = attempt
         )
-        select 'go', null::double precision, a.number, d.failures, a.is_last, w.url, e.body, d.sequence::text,
+        select 'admitted', null::double precision, a.number, d.failures, a.is_last, w.url, e.body, d.sequence::text,
           (select json_agg(json_build_object('id', v.id, 'sealed', encode(v.sealed, 'base64'))
             order by v.valid_until desc nulls first, v.created_at desc) from valid v),
           a.started_at::text, (extract(epoch from a.started_at) * 1000)::double precision
