@@ -6,7 +6,7 @@ import { isServerAway } from '#domain/db/server-away.ts';
 import type {
   AttemptInput,
   DeliveryActivities,
-  DeliveryKey,
+  DeliveryId,
   DeliveryRun,
   NextStep,
 } from '#workflows/deliver-event/types.ts';
@@ -56,7 +56,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   async function attempt(input: AttemptInput): Promise<{ next: NextStep; line: AttemptLine | null }> {
     const beganAt = performance.now();
     const id = randomUUIDv7();
-    const admission = await admit(pool, [...keyOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000], beganAt);
+    const admission = await admit(pool, [...idsOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000], beganAt);
     if (admission.decision !== 'admitted') return { next: nextWithoutAttempt(admission, input), line: null };
     const isLate = performance.now() - beganAt > postUntilMs;
     const request = prepare(input, admission, isLate);
@@ -115,7 +115,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
       outcome.retryAfterSeconds,
       outcome.answerEncoding,
     ];
-    const values = [...keyOf(input), kind, waitMs, ...attempted, ...response, ...rest];
+    const values = [...idsOf(input), kind, waitMs, ...attempted, ...response, ...rest];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const { rows } = await retriedWhileAway(() => pool.query<OutcomeRow>(query), giveUpAt);
     const [row] = rows;
@@ -129,7 +129,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptAnswer>): Promise<void> {
     const { keptBytes, answer, answerEncoding } = await rest;
     if (keptBytes === 0 && answerEncoding === null) return;
-    const values = [...keyOf(input), id, keptBytes, answer, answerEncoding];
+    const values = [...idsOf(input), id, keptBytes, answer, answerEncoding];
     await pool
       .query({ name: 'recordAnswer', text: recordAnswerSql, values })
       .catch((cause: unknown) => onInternalError(cause, input, 'activity_failed'));
@@ -161,7 +161,7 @@ export function withoutText(): ApplicationFailure {
   return failure;
 }
 
-const keyOf = ({ organizationId, webhookId, eventId }: DeliveryKey): string[] => [organizationId, webhookId, eventId];
+const idsOf = ({ organizationId, webhookId, eventId }: DeliveryId): string[] => [organizationId, webhookId, eventId];
 
 function kindOf({ kind, isInternalError }: Outcome): OutcomeKind {
   if (isInternalError) return 'internal_error';

@@ -3,7 +3,7 @@ import { deliveriesPerStatement } from '#domain/webhooks/limits.ts';
 import { createIntervalLoop, type IntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { type ExpiredRow, expireSql } from './sql/expire.ts';
 import { unblockSql } from './sql/order.ts';
-import { cancelDeletedSql, type ChangedDeliveriesRow, requeueHeldSql } from './sql/requests.ts';
+import { type ChangedDeliveriesRow, cancelDeletedSql, requeueHeldSql } from './sql/requests.ts';
 import { expireEveryMs } from './times.ts';
 
 /** How many deliveries one statement repairs. */
@@ -23,12 +23,9 @@ interface ExpireOptions {
   drainDeleted: () => string[];
   /** Called with what was repaired; at least one. */
   onExpired: (expired: ExpiredRow[]) => void;
-  /** Called when deliveries that waited for another of their key were put into the queue. */
+  /** Called when deliveries that waited for another of their grant were put into the queue. */
   onUnblocked: () => void;
-  /**
-   * Deliveries of paused and suspended webhooks that were requeued, or of deleted ones that were
-   * cancelled.
-   */
+  /** Deliveries of paused and suspended webhooks that were requeued, or of deleted ones that were cancelled. */
   onChanged: (how: 'requeued' | 'cancelled', deliveries: number) => void;
   onError: (cause: unknown) => void;
 }

@@ -2,7 +2,7 @@ import type { AllowList } from '#domain/webhooks/address/addresses.ts';
 import { type SealingKeys, SecretNotUnsealed, unsealSecret } from '#domain/webhooks/seal.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
-import type { DeliveryKey } from '#workflows/deliver-event/types.ts';
+import type { DeliveryId } from '#workflows/deliver-event/types.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { type Post, postOnce } from './post/post.ts';
 import { createResolve } from './post/resolve.ts';
@@ -62,7 +62,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
         },
       }),
     /** @throws Error when a secret cannot be unsealed. */
-    sign(delivery: DeliveryKey, toBeSigned: ToBeSigned): Record<string, string> {
+    sign(delivery: DeliveryId, toBeSigned: ToBeSigned): Record<string, string> {
       try {
         return sign(delivery, toBeSigned);
       } catch (error) {
@@ -71,7 +71,7 @@ export function createSender({ config, metrics, log, trial }: SenderOptions) {
       }
     },
     /** Reports an internal error whose text is stored nowhere else. */
-    onInternalError(error: unknown, delivery: DeliveryKey, code: keyof typeof internalErrors): void {
+    onInternalError(error: unknown, delivery: DeliveryId, code: keyof typeof internalErrors): void {
       // An attempt that could not be prepared ends with this cause and is counted there.
       if (code !== 'internal_error') metrics.internalErrors.inc({ cause: code });
       const { organizationId, webhookId, eventId } = delivery;

@@ -584,8 +584,8 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'an event waits for another grant',
     where: 'record_event',
-    from: 'and d.key = grant_key',
-    to: 'and d.key is not null',
+    from: 'and d.grant_id = about_grant',
+    to: 'and d.grant_id is not null',
     caughtBy: ordered,
   },
   {
@@ -612,22 +612,22 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a 2xx releases nothing',
     where: 'recordOutcomeSql',
-    from: "n.key is not null and n.state in ('delivered', 'exhausted')",
+    from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
     to: "n.state = 'exhausted'",
     caughtBy: ordered,
   },
   {
     change: 'the end of the schedule releases nothing',
     where: 'recordOutcomeSql',
-    from: "n.key is not null and n.state in ('delivered', 'exhausted')",
+    from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
     to: "n.state = 'delivered'",
     caughtBy: ordered,
   },
   {
     change: 'any failure releases the next',
     where: 'recordOutcomeSql',
-    from: "n.key is not null and n.state in ('delivered', 'exhausted')",
-    to: 'n.key is not null',
+    from: "n.grant_id is not null and n.state in ('delivered', 'exhausted')",
+    to: 'n.grant_id is not null',
     caughtBy: ordered,
   },
   {

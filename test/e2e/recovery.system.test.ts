@@ -5,7 +5,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, workerEnvironment } from '#test/worker.ts';
-import { type DeliveryKey, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { type DeliveryId, workflowIdOf } from '#workflows/deliver-event/types.ts';
 
 const timeout = 240_000;
 const awayMs = 2_000;
@@ -127,7 +127,7 @@ async function arrange(deliveries: number) {
     lost: async () => (await owner.pool.query(`select from delivery_attempt where cause = 'lost'`)).rowCount,
     attempts: async () => (await owner.pool.query('select from delivery_attempt')).rowCount,
     async history() {
-      const key = await one<DeliveryKey>(
+      const key = await one<DeliveryId>(
         'select organization_id as "organizationId", webhook_id as "webhookId", event_id as "eventId" from delivery',
       );
       const client = await openTestTemporal();

@@ -144,9 +144,9 @@ class World {
   /** Checks that one event of each grant is on its way, beside those that a person sent again. */
   private checkOrder(deliveries: DeliveryState[]): void {
     const onTheWay = deliveries
-      .filter(({ key, state }) => key !== null && (state === 'queued' || state === 'running'))
+      .filter(({ grantId, state }) => grantId !== null && (state === 'queued' || state === 'running'))
       .filter((one) => !this.redelivered.has(keyOf(one)))
-      .map(({ webhookId, key }) => `${webhookId}/${key}`);
+      .map(({ webhookId, grantId }) => `${webhookId}/${grantId}`);
     expect(onTheWay, 'events of a grant on their way').toEqual([...new Set(onTheWay)]);
   }
 

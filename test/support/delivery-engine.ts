@@ -51,7 +51,7 @@ export interface DeliveryState extends Run {
   attempts: number;
   sequence: number | null;
   /** The grant that its event is about. */
-  key: string | null;
+  grantId: string | null;
   dueInSeconds: number | null;
   /** Its slot: null without one, else whether an attempt holds it. */
   hasAttempt: boolean | null;
@@ -139,9 +139,9 @@ export class Engine {
    * Stores events, each in a separate transaction, oldest first. `key`: the grant that they are
    * about.
    */
-  async events(organizationId: string, count: number, key: string | null = null): Promise<void> {
+  async events(organizationId: string, count: number, grantId: string | null = null): Promise<void> {
     for (let made = 0; made < count; made += 1)
-      await this.owner.query(`select record_event($1, 'seat.given', '{}', $2)`, [organizationId, key]);
+      await this.owner.query(`select record_event($1, 'seat.given', '{}', $2)`, [organizationId, grantId]);
   }
 
   /** Claims what the given webhooks have; all with queued deliveries by default. */
@@ -267,7 +267,7 @@ export class Engine {
   async deliveries({ webhookId }: Hook): Promise<DeliveryState[]> {
     const { rows } = await this.owner.query<DeliveryState>(
       `select d.organization_id as "organizationId", d.webhook_id as "webhookId", d.event_id as "eventId", d.run,
-         d.state, d.failures, d.attempts, d.sequence::integer, d.key,
+         d.state, d.failures, d.attempts, d.sequence::integer, d.grant_id as "grantId",
          case when s.event_id is not null then s.attempt_id is not null end as "hasAttempt",
          extract(epoch from d.due_at - clock_timestamp())::float8 as "dueInSeconds"
        from delivery d left join slot s on s.organization_id = d.organization_id and s.webhook_id = d.webhook_id

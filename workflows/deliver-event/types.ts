@@ -1,14 +1,14 @@
 /** What enters Temporal: ids, numbers and codes, and never a body, a secret, a URL or a name. */
 
 /** One delivery: an event to a webhook. */
-export interface DeliveryKey {
+export interface DeliveryId {
   organizationId: string;
   webhookId: string;
   eventId: string;
 }
 
 /** A run of a delivery. Attempts of an older one are not admitted. */
-export interface DeliveryRun extends DeliveryKey {
+export interface DeliveryRun extends DeliveryId {
   run: number;
 }
 
@@ -58,5 +58,5 @@ export const deliverQueue = 'deliver';
  * Returns the id of a delivery's workflow, the same for all its runs: Temporal executes one at a
  * time.
  */
-export const workflowIdOf = ({ organizationId, webhookId, eventId }: DeliveryKey): string =>
+export const workflowIdOf = ({ organizationId, webhookId, eventId }: DeliveryId): string =>
   `delivery/${organizationId}/${webhookId}/${eventId}`;

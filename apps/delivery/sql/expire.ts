@@ -8,7 +8,8 @@ export interface ExpiredRow {
   run: number;
   /**
    * `lost`: its attempt was in progress when its process died. `not_started`: its run asked for no
-   * attempt in time. `late`: its run did not ask when it was due. `settled`: only its slot was left.
+   * attempt in time. `late`: its run did not ask when it was due. `settled`: only its slot was
+   * left.
    */
   kind: 'lost' | 'not_started' | 'late' | 'settled';
   /** The state that follows. */
@@ -32,14 +33,14 @@ export interface ExpiredRow {
  * Times are compared with `statement_timestamp()`: a volatile function would use no index (122 ms
  * instead of 0.4 with 500,000 sleeping deliveries). Each delivery is locked by its key before its
  * slot is read again, and rows that another connection holds are skipped. What is exhausted
- * releases the next delivery of its key.
+ * releases the next delivery of its grant.
  */
 export const expireSql = /* sql */ `
   with target as materialized (
-    select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.key
+    select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.grant_id
     from (select s.* from slot s where s.until < statement_timestamp() order by s.until limit $4) o
     cross join lateral (
-      select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.key from delivery d
+      select d.organization_id, d.webhook_id, d.event_id, d.state, d.run, d.failures, d.grant_id from delivery d
       where d.organization_id = o.organization_id and d.webhook_id = o.webhook_id and d.event_id = o.event_id
       limit 1
       for no key update skip locked
@@ -48,10 +49,10 @@ export const expireSql = /* sql */ `
     delete from slot s using target t
     where s.organization_id = t.organization_id and s.webhook_id = t.webhook_id and s.event_id = t.event_id
       and s.until < statement_timestamp()
-    returning s.organization_id, s.webhook_id, s.event_id, s.run, s.attempt_id, t.key,
+    returning s.organization_id, s.webhook_id, s.event_id, s.run, s.attempt_id, t.grant_id,
       t.state = 'running' and t.run = s.run as is_current, t.failures + 1 >= $1::integer as is_last
   ), settled as materialized (
-    select f.organization_id, f.webhook_id, f.event_id, f.key from freed f
+    select f.organization_id, f.webhook_id, f.event_id, f.grant_id from freed f
     where f.is_current and f.attempt_id is not null and f.is_last
   ), ${releaseNextSql('settled')}, lost as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',

@@ -1,40 +1,41 @@
 /**
- * The parts of a statement that release the next delivery of a webhook and key. `settled`: rows with
- * `organization_id`, `webhook_id`, `event_id` and `key` of what the statement settles, locked by it.
- * Nothing is released while another one before it is open, such as one that was redelivered.
+ * The parts of a statement that release the next delivery of a webhook and grant. `settled`: rows
+ * with `organization_id`, `webhook_id`, `event_id` and `grant_id` of what the statement settles,
+ * locked by it. Nothing is released while another one before it is open, such as one that was
+ * redelivered.
  *
  * The next one is chosen before any row changes: a lock skips rows that its own statement has
  * changed, and would choose the one after.
  */
-export const releaseNextSql = (settled: string) => /* sql */ `next_of_key as materialized (
+export const releaseNextSql = (settled: string) => /* sql */ `next_of_grant as materialized (
     select s.organization_id, s.webhook_id, b.event_id from ${settled} s cross join lateral (
       select b.event_id, b.created_at from delivery b
-      where b.organization_id = s.organization_id and b.webhook_id = s.webhook_id and b.key = s.key
+      where b.organization_id = s.organization_id and b.webhook_id = s.webhook_id and b.grant_id = s.grant_id
         and b.state = 'blocked' and b.event_id <> s.event_id
       order by b.created_at, b.event_id limit 1
       for no key update
     ) b
     where not exists (
       select from delivery p
-      where p.organization_id = s.organization_id and p.webhook_id = s.webhook_id and p.key = s.key
+      where p.organization_id = s.organization_id and p.webhook_id = s.webhook_id and p.grant_id = s.grant_id
         and p.state in ('queued', 'running') and p.event_id <> s.event_id
         and (p.created_at, p.event_id) < (b.created_at, b.event_id))
   ), released as (
-    update delivery d set state = 'queued', due_at = clock_timestamp() from next_of_key n
+    update delivery d set state = 'queued', due_at = clock_timestamp() from next_of_grant n
     where d.organization_id = n.organization_id and d.webhook_id = n.webhook_id and d.event_id = n.event_id
   )`;
 
 /**
- * Releases blocked deliveries without an open one before them, at most `$1`; any worker runs it each
- * second. The writer of such a row and the settlement of the one before did not see each other,
- * because neither had committed. The others are looked up again after as long as they have waited,
- * ten minutes at most. Returns a `DeliveryKey` each.
+ * Releases blocked deliveries without an open one before them, at most `$1`; any worker runs it
+ * each second. The writer of such a row and the settlement of the one before did not see each
+ * other, because neither had committed. The others are looked up again after as long as they have
+ * waited, ten minutes at most. Returns a `DeliveryId` each.
  */
 export const unblockSql = /* sql */ `
   with due as materialized (
     select b.organization_id, b.webhook_id, b.event_id, exists (
         select from delivery p
-        where p.organization_id = b.organization_id and p.webhook_id = b.webhook_id and p.key = b.key
+        where p.organization_id = b.organization_id and p.webhook_id = b.webhook_id and p.grant_id = b.grant_id
           and p.state in ('queued', 'running', 'blocked')
           and (p.created_at, p.event_id) < (b.created_at, b.event_id)) as waits
     from delivery b where b.state = 'blocked' and b.due_at < statement_timestamp()

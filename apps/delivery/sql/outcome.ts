@@ -19,7 +19,10 @@ const longestHoldS = 3600;
 /** Whether the attempt still had its slot, in the current run of an open delivery. */
 const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::integer and exists (select from freed))`;
 
-/** The receiver's slots afterwards. A late 2xx of an earlier attempt changes nothing while it is held. */
+/**
+ * The receiver's slots afterwards. A late 2xx of an earlier attempt changes nothing while it is
+ * held.
+ */
 const slotsAfter = /* sql */ `case
         when $21::integer is not null or r.held_until > statement_timestamp() then 1
         when not ${isDelivered} then greatest(1, r.slots / 2)
@@ -33,16 +36,16 @@ const slotsAfter = /* sql */ `case
  * `$1`…`$3` the delivery; `$4` `OutcomeKind`; `$5` the wait before the next attempt in ms, used
  * unless the delivery is settled; `$6` the attempt's id, `$7` number, `$8` run, `$9` whether it was
  * the last of the schedule, `$10` when it was admitted (`startedAt`), `$11` the secrets that signed
- * it (ids); `$12` the HTTP status or null, `$13` cause, `$14` explanation, `$15` timings (json), `$16`
- * peer address, `$17` kept bytes, `$18` the beginning of the answer, `$19` the headers as they were
- * sent (json) or null, `$20` how long the receiver took in ms; `$21` seconds for which it asked to
- * wait (`Retry-After` of a 429 or 503) or null, `$22` the encoding of the answer or null.
+ * it (ids); `$12` the HTTP status or null, `$13` cause, `$14` explanation, `$15` timings (json),
+ * `$16` peer address, `$17` kept bytes, `$18` the beginning of the answer, `$19` the headers as
+ * they were sent (json) or null, `$20` how long the receiver took in ms; `$21` seconds for which it
+ * asked to wait (`Retry-After` of a 429 or 503) or null, `$22` the encoding of the answer or null.
  *
  * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure
  * changes it only if its own slot was still there: otherwise it was closed as lost, and counted
- * then. A PostgreSQL that lost its last commits in a failover may have lost the attempt's row, which
- * is then inserted, and the claim: then a settled delivery gets its sequence number here. What is
- * settled releases the next delivery of its key. Repeating the statement changes nothing.
+ * then. A PostgreSQL that lost its last commits in a failover may have lost the attempt's row,
+ * which is then inserted, and the claim: then a settled delivery gets its sequence number here.
+ * What is settled releases the next delivery of its grant. Repeating the statement changes nothing.
  *
  * `target` reads and locks the delivery before any part changes a row: a part that read it later
  * would not see a row that this statement has changed, and the attempt would stay open.
@@ -51,7 +54,7 @@ const slotsAfter = /* sql */ `case
  */
 export const recordOutcomeSql = /* sql */ `
   with target as materialized (
-    select d.state, d.run, d.key, d.sequence is null and ${isDelivered}
+    select d.state, d.run, d.grant_id, d.sequence is null and ${isDelivered}
       and d.state in ('queued', 'running', 'blocked', 'exhausted') as lacks_number
     from delivery d where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
     for no key update
@@ -101,11 +104,11 @@ export const recordOutcomeSql = /* sql */ `
     select case
         when ${isDelivered} and t.state in ('queued', 'running', 'blocked', 'exhausted') then 'delivered'
         when exists (select from is_exhausted) then 'exhausted'
-        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_number, t.key
+        when not ${isDelivered} and ${isCurrent} then t.state end as state, t.lacks_number, t.grant_id
     from target t
   ), settled as materialized (
-    select $1::uuid as organization_id, $2::uuid as webhook_id, $3::uuid as event_id, n.key from next n
-    where n.key is not null and n.state in ('delivered', 'exhausted')
+    select $1::uuid as organization_id, $2::uuid as webhook_id, $3::uuid as event_id, n.grant_id from next n
+    where n.grant_id is not null and n.state in ('delivered', 'exhausted')
   ), ${releaseNextSql('settled')}
   update delivery d set attempts = greatest(d.attempts, $7::integer), state = coalesce(n.state, d.state),
     failures = d.failures + coalesce(n.state <> 'delivered' and $4::text = 'failed', false)::integer,
@@ -118,8 +121,9 @@ export const recordOutcomeSql = /* sql */ `
   returning d.state, d.failures, exists (select from recorded) as "isRecorded"`;
 
 /**
- * Records what is kept of an answer that was still arriving when the outcome was recorded: `$1`…`$3`
- * the delivery, `$4` the attempt's id, `$5` kept bytes, `$6` the beginning, `$7` its encoding or null.
+ * Records what is kept of an answer that was still arriving when the outcome was recorded:
+ * `$1`…`$3` the delivery, `$4` the attempt's id, `$5` kept bytes, `$6` the beginning, `$7` its
+ * encoding or null.
  */
 export const recordAnswerSql = /* sql */ `
   update delivery_attempt a set kept_bytes = $5::integer, answer = $6::bytea, answer_encoding = $7::text

@@ -57,7 +57,7 @@ export interface FoundDeliveries<Cursor = string> {
 }
 
 /** The place of a delivery in the order of an organization's list. */
-export interface DeliveryKey {
+export interface DeliveryRef {
   eventId: string;
   webhookId: string;
 }
@@ -107,8 +107,8 @@ export async function searchOrganizationDeliveries(
   em: EntityManager,
   request: WebhooksRequest,
   filter: DeliveryFilter,
-  { webhookId, ...page }: ListPage<DeliveryKey> & { webhookId: string | null },
-): Promise<FoundDeliveries<DeliveryKey>> {
+  { webhookId, ...page }: ListPage<DeliveryRef> & { webhookId: string | null },
+): Promise<FoundDeliveries<DeliveryRef>> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, request);
   const of = { organizationId: request.organizationId, webhookId };
@@ -124,7 +124,7 @@ interface SearchStatement {
 export function searchSql(
   { organizationId, webhookId }: { organizationId: string; webhookId: string | null },
   { state, progress, type, eventId, from, to }: DeliveryFilter,
-  { before, atMost, scanLimit: scannedAtMost = searchLooksAt }: ListPage<DeliveryKey>,
+  { before, atMost, scanLimit: scannedAtMost = searchLooksAt }: ListPage<DeliveryRef>,
 ): SearchStatement {
   const inState = isInState(state);
   const isIndexed = state !== null && state !== 'delivered';
@@ -195,7 +195,7 @@ async function readPage(
   em: EntityManager,
   { statement, scanLimit }: SearchStatement,
   atMost: number,
-): Promise<FoundDeliveries<DeliveryKey>> {
+): Promise<FoundDeliveries<DeliveryRef>> {
   const rows = await runStatement<ListedDelivery & { seen: number; lastEvent: string; lastWebhook: string }>(
     em,
     statement,

@@ -26,9 +26,9 @@ export class Deliveries extends Migration {
         webhook_id uuid not null,
         event_id uuid not null,
         -- The grant that the event is about. A webhook may get the events of one in order.
-        key uuid,
+        grant_id uuid,
         -- \`queued\`: waits here for a concurrency slot, from \`due_at\` on. \`running\`: a workflow
-        -- attempts it, or sleeps until \`due_at\`. \`blocked\`: an earlier one of the same key is open;
+        -- attempts it, or sleeps until \`due_at\`. \`blocked\`: an earlier one of the same grant is open;
         -- whether it still is, is looked up at \`due_at\`.
         state text not null default 'queued' constraint delivery_state_known
           check (state in ('queued', 'running', 'blocked', 'delivered', 'exhausted', 'cancelled')),
@@ -58,9 +58,9 @@ export class Deliveries extends Migration {
       -- The order in which a webhook's deliveries are claimed.
       create index delivery_queued on delivery (organization_id, webhook_id, created_at, event_id)
         where state = 'queued';
-      -- Open deliveries of one webhook and key in their order; and those that are looked up next.
-      create index delivery_key on delivery (organization_id, webhook_id, key, created_at, event_id)
-        where state in ('queued', 'running', 'blocked') and key is not null;
+      -- Open deliveries of one webhook and grant in their order; and those that are looked up next.
+      create index delivery_by_grant on delivery (organization_id, webhook_id, grant_id, created_at, event_id)
+        where state in ('queued', 'running', 'blocked') and grant_id is not null;
       create index delivery_blocked on delivery (due_at) where state = 'blocked';
       -- Runs that are late, oldest first; and those of one webhook.
       create index delivery_running on delivery (due_at) where state = 'running';
@@ -219,7 +219,7 @@ export class Deliveries extends Migration {
     // their commits. A settlement that has not committed yet is not seen here, and does not see the
     // new row: `unblockSql` finds such a row.
     this.addSql(/* sql */ `
-      create function record_event(org uuid, event_type text, data text, grant_key uuid default null) returns void
+      create function record_event(org uuid, event_type text, data text, about_grant uuid default null) returns void
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       declare
         event_id uuid := new_id();
@@ -235,9 +235,9 @@ export class Deliveries extends Migration {
           insert into event (organization_id, id, type, created_at, body, delivery_count)
           select org, event_id, event_type, moment, body, count(*) from subscribed
         )
-        insert into delivery (organization_id, webhook_id, event_id, key, state, due_at, created_at)
-        select org, s.id, event_id, grant_key, case when s.ordered and exists (
-            select from delivery d where d.organization_id = org and d.webhook_id = s.id and d.key = grant_key
+        insert into delivery (organization_id, webhook_id, event_id, grant_id, state, due_at, created_at)
+        select org, s.id, event_id, about_grant, case when s.ordered and exists (
+            select from delivery d where d.organization_id = org and d.webhook_id = s.id and d.grant_id = about_grant
               and d.state in ('queued', 'running', 'blocked')) then 'blocked' else 'queued' end, moment, exactly
         from subscribed s;
       end $$;

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { runStatement, sql } from '#domain/db/statement.ts';
 import {
   type DeliveryFilter,
-  type DeliveryKey,
+  type DeliveryRef,
   searchLooksAt,
   searchOrganizationDeliveries,
   searchSql,
@@ -39,19 +39,19 @@ async function setupOrganization() {
   };
 }
 
-const keysOf = ({ deliveries }: { deliveries: DeliveryKey[] }) =>
+const keysOf = ({ deliveries }: { deliveries: DeliveryRef[] }) =>
   deliveries.map(({ eventId, webhookId }) => ({ eventId, webhookId }));
 
 it('the list across webhooks shows each delivery of the organization once, newest first, page by page', async () => {
   const t = await setupOrganization();
-  const made: DeliveryKey[] = [];
+  const made: DeliveryRef[] = [];
   for (let minutes = 14; minutes > 0; minutes -= 1) {
     const webhook = t.webhooks[minutes % 2 === 0 ? 0 : 1];
     const eventId = await t.make.delivery({ webhook, createdAt: minutesAgo(minutes) });
     made.unshift({ eventId, webhookId: webhook.id });
   }
-  const seen: DeliveryKey[] = [];
-  let before: DeliveryKey | null = null;
+  const seen: DeliveryRef[] = [];
+  let before: DeliveryRef | null = null;
   do {
     const found = await t.search({}, { before, atMost: 3 });
     seen.push(...keysOf(found));
@@ -143,7 +143,7 @@ it('a page of the list across webhooks reads a bounded number of rows of 60,000,
   const middle = await t.pool.query<{ id: string }>('select id from event order by id offset 10000 limit 1');
   const before = { eventId: middle.rows[0]?.id ?? '', webhookId: third.id };
   const atMost = 25;
-  const read = async (filter: Partial<DeliveryFilter>, from: DeliveryKey | null = null) => {
+  const read = async (filter: Partial<DeliveryFilter>, from: DeliveryRef | null = null) => {
     const { statement } = searchSql(
       { organizationId: t.organizationId, webhookId: null },
       { ...all, ...filter },

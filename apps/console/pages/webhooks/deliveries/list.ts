@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import {
-  type DeliveryKey,
+  type DeliveryRef,
   type FoundDeliveries,
   searchDeliveries,
   searchLooksAt,
@@ -110,7 +110,7 @@ async function searchAll(
   return { ...found, older: older === null ? null : `${older.eventId}.${older.webhookId}` };
 }
 
-function keyOf(cursor: string): DeliveryKey {
+function keyOf(cursor: string): DeliveryRef {
   const [eventId = '', webhookId = ''] = cursor.split('.');
   return { eventId, webhookId };
 }

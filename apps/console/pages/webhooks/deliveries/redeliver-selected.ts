@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { redeliverOne } from '#delivery/requests.ts';
 import { listWebhooks } from '#domain/webhooks/list.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
-import type { DeliveryKey } from '#domain/webhooks/search-deliveries.ts';
+import type { DeliveryRef } from '#domain/webhooks/search-deliveries.ts';
 import { copyableUrl } from '../../../components/copy.ts';
 import { form, hiddenField } from '../../../components/form.ts';
 import { linkButton } from '../../../components/link.ts';
@@ -63,7 +63,7 @@ const skippedReasons: readonly string[] = [
  *
  * @throws WebhookRefused when none can be sent: the first refusal.
  */
-async function redeliverAll(visit: MemberVisit, keys: readonly DeliveryKey[]) {
+async function redeliverAll(visit: MemberVisit, keys: readonly DeliveryRef[]) {
   let sent = 0;
   let refused: WebhookRefused | null = null;
   for (const key of keys) {
@@ -110,7 +110,7 @@ async function reviewPage(visit: MemberVisit, state: FormState): Promise<Page> {
 }
 
 /** Returns a line for each webhook: how many events, and where to. */
-async function describeWebhooks(visit: MemberVisit, keys: readonly DeliveryKey[]) {
+async function describeWebhooks(visit: MemberVisit, keys: readonly DeliveryRef[]) {
   const webhooks = await listWebhooks(visit.console.em, visit.request);
   return webhooks.map((webhook) => {
     const count = keys.filter(({ webhookId }) => webhookId === webhook.id).length;
@@ -124,7 +124,7 @@ const listPath = (visit: MemberVisit, webhookId: string): string =>
   visit.at(webhookId === '' ? '/deliveries' : `/webhooks/${webhookId}/deliveries`);
 
 /** Returns the keys of selected deliveries, each once. */
-const keysOf = (selected: readonly string[]): DeliveryKey[] =>
+const keysOf = (selected: readonly string[]): DeliveryRef[] =>
   [...new Set(selected)].map((key) => {
     const [webhookId = '', eventId = ''] = key.split('.');
     return { webhookId, eventId };
