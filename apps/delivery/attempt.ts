@@ -14,7 +14,7 @@ import { type KeptAnswer, nothingSent, type Outcome } from './post/outcome.ts';
 import { waitAfterFailureMs, waitAfterInternalErrorMs } from './schedule.ts';
 import type { Sender, SignedRequest } from './sender.ts';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from './sql/admit.ts';
-import { type OutcomeKind, type OutcomeRow, recordAnswerSql, recordOutcomeSql } from './sql/outcome.ts';
+import { type OutcomeRow, type RecordedOutcome, recordAnswerSql, recordOutcomeSql } from './sql/outcome.ts';
 import { askAgainMs, postUntilMs, recordUntilMs, slotMs } from './times.ts';
 
 /** What logs, metrics and traces report of an attempt: ids, its outcome and times. */
@@ -32,7 +32,7 @@ export interface AttemptLine extends DeliveryRun {
 /** What is recorded of an attempt. */
 interface Ended {
   id: string;
-  kind: OutcomeKind;
+  recorded: RecordedOutcome;
   waitMs: number;
   admission: AdmittedRow;
   outcome: Outcome;
@@ -61,21 +61,21 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     const isLate = performance.now() - beganAt > postUntilMs;
     const request = prepare(input, admission, isLate);
     const outcome = request === null ? nothingSent : await post(request);
-    const kind = kindOf(outcome);
-    const isInternalError = kind === 'internal_error';
+    const recorded = recordedOf(outcome);
+    const isInternalError = recorded === 'internal_error';
     const waitMs = isInternalError
       ? waitAfterInternalErrorMs('internal', input.internalErrors, Math.random())
       : waitAfterFailureMs(delaysMs, admission.failures, Math.random());
-    const ended = { id, kind, waitMs, admission, outcome, headers: request?.headers ?? null };
+    const ended = { id, recorded, waitMs, admission, outcome, headers: request?.headers ?? null };
     const state = await record(input, ended, beganAt + recordUntilMs);
     if (outcome.rest !== null) await recordRest(input, id, outcome.rest);
     const { organizationId, webhookId, eventId, run, type } = input;
     const { status, cause, timingsMs } = outcome;
     const { number, startedAtMs } = admission;
-    const facts = { organizationId, webhookId, eventId, run, type, number, startedAtMs, status, cause, timingsMs };
+    const attempted = { organizationId, webhookId, eventId, run, type, number, startedAtMs, status, cause, timingsMs };
     return {
       next: state === 'running' ? { kind: 'wait', waitMs, isInternalError } : { kind: 'end' },
-      line: { ...facts, outcome: state === 'exhausted' && kind === 'failed' ? 'exhausted' : kind },
+      line: { ...attempted, outcome: state === 'exhausted' && recorded === 'failed' ? 'exhausted' : recorded },
     };
   }
 
@@ -104,7 +104,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
    * Records the outcome. Null: PostgreSQL does not have the delivery any more, which is reported.
    */
   async function record(input: AttemptInput, ended: Ended, giveUpAt: number): Promise<OutcomeRow['state'] | null> {
-    const { id, kind, waitMs, admission, outcome, headers } = ended;
+    const { id, recorded, waitMs, admission, outcome, headers } = ended;
     const { number, isLast, startedAt, secrets } = admission;
     const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer } = outcome;
     const attempted = [id, number, input.run, isLast, startedAt, secrets?.map((secret) => secret.id) ?? []];
@@ -115,7 +115,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
       outcome.retryAfterSeconds,
       outcome.answerEncoding,
     ];
-    const values = [...idsOf(input), kind, waitMs, ...attempted, ...response, ...rest];
+    const values = [...idsOf(input), recorded, waitMs, ...attempted, ...response, ...rest];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
     const { rows } = await retriedWhileAway(() => pool.query<OutcomeRow>(query), giveUpAt);
     const [row] = rows;
@@ -163,7 +163,7 @@ export function withoutText(): ApplicationFailure {
 
 const idsOf = ({ organizationId, webhookId, eventId }: DeliveryId): string[] => [organizationId, webhookId, eventId];
 
-function kindOf({ kind, isInternalError }: Outcome): OutcomeKind {
+function recordedOf({ kind, isInternalError }: Outcome): RecordedOutcome {
   if (isInternalError) return 'internal_error';
   return kind === 'delivered' ? 'delivered' : 'failed';
 }

@@ -11,7 +11,7 @@ import { expireSql } from '#delivery/sql/expire.ts';
 import { recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { postUntilMs } from '#delivery/times.ts';
 import { openDatabase } from '#domain/open-database.ts';
-import { factsOf } from '#domain/webhooks/causes.ts';
+import { propertiesOf } from '#domain/webhooks/causes.ts';
 import { readLedgerSql } from '#domain/webhooks/ledger-statements.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
 import { refusedPost as refused } from '#test/post-outcomes.ts';
@@ -306,7 +306,7 @@ describe('an attempt that fails before anything is sent', () => {
     expect(next).toMatchObject({ kind: 'wait', isInternalError: true });
     expect(waitOf(next)).toBeGreaterThanOrEqual(120_000);
     const { rows } = await pool.query('select cause, explanation, status, is_last from delivery_attempt');
-    const { explanation } = factsOf('internal_error');
+    const { explanation } = propertiesOf('internal_error');
     expect(rows).toEqual([{ cause: 'internal_error', explanation, status: null, is_last: true }]);
     const { rows: states } = await pool.query('select state, attempts, failures from delivery');
     expect(states).toEqual([{ state: 'running', attempts: 1, failures: 12 }]);

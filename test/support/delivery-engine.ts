@@ -5,7 +5,7 @@ import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/
 import { type ClaimedDelivery, claimDeliveriesSql, listQueuedSql, returnClaimsSql } from '#delivery/sql/claim.ts';
 import { type ExpiredRow, expireSql } from '#delivery/sql/expire.ts';
 import { unblockSql } from '#delivery/sql/order.ts';
-import { type OutcomeKind, type OutcomeRow, recordOutcomeSql } from '#delivery/sql/outcome.ts';
+import { type OutcomeRow, type RecordedOutcome, recordOutcomeSql } from '#delivery/sql/outcome.ts';
 import { cancelDeletedSql, cancelOneSql, redeliverOneSql, requeueHeldSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import type { Database } from '#domain/open-database.ts';
@@ -68,7 +68,7 @@ export interface ReceiverState {
 
 /** How an attempt ends; `failed` with 500 after 100 ms by default. */
 interface Ending {
-  kind?: OutcomeKind;
+  kind?: RecordedOutcome;
   status?: number | null;
   waitMs?: number;
   tookMs?: number;

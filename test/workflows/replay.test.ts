@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { eventTypes } from '#domain/contract/events.ts';
 import { signatureResultSentences } from '#domain/webhooks/signature-result.ts';
 import '#test/worker.ts';
-import { causes, factsOf } from '#domain/webhooks/causes.ts';
+import { causes, propertiesOf } from '#domain/webhooks/causes.ts';
 import { bundleWorkflows } from '#workflows/bundle-sources.ts';
 import { scenarios } from './scenarios.ts';
 
@@ -102,7 +102,7 @@ const words = new Set([
   'checkSignatures',
   // How a receiver answered a test event: a cause with its sentence, and the result.
   ...causes,
-  ...causes.map((cause) => factsOf(cause).explanation),
+  ...causes.map((cause) => propertiesOf(cause).explanation),
   ...Object.keys(signatureResultSentences),
 ]);
 /**

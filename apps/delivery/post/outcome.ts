@@ -1,4 +1,4 @@
-import { type Cause, factsOf, type OutcomeKind } from '#domain/webhooks/causes.ts';
+import { type Cause, type PostResult, propertiesOf } from '#domain/webhooks/causes.ts';
 
 /** What is kept of an answer for the log. */
 export interface KeptAnswer {
@@ -6,14 +6,16 @@ export interface KeptAnswer {
   keptBytes: number;
   /** The beginning of the answer's body as it was sent, at most 16 KiB. */
   answer: Buffer;
-  /** The encoding that the receiver named although none is accepted; null: the bytes are the text. */
+  /**
+   * The encoding that the receiver named although none is accepted; null: the bytes are the text.
+   */
   answerEncoding: string | null;
 }
 
 /** The outcome of one post, as the delivery's record stores it. */
 export interface Outcome extends KeptAnswer {
-  /** `refused` and `failed` count as an attempt unless `isInternalError`. */
-  kind: OutcomeKind;
+  /** `not_allowed` and `failed` count as an attempt unless `isInternalError`. */
+  kind: PostResult;
   /** From the status line, regardless of what follows it; null when there was none. */
   status: number | null;
   cause: Cause;
@@ -22,7 +24,10 @@ export interface Outcome extends KeptAnswer {
   timingsMs: Timings;
   /** The address that was connected to; null without a connection. */
   peerAddress: string | null;
-  /** What is kept in the end, when the answer still arrives; it takes a second at most. Never rejects. */
+  /**
+   * What is kept in the end, when the answer still arrives; it takes a second at most. Never
+   * rejects.
+   */
   rest: Promise<KeptAnswer> | null;
   /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
   retryAfterSeconds: number | null;
@@ -42,7 +47,7 @@ interface Timings {
 
 /** The outcome of an attempt that sent nothing. */
 export const nothingSent: Outcome = {
-  ...factsOf('internal_error'),
+  ...propertiesOf('internal_error'),
   status: null,
   cause: 'internal_error',
   timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { type AllowList, judgeAddress } from '#domain/webhooks/address/addresses.ts';
 import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
 import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
-import { type Cause, causeOfStatus, factsOf } from '#domain/webhooks/causes.ts';
+import { type Cause, causeOfStatus, propertiesOf } from '#domain/webhooks/causes.ts';
 import { postDeadlineMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange, type KeptBody, retryAfterStatuses } from './exchange.ts';
@@ -26,7 +26,9 @@ export interface Post {
   keepBytes?: number;
   allow: AllowList;
   resolve: Resolve;
-  /** TLS sessions, and the webhook whose ones may be resumed; without them, each handshake is full. */
+  /**
+   * TLS sessions, and the webhook whose ones may be resumed; without them, each handshake is full.
+   */
   tls?: { sessions: TlsSessions; webhookId: string };
   /** Asked after an error that a missing route causes. By default the kernel's routing table. */
   hasRoute?: HasRoute;
@@ -174,7 +176,7 @@ function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, 
   const retryAfter = retryAfterStatuses.includes(status) ? (exchange?.retryAfter ?? null) : null;
   const retryAfterSeconds = retryAfter === null ? null : parseRetryAfter(retryAfter, nowMs);
   return {
-    ...factsOf(cause),
+    ...propertiesOf(cause),
     cause,
     status,
     timingsMs,

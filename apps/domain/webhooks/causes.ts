@@ -1,20 +1,20 @@
 import { type RefusalCause, refusals } from './address/refusals.ts';
 
 /**
- * `refused`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything but a
- * 2xx status line in time.
+ * `not_allowed`: the URL or its addresses are not allowed, and nothing was sent. `failed`: anything
+ * but a 2xx status line in time.
  */
-export type OutcomeKind = 'delivered' | 'refused' | 'failed';
+export type PostResult = 'delivered' | 'not_allowed' | 'failed';
 
 /** What a cause alone determines. `explanation`: what happened and, after a colon, what to do. */
-interface CauseFacts {
-  kind: OutcomeKind;
+interface CauseProperties {
+  kind: PostResult;
   isInternalError: boolean;
   explanation: string;
 }
 
-const failed = (explanation: string): CauseFacts => ({ kind: 'failed', isInternalError: false, explanation });
-const internal = (what: string): CauseFacts => ({
+const failed = (explanation: string): CauseProperties => ({ kind: 'failed', isInternalError: false, explanation });
+const internal = (what: string): CauseProperties => ({
   kind: 'failed',
   isInternalError: true,
   explanation: `${what} This is an internal error of the service: the attempt does not count and is made again.`,
@@ -99,7 +99,7 @@ const failures = {
   answered_unavailable: failed('The receiver is not available (503): start it or give it more capacity.'),
   answered_server_error: failed('The receiver failed (5xx): see its log for the error.'),
   answered_other: failed('The receiver answered with a status that is not a final answer to a POST: answer 2xx.'),
-} satisfies Record<string, CauseFacts>;
+} satisfies Record<string, CauseProperties>;
 
 /** Stable codes of what decided an attempt. They are stored and never renamed. */
 export type Cause = 'accepted' | RefusalCause | FailureCause;
@@ -107,12 +107,12 @@ export type Cause = 'accepted' | RefusalCause | FailureCause;
 /** The codes of attempts that were made and not accepted. */
 export type FailureCause = keyof typeof failures;
 
-/** Returns the facts that a cause alone determines. */
-export function factsOf(cause: Cause): CauseFacts {
+/** Returns what a cause alone determines. */
+export function propertiesOf(cause: Cause): CauseProperties {
   if (cause === 'accepted')
     return { kind: 'delivered', isInternalError: false, explanation: 'The receiver accepted the event.' };
   if (cause in refusals)
-    return { kind: 'refused', isInternalError: false, explanation: refusals[cause as RefusalCause] };
+    return { kind: 'not_allowed', isInternalError: false, explanation: refusals[cause as RefusalCause] };
   return failures[cause as FailureCause];
 }
 
@@ -148,5 +148,5 @@ export function causeOfStatus(status: number): Cause {
 export function describeCause(cause: string | null): string {
   if (cause === 'lost') return 'The outcome was not recorded';
   const known = causes.find((each): each is Cause => each === cause);
-  return known === undefined ? 'Unknown cause' : (factsOf(known).explanation.split(/[:.] |\.$/)[0] ?? '');
+  return known === undefined ? 'Unknown cause' : (propertiesOf(known).explanation.split(/[:.] |\.$/)[0] ?? '');
 }

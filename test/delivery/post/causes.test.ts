@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { causeOfError } from '#delivery/post/fault.ts';
-import { causes, factsOf } from '#domain/webhooks/causes.ts';
+import { causes, propertiesOf } from '#domain/webhooks/causes.ts';
 
 const coded = (code: string, address = '203.0.113.1') =>
   Object.assign(new Error('a message decides nothing'), { code, address });
@@ -10,7 +10,7 @@ describe('the table of causes', () => {
     expect(new Set(causes).size).toBe(causes.length);
     for (const cause of causes) {
       expect(cause).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/);
-      const explanation = factsOf(cause).explanation;
+      const explanation = propertiesOf(cause).explanation;
       expect(explanation, cause).toMatch(/^[A-Z].{30,}\.$/);
       // What happened, and what to do.
       if (cause !== 'accepted') expect(explanation, cause).toMatch(/: |\. [A-Z]|^Enter /);
@@ -18,8 +18,8 @@ describe('the table of causes', () => {
   });
 
   it('has one cause of delivery, and only internal causes count as internal errors', () => {
-    expect(causes.filter((cause) => factsOf(cause).kind === 'delivered')).toEqual(['accepted']);
-    expect(causes.filter((cause) => factsOf(cause).isInternalError)).toEqual([
+    expect(causes.filter((cause) => propertiesOf(cause).kind === 'delivered')).toEqual(['accepted']);
+    expect(causes.filter((cause) => propertiesOf(cause).isInternalError)).toEqual([
       'internal_error',
       'dns_unavailable',
       'network_unreachable',
@@ -41,7 +41,7 @@ describe('the cause of a connection’s error', () => {
     ['EPERM', 'egress_blocked'],
   ] as const)('%s is internal: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
-    expect(factsOf(cause).isInternalError).toBe(true);
+    expect(propertiesOf(cause).isInternalError).toBe(true);
   });
 
   it.each([
@@ -52,7 +52,7 @@ describe('the cause of a connection’s error', () => {
     ['EWHATEVER', 'connection_failed'],
   ] as const)('%s is the receiver’s: %s', (code, cause) => {
     expect(causeOfError(coded(code), 'connect')).toBe(cause);
-    expect(factsOf(cause).isInternalError).toBe(false);
+    expect(propertiesOf(cause).isInternalError).toBe(false);
   });
 
   it('is the receiver’s lack of IPv4 when only IPv6 was tried and this machine has no route', () => {

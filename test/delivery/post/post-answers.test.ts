@@ -124,7 +124,7 @@ describe('a post', () => {
   it('is not sent to a refused URL, and the explanation does not repeat the URL', async () => {
     const outcome = await post('https://10.0.0.1/hook?token=s3cret');
     expect(outcome).toMatchObject({
-      kind: 'refused',
+      kind: 'not_allowed',
       cause: 'address_not_public',
       status: null,
       peerAddress: null,

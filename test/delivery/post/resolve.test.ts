@@ -108,7 +108,7 @@ describe('a post to a name', () => {
     const { resolve } = await resolver(answers);
     const outcome = await post(url, { resolve });
     expect(outcome).toMatchObject({
-      kind: 'refused',
+      kind: 'not_allowed',
       cause: 'name_not_public',
       status: null,
       peerAddress: null,
@@ -139,16 +139,16 @@ describe('a post to a name', () => {
     expect(await post(url, { resolve })).toMatchObject({ kind: 'delivered', peerAddress: '127.0.0.1' });
     expect([...dns.questions].sort()).toEqual([`${name} A`, `${name} AAAA`]); // no query follows the decision
 
-    expect(await post(url, { resolve })).toMatchObject({ kind: 'refused', cause: 'name_not_public' });
+    expect(await post(url, { resolve })).toMatchObject({ kind: 'not_allowed', cause: 'name_not_public' });
     expect(server.connections).toBe(1);
   });
 
   it('sends plain http to no name with a public address', async () => {
     const { url } = await receiver();
     const { resolve } = await resolver({ A: [a('8.8.8.8')] });
-    expect(await post(url, { resolve })).toMatchObject({ kind: 'refused', cause: 'url_scheme', peerAddress: null });
+    expect(await post(url, { resolve })).toMatchObject({ kind: 'not_allowed', cause: 'url_scheme', peerAddress: null });
     const both = await resolver({ A: [a('127.0.0.1'), a('8.8.8.8')] });
-    expect(await post(url, { resolve: both.resolve })).toMatchObject({ kind: 'refused', cause: 'url_scheme' });
+    expect(await post(url, { resolve: both.resolve })).toMatchObject({ kind: 'not_allowed', cause: 'url_scheme' });
   });
 
   it('tries the other addresses when one does not answer', async () => {
