@@ -151,7 +151,7 @@ export async function resumeWebhook(em: EntityManager, request: WebhookRequest):
 
 /**
  * Deletes a webhook: its open deliveries are cancelled and counted in an activity row, its secrets
- * are deleted, and its slot is free. The record of what was sent stays. Deleting it again changes
+ * are deleted, and its number is free. The record of what was sent stays. Deleting it again changes
  * nothing and is not recorded.
  *
  * @throws WebhookRefused when the caller may not, or there is no such webhook.

@@ -54,7 +54,8 @@ export interface ChaosResult {
   /** Claims in progress when both workers were killed. */
   claims: number;
   /**
-   * Deliveries put back because code that cannot replay did not ask in time; null without the fault.
+   * Deliveries put back because code that cannot replay did not ask in time; null without the
+   * fault.
    */
   late: number | null;
   /** Runs that waited in Temporal's store when it was lost; null without the fault. */
@@ -236,7 +237,7 @@ async function arrange(owner: Database, { webhooks: count, seed }: ChaosOptions)
     const fields = {
       organizationId: organization.id,
       webhookId,
-      slot: index + 1,
+      number: index + 1,
       url: receivers.urlOf(webhookId),
       keys: sealingKeys,
     };

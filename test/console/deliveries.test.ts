@@ -119,7 +119,7 @@ describe('the list across webhooks', () => {
     const mine = await makeDeliveries(t, t.webhook);
     const theirs = await makeDeliveries(t, other);
     const gone = await makeDeliveries(t, deleted);
-    await t.owner.pool.query(`update webhook set state = 'deleted', slot = null where id = $1`, [deleted.id]);
+    await t.owner.pool.query(`update webhook set state = 'deleted', number = null where id = $1`, [deleted.id]);
     const all = `/o/${t.ada.orgId}/deliveries`;
     const { text } = await t.visitor.get(all);
     expect(text).toContain(`value="${other.id}.${theirs.delivered}"`);

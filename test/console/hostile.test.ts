@@ -206,7 +206,7 @@ const addedBy = (theirs: Scene) => ({
   webhookId: theirs.webhook.id,
   grantId: theirs.grant.id,
   seatId: theirs.seatId,
-  slot: '1',
+  number: '1',
   state: 'active',
   __proto__x: 'x',
   constructor: 'x',

@@ -8,7 +8,7 @@ it('1,500 requests with a revoked key write one activity row per key and minute,
   const t = await setupConsole({ TRUSTED_PROXIES: '127.0.0.1' });
   const creator = await t.make.member();
   const [revoked, live] = [await t.make.apiKey({ creator }), await t.make.apiKey({ creator })];
-  await t.owner.pool.query('update api_key set revoked_at = now(), slot = null where id = $1', [revoked.id]);
+  await t.owner.pool.query('update api_key set revoked_at = now(), number = null where id = $1', [revoked.id]);
   const send = async (key: string, address: string) => {
     const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': address };
     expect((await fetch(`${t.origin}/nowhere`, { headers })).status).toBe(403);

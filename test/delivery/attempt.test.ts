@@ -296,7 +296,7 @@ describe('an attempt that fails before anything is sent', () => {
   ])('is recorded as an internal error when %s, and does not count', async (_, damage) => {
     const { ask, pool, errors, receiver } = await arrangeReal();
     await pool.query(damage);
-    await pool.query('update receiver set slots = 7');
+    await pool.query('update receiver set concurrency = 7');
     await pool.query('update delivery set failures = 12');
 
     const next = await ask({ internalErrors: 3 });
@@ -310,8 +310,8 @@ describe('an attempt that fails before anything is sent', () => {
     expect(rows).toEqual([{ cause: 'internal_error', explanation, status: null, is_last: true }]);
     const { rows: states } = await pool.query('select state, attempts, failures from delivery');
     expect(states).toEqual([{ state: 'running', attempts: 1, failures: 12 }]);
-    const { rows: receivers } = await pool.query('select failing_since, slots from receiver');
-    expect(receivers).toEqual([{ failing_since: null, slots: 7 }]);
+    const { rows: receivers } = await pool.query('select failing_since, concurrency from receiver');
+    expect(receivers).toEqual([{ failing_since: null, concurrency: 7 }]);
     expect(receiver.received).toEqual([]);
     expect(errors).toHaveLength(1);
   });

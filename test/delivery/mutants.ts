@@ -33,7 +33,7 @@ const internal = 'an internal error counts no failure, of the delivery or of its
 const late = 'a run that is a minute late goes back to the queue, and one with a slot or before its time stays';
 const notStarted = 'a claim that was not started is free at once, unless its attempt was admitted';
 const again = 'a redelivery starts the schedule again, and a retry now keeps its place';
-const window = 'a failure halves the slots, a fast 2xx doubles them, a slow one leaves three';
+const window = 'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three';
 const retryAfter = 'Retry-After holds the webhook for its time, and then one probe goes first';
 const hour = 'Retry-After of a day holds for an hour at most, and no failure without it holds';
 const gone = '410 Gone suspends the webhook with its own cause';
@@ -96,7 +96,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'no bound of a webhook',
     where: 'slot_room',
-    from: 'r.slots - u.of_webhook',
+    from: 'r.concurrency - u.of_webhook',
     to: '99',
     caughtBy: oldestFirst,
   },
@@ -369,31 +369,31 @@ export const mutants: readonly Mutant[] = [
     caughtBy: internal,
   },
   {
-    change: 'a failure leaves the slots',
+    change: 'a failure leaves the concurrency',
     where: 'recordOutcomeSql',
-    from: 'greatest(1, r.slots / 2)',
-    to: 'r.slots',
+    from: 'greatest(1, r.concurrency / 2)',
+    to: 'r.concurrency',
     caughtBy: window,
   },
   {
-    change: 'a slow 2xx leaves the slots',
+    change: 'a slow 2xx leaves the concurrency',
     where: 'recordOutcomeSql',
-    from: 'least(r.slots, greatest(3, r.slots / 2))',
-    to: 'r.slots',
+    from: 'least(r.concurrency, greatest(3, r.concurrency / 2))',
+    to: 'r.concurrency',
     caughtBy: window,
   },
   {
     change: 'a slow 2xx opens a narrow webhook',
     where: 'recordOutcomeSql',
-    from: 'least(r.slots, greatest(3, r.slots / 2))',
-    to: 'greatest(3, r.slots / 2)',
+    from: 'least(r.concurrency, greatest(3, r.concurrency / 2))',
+    to: 'greatest(3, r.concurrency / 2)',
     caughtBy: window,
   },
   {
-    change: 'a fast 2xx leaves the slots',
+    change: 'a fast 2xx leaves the concurrency',
     where: 'recordOutcomeSql',
-    from: 'least(10, r.slots * 2)',
-    to: 'r.slots',
+    from: 'least(10, r.concurrency * 2)',
+    to: 'r.concurrency',
     caughtBy: window,
   },
   {

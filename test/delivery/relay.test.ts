@@ -168,7 +168,7 @@ describe('a relay with more deliveries than it can start', () => {
   it('starts narrow ones one after another, at most twenty a second, and wide ones meanwhile', async () => {
     const { openRelay, addWebhooks, rows } = await arrange();
     await addWebhooks(1);
-    await rows(`update receiver set slots = 1 where organization_id in (
+    await rows(`update receiver set concurrency = 1 where organization_id in (
       select organization_id from delivery group by 1 having count(*) > 1)`);
     const { begun } = await openRelay({ isHeld: false });
     await vi.waitFor(() => expect(begun.filter(({ narrow }) => narrow)).toHaveLength(10), patient);
@@ -199,7 +199,7 @@ describe('a relay with more waiting webhooks than one claim covers', () => {
   it('claims for each of them, and at once for a new one while all others have no free slot', async () => {
     const { openRelay, make, rows } = await arrange();
     await rows(insertWaitingWebhooksSql);
-    await rows(`update receiver set slots = 5`);
+    await rows(`update receiver set concurrency = 5`);
     const { begun } = await openRelay({ isHeld: false, claimEveryMs: 3_600_000, slots: 10_000 });
     await vi.waitFor(() => expect(begun).toHaveLength(3_030), patient);
     expect(new Set(begun.map(({ webhookId }) => webhookId)).size).toBe(630);
@@ -224,7 +224,7 @@ const insertWaitingWebhooksSql = `
     select id, new_id(), 'seat.given', now(), '{}', 20 from organizations, generate_series(1, 6)
     returning organization_id, id
   ), webhooks as (
-    insert into webhook (organization_id, id, url, event_types, slot)
+    insert into webhook (organization_id, id, url, event_types, number)
     select id, gen_random_uuid(), 'http://host' || n || ':9/', '{client.started}', n
     from organizations, generate_series(1, 2) n
     returning organization_id, id

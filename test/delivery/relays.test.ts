@@ -27,7 +27,7 @@ it('four relays at once keep every bound exactly, post once at a time, and lose,
   await world.run();
   const figures = await readFigures(engine);
   expect(world.violations).toEqual([]);
-  expect(figures).toMatchObject({ open: 0, slots: 0, openAttempts: 0, unproven: 0, gaps: 0 });
+  expect(figures).toMatchObject({ open: 0, concurrency: 0, openAttempts: 0, unproven: 0, gaps: 0 });
   expect(figures.attempts, 'posts and rows').toBe(world.posts);
   expect(world.deaths, 'processes that died').toBeGreaterThan(10);
   expect(figures.mostRuns, 'runs of a delivery').toBeGreaterThan(2);

@@ -74,7 +74,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.claim(hooks)).toHaveLength(50);
     await engine.owner.query('delete from slot where organization_id = $1', [organizationId]);
     await engine.owner.query(`update delivery set state = 'queued' where organization_id = $1`, [organizationId]);
-    for (const hook of hooks) await engine.setSlots(hook, 4);
+    for (const hook of hooks) await engine.setConcurrency(hook, 4);
     const narrow = await engine.claim(hooks);
     expect(narrow).toHaveLength(5);
     expect(narrow.every((claim) => claim.narrow)).toBe(true);
@@ -82,7 +82,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
 
   'a retry gets no slot beyond the webhook’s, and goes back to the queue at its place': async (engine) => {
     const hook = await engine.webhook({ events: 2 });
-    await engine.setSlots(hook, 1);
+    await engine.setConcurrency(hook, 1);
     const [first] = await engine.claim([hook]);
     await engine.attempt(first as Run);
     await engine.pass([hook], 59);
@@ -289,7 +289,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const delivery = await engine.delivery(hook);
     expect(delivery).toMatchObject({ state: 'running', failures: 0, attempts: 1, hasAttempt: null });
     expect(delivery.dueInSeconds).toBeGreaterThan(14);
-    expect(await engine.receiver(hook)).toMatchObject({ slots: 10, isFailing: false });
+    expect(await engine.receiver(hook)).toMatchObject({ concurrency: 10, isFailing: false });
   },
 
   'a run that is a minute late goes back to the queue, and one with a slot or before its time stays': async (
@@ -355,7 +355,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.requeueHeld()).toMatchObject([{ webhookId: hook.webhookId, deliveries: 1 }]);
     await engine.events(hook.organizationId, 1);
     await engine.change(hook, 'active');
-    expect(await engine.receiver(hook)).toMatchObject({ slots: 1, isFailing: false, exhaustedInRow: 0 });
+    expect(await engine.receiver(hook)).toMatchObject({ concurrency: 1, isFailing: false, exhaustedInRow: 0 });
     const [first] = await engine.claim([hook]);
     expect(first).toMatchObject({ eventId: claim?.eventId, run: 2 });
     expect(await engine.admit(first as Run)).toMatchObject({ failures: 1, number: 2 });
@@ -379,7 +379,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.cancelDeleted([hook.webhookId])).toMatchObject([{ deliveries: 1 }]);
   },
 
-  'a failure halves the slots, a fast 2xx doubles them, a slow one leaves three': async (engine) => {
+  'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three': async (engine) => {
     const hook = await engine.webhook({ events: 9 });
     const claims = await engine.claim([hook]);
     const endings = [
@@ -391,18 +391,18 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       [{ kind: 'delivered', tookMs: 2_000 }, 1],
       [{ kind: 'delivered', tookMs: 200 }, 2],
     ] as const;
-    for (const [index, [ending, slots]] of endings.entries()) {
+    for (const [index, [ending, concurrency]] of endings.entries()) {
       await engine.attempt(claims[index] as Run, ending);
       expect([index, await engine.receiver(hook)]).toMatchObject([
         index,
-        { slots, isFailing: ending.kind === 'failed' },
+        { concurrency, isFailing: ending.kind === 'failed' },
       ]);
     }
-    await engine.setSlots(hook, 8);
+    await engine.setConcurrency(hook, 8);
     await engine.attempt(claims[7] as Run, { kind: 'delivered', tookMs: 5_000 });
-    expect(await engine.receiver(hook)).toMatchObject({ slots: 4 });
+    expect(await engine.receiver(hook)).toMatchObject({ concurrency: 4 });
     await engine.attempt(claims[8] as Run, { kind: 'delivered', tookMs: 5_000 });
-    expect(await engine.receiver(hook)).toMatchObject({ slots: 3 });
+    expect(await engine.receiver(hook)).toMatchObject({ concurrency: 3 });
   },
 
   'Retry-After holds the webhook for its time, and then one probe goes first': async (engine) => {
@@ -411,7 +411,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [limited, other] = [await engine.admit(claims[0] as Run), await engine.admit(claims[1] as Run)];
     await engine.record(limited, { status: 429, retryAfterS: 20 });
     await engine.record(other, { kind: 'delivered' }); // it was sent before the receiver said so
-    expect(await engine.receiver(hook)).toMatchObject({ slots: 1 });
+    expect(await engine.receiver(hook)).toMatchObject({ concurrency: 1 });
     expect(await engine.ask(claims[2] as Run)).toMatchObject({ decision: 'stop' });
     await engine.pass([hook], 19);
     expect(await engine.claim([hook])).toEqual([]);

@@ -90,7 +90,7 @@ describe('a webhook that is paused and resumed', () => {
     await t.startWorker();
     await t.makeEvent();
     await t.isSleeping({ attempts: 1 });
-    await t.rows(`update webhook set state = 'deleted', slot = null`);
+    await t.rows(`update webhook set state = 'deleted', number = null`);
     await t.isSettled({ state: 'cancelled', attempts: 1, run: 1 });
     expect(t.receiver.received).toHaveLength(1);
   });
@@ -106,7 +106,7 @@ it('a transaction that holds the row of a webhook stops none of its deliveries',
   await holder.query(`begin; update webhook set description = 'as it is edited'`);
   await t.makeEvent();
   await t.isSettled({ state: 'delivered', attempts: 3, run: 1 });
-  const { rows } = await t.pool.query('select slots, failing_since from receiver');
+  const { rows } = await t.pool.query('select concurrency, failing_since from receiver');
   expect(rows).toMatchObject([{ failing_since: null }]);
   await holder.query('rollback');
 });

@@ -64,7 +64,7 @@ async function arrange(pool: Parameters<typeof insertOrganization>[0]) {
   for (let index = 0; index < webhookCount; index += 1) {
     const webhookId = crypto.randomUUID();
     const url = receivers.urlOf(webhookId);
-    const fields = { organizationId: organization.id, webhookId, slot: index + 1, url, keys: sealingKeys };
+    const fields = { organizationId: organization.id, webhookId, number: index + 1, url, keys: sealingKeys };
     const { secret } = await insertWebhook(pool, fields);
     webhooks.set(webhookId, { secret, plan: (_, nth) => ({ kind: 'answer', status: nth <= 2 ? 500 : 200 }) });
   }

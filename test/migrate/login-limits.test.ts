@@ -51,7 +51,7 @@ it('the console cannot reactivate a revoked key, extend an expiry, or change a k
   const client = await connectAs(database, 'console');
   expect(await outcomeOf(client, 'update api_key set expires_at = null')).toBe('api_key_stays_ended');
   await make.keyRevoked(key);
-  expect(await outcomeOf(client, 'update api_key set revoked_at = null, slot = 1')).toBe('api_key_stays_ended');
+  expect(await outcomeOf(client, 'update api_key set revoked_at = null, number = 1')).toBe('api_key_stays_ended');
   for (const column of ['scopes', 'creator_id', 'organization_id', 'fingerprint', 'creator_left_at', 'created_at'])
     expect(await outcomeOf(client, `update api_key set ${column} = ${column}`)).toBe('42501');
 });
@@ -174,7 +174,7 @@ it('the operator changes no webhook, secret, delivery or redelivery of members, 
       '42501',
     ],
     [
-      `insert into webhook (organization_id, url, event_types, slot)
+      `insert into webhook (organization_id, url, event_types, number)
        values ('${orgId}', 'https://evil.example', '{seat.given}', 7)`,
       '42501',
     ],

@@ -314,7 +314,7 @@ describe('the operator', () => {
     await applyRegion({}, { webhooks, peppers: { newest: 2 } });
     const old = { reason: 'OldPepperVerifies', peppers: [{ version: 1, count: 1 }] };
     await vi.waitFor(async () => expect(await readFreshness()).toEqual(old), waiting);
-    await owner.query('update api_key set revoked_at = now(), slot = null');
+    await owner.query('update api_key set revoked_at = now(), number = null');
     await vi.waitFor(
       async () => expect(await readFreshness()).toEqual({ reason: 'NewestKeySeals', peppers: [] }),
       waiting,

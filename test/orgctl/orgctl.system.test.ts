@@ -168,7 +168,7 @@ describe('orgctl', () => {
     expect(others[1]?.json()).toEqual({ id, state: 'paused', deliveries: 0 });
     expect(others[2]?.json()).toMatchObject({ id, state: 'paused', suspendedReason: null, secrets: [{}, {}] });
     expect(others[3]?.json()).toEqual({ id, state: 'active', deliveries: 0 });
-    expect(others[4]?.json()).toMatchObject([{ id, state: 'active', slots: 1 }]);
+    expect(others[4]?.json()).toMatchObject([{ id, state: 'active', concurrency: 1 }]);
     expect(others[7]?.json()).toEqual({ id, state: 'deleted', deliveries: 0 });
     expect(JSON.stringify(others)).not.toContain('whsec_');
     const { rows } = await t.owner.pool.query('select action, person_id, detail from activity order by at');

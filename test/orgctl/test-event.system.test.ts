@@ -84,7 +84,7 @@ describe('resuming a paused webhook', () => {
     expect((await owner.pool.query('select state from webhook')).rows).toEqual([{ state: 'paused' }]);
 
     expect((await on('resume')).json()).toMatchObject({ state: 'active' });
-    const { rows } = await owner.pool.query('select state, slots from webhook join receiver on webhook_id = id');
-    expect(rows).toEqual([{ state: 'active', slots: 1 }]);
+    const { rows } = await owner.pool.query('select state, concurrency from webhook join receiver on webhook_id = id');
+    expect(rows).toEqual([{ state: 'active', concurrency: 1 }]);
   });
 });

@@ -53,12 +53,12 @@ export interface DeliveryState extends Run {
   /** The grant that its event is about. */
   grantId: string | null;
   dueInSeconds: number | null;
-  /** Its slot: null without one, else whether an attempt holds it. */
+  /** Its number: null without one, else whether an attempt holds it. */
   hasAttempt: boolean | null;
 }
 
 export interface ReceiverState {
-  slots: number;
+  concurrency: number;
   isFailing: boolean;
   exhaustedInRow: number;
   heldForSeconds: number | null;
@@ -120,8 +120,8 @@ export class Engine {
         [org, `org-${org}`],
       );
     const { rows } = await this.owner.query<{ id: string }>(
-      `insert into webhook (organization_id, url, event_types, slot)
-       select $1, 'https://' || $2 || '/hooks', '{seat.given}', coalesce(max(slot), 0) + 1
+      `insert into webhook (organization_id, url, event_types, number)
+       select $1, 'https://' || $2 || '/hooks', '{seat.given}', coalesce(max(number), 0) + 1
        from webhook where organization_id = $1 returning id`,
       [org, host],
     );
@@ -245,7 +245,7 @@ export class Engine {
   async change({ webhookId }: Hook, state: WebhookState): Promise<void> {
     await this.owner.query(
       `update webhook set state = $2, suspended_reason = case $2 when 'suspended' then 'failures' end,
-         slot = case when $2 <> 'deleted' then slot end where id = $1`,
+         slot = case when $2 <> 'deleted' then number end where id = $1`,
       [webhookId, state],
     );
   }
@@ -286,7 +286,7 @@ export class Engine {
 
   async receiver({ webhookId }: Hook): Promise<ReceiverState> {
     const { rows } = await this.owner.query<ReceiverState>(
-      `select slots, failing_since is not null as "isFailing", exhausted_in_row as "exhaustedInRow",
+      `select concurrency, failing_since is not null as "isFailing", exhausted_in_row as "exhaustedInRow",
          extract(epoch from held_until - clock_timestamp())::float8 as "heldForSeconds",
          gone_at is not null as "isGone",
          next_sequence::integer as "nextSequence"
@@ -308,8 +308,8 @@ export class Engine {
     return rows;
   }
 
-  async setSlots({ webhookId }: Hook, slots: number): Promise<void> {
-    await this.owner.query('update receiver set slots = $2 where webhook_id = $1', [webhookId, slots]);
+  async setConcurrency({ webhookId }: Hook, concurrency: number): Promise<void> {
+    await this.owner.query('update receiver set concurrency = $2 where webhook_id = $1', [webhookId, concurrency]);
   }
 }
 

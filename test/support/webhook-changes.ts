@@ -33,13 +33,13 @@ export async function insertOrganization(pool: Pool, seed: number): Promise<{ id
 /** Creates a webhook as the console does, subscribed to all four types. */
 export async function insertWebhook(
   pool: Pool,
-  fields: { organizationId: string; webhookId: string; slot: number; url: string; keys: SealingKeys },
+  fields: { organizationId: string; webhookId: string; number: number; url: string; keys: SealingKeys },
 ): Promise<{ secret: string }> {
-  const { organizationId, webhookId, slot, url, keys } = fields;
+  const { organizationId, webhookId, number, url, keys } = fields;
   await pool.query(
-    `insert into webhook (organization_id, id, url, event_types, slot)
+    `insert into webhook (organization_id, id, url, event_types, number)
      values ($1, $2, $3, array['client.started', 'client.ended', 'seat.given', 'seat.ended'], $4)`,
-    [organizationId, webhookId, url, slot],
+    [organizationId, webhookId, url, number],
   );
   const secret = generateSecret();
   const sealed = sealSecret(secret, { organizationId, webhookId }, keys);

@@ -1,8 +1,8 @@
-import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import { randomUUID } from 'node:crypto';
 import pg, { type Pool } from 'pg';
 import { onTestFinished } from 'vitest';
 import { type EventType, eventTypes } from '#domain/contract/events.ts';
+import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import { attemptsSql } from './attempts-sql.ts';
 import { setupDatabase } from './setup.ts';
 
@@ -36,17 +36,13 @@ export async function setupWebhooks() {
 
   const rows = {
     /** Inserts a webhook with one secret; active and subscribed to every type by default. */
-    async webhook(fields: {
-      orgId: string;
-      eventTypes?: readonly EventType[];
-      state?: WebhookState;
-    }): Promise<string> {
+    async webhook(fields: { orgId: string; eventTypes?: readonly EventType[]; state?: WebhookState }): Promise<string> {
       const { orgId, eventTypes: types = eventTypes, state = 'active' } = fields;
       const id = randomUUID();
       await pool.query(
-        `insert into webhook (organization_id, id, url, event_types, state, suspended_reason, slot)
+        `insert into webhook (organization_id, id, url, event_types, state, suspended_reason, number)
          values ($1, $2, 'https://receiver.example/hooks', $3, $4, case $4 when 'suspended' then 'failures' end,
-           case when $4 <> 'deleted' then (select coalesce(max(slot), 0) + 1 from webhook
+           case when $4 <> 'deleted' then (select coalesce(max(number), 0) + 1 from webhook
              where organization_id = $1) end)`,
         [orgId, id, types, state],
       );

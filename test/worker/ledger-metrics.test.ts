@@ -45,7 +45,7 @@ it('the metrics show the ledger with the worker’s own login, and keep the last
   expect(await figure('difference')).toBe('0');
 
   await owner.pool.query(
-    `insert into webhook (organization_id, url, event_types, slot)
+    `insert into webhook (organization_id, url, event_types, number)
       values ($1, 'https://receiver.example/', '{client.started}', 1)`,
     [professional.orgId],
   );

@@ -69,7 +69,7 @@ it('the metrics are computed without reading a healthy webhook', async () => {
      select gen_random_uuid(), 'Many', 'many-' || n, 'law_firm', 'active' from generate_series(1, 2000) n`,
   );
   await owner.pool.query(
-    `insert into webhook (organization_id, url, event_types, slot)
+    `insert into webhook (organization_id, url, event_types, number)
      select o.id, 'https://hooks.example.com/', '{client.started}', s from organization o, generate_series(1, 10) s
        where o.id <> $1`,
     [orgId],

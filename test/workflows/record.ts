@@ -92,7 +92,7 @@ async function setStage(run: Run, seed: number): Promise<Stage> {
   const organization = await insertOrganization(pool, seed);
   const organizationId = organization.id;
   const webhookId = crypto.randomUUID();
-  const fields = { organizationId, webhookId, slot: 1, url: run.urlOf(webhookId), keys: sealingKeys };
+  const fields = { organizationId, webhookId, number: 1, url: run.urlOf(webhookId), keys: sealingKeys };
   const { secret } = await insertWebhook(pool, fields);
   let plan: (nth: number) => Behavior = () => ({ kind: 'answer', status: 200 });
   run.webhooks.set(webhookId, { secret, plan: (_, nth) => plan(nth) });

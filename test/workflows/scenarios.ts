@@ -85,7 +85,7 @@ export const scenarios: readonly Scenario[] = [
   {
     kind: 'delivered-to-a-narrow-webhook',
     async run(stage) {
-      await stage.pool.query('update receiver set slots = 1 where webhook_id = $1', [stage.webhookId]);
+      await stage.pool.query('update receiver set concurrency = 1 where webhook_id = $1', [stage.webhookId]);
       const eventId = await stage.makeEvent();
       await stage.state('delivered');
       return { eventId };

@@ -4,7 +4,7 @@ import type { KeyUsage } from '#domain/keys/list.ts';
 import type { MemberStatus } from '#domain/members/list-members.ts';
 import type { AttemptSummary } from '#domain/webhooks/deliveries.ts';
 import type { HealthKey } from '#domain/webhooks/health.ts';
-import { mostSlots } from '#domain/webhooks/limits.ts';
+import { maxConcurrency } from '#domain/webhooks/limits.ts';
 import type { RedeliveryRow, RedeliveryState } from '#domain/webhooks/redeliveries.ts';
 import type { FoundDelivery } from '#domain/webhooks/search-deliveries.ts';
 import { type DeliveryStatus, deliveryStatusOf, type WebhookStatus, webhookStatusOf } from '#domain/webhooks/status.ts';
@@ -28,11 +28,9 @@ const webhookKinds: Record<WebhookStatus, NoticeKind | 'plain'> = {
 };
 
 /** Returns the status of a webhook, and beside it whether fewer deliveries than ten run at once. */
-export function webhookStatus(
-  webhook: Pick<WebhookSummary, 'state' | 'failingSince' | 'slots'>,
-): Html {
+export function webhookStatus(webhook: Pick<WebhookSummary, 'state' | 'failingSince' | 'concurrency'>): Html {
   const status = webhookStatusOf(webhook);
-  const isLimited = status === 'Active' && webhook.slots < mostSlots;
+  const isLimited = status === 'Active' && webhook.concurrency < maxConcurrency;
   return withRemark(badge(webhookKinds[status], status), isLimited ? 'Limited' : null);
 }
 

@@ -20,15 +20,15 @@ const longestHoldS = 3600;
 const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::integer and exists (select from freed))`;
 
 /**
- * The receiver's slots afterwards. A late 2xx of an earlier attempt changes nothing while it is
- * held.
+ * The receiver's concurrency afterwards. A late 2xx of an earlier attempt changes nothing while it
+ * is held.
  */
-const slotsAfter = /* sql */ `case
+const concurrencyAfter = /* sql */ `case
         when $21::integer is not null or r.held_until > statement_timestamp() then 1
-        when not ${isDelivered} then greatest(1, r.slots / 2)
-        when $20::integer > 3000 then least(r.slots, greatest(3, r.slots / 2))
-        when $20::integer < 1000 then least(10, r.slots * 2)
-        else r.slots end`;
+        when not ${isDelivered} then greatest(1, r.concurrency / 2)
+        when $20::integer > 3000 then least(r.concurrency, greatest(3, r.concurrency / 2))
+        when $20::integer < 1000 then least(10, r.concurrency * 2)
+        else r.concurrency end`;
 
 /**
  * Records how an attempt ended and what follows for its delivery and its receiver.
@@ -83,7 +83,7 @@ export const recordOutcomeSql = /* sql */ `
         and a.event_id = $3::uuid and a.is_last and a.finished_at is not null and a.id <> $6::uuid) as is_first
     from target t where $9::boolean and $4::text = 'failed' and t.state = 'running' and ${isCurrent}
   ), receiver_now as (
-    update receiver r set slots = ${slotsAfter},
+    update receiver r set concurrency = ${concurrencyAfter},
       failing_since = case when not ${isDelivered} then coalesce(r.failing_since, clock_timestamp()) end,
       exhausted_in_row = case when ${isDelivered} then 0
         else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
@@ -95,7 +95,7 @@ export const recordOutcomeSql = /* sql */ `
     where r.organization_id = $1::uuid and r.webhook_id = $2::uuid and $4::text <> 'internal_error'
       and exists (select from recorded)
       -- Most attempts are accepted by a receiver that accepts all: nothing is written then.
-      and (t.lacks_number or r.slots <> ${slotsAfter} or case when ${isDelivered}
+      and (t.lacks_number or r.concurrency <> ${concurrencyAfter} or case when ${isDelivered}
         then r.failing_since is not null or r.exhausted_in_row > 0
         else r.failing_since is null or $21::integer is not null or $12::smallint = 410
           or exists (select from is_exhausted) end)

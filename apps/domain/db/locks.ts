@@ -12,8 +12,8 @@ export const shareLock = { lockMode: LockMode.PESSIMISTIC_READ } as const;
  * Serializes the changes of one organization's members, roles, keys and webhooks until the
  * transaction ends, by its row. What is checked and loaded afterwards cannot change before the
  * commit: an owner must remain, the caller still has what they grant, and concurrent callers get
- * different slots instead of an error of the unique index. Each such change takes this lock first.
- * Seats and client access have separate locks (`seat_held_rules`).
+ * different numbers instead of an error of the unique index. Each such change takes this lock
+ * first. Seats and client access have separate locks (`seat_held_rules`).
  */
 export async function lockOrganization(tx: EntityManager, organizationId: string): Promise<void> {
   await query(tx)`select lock_organization(${organizationId}::uuid)`;

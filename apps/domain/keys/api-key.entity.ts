@@ -19,15 +19,15 @@ const ApiKeySchema = defineEntity({
     revokedAt: p.datetime().strictNullable(),
     /** When its creator left the organization; set by a trigger. */
     creatorLeftAt: p.datetime().nullable(),
-    slot: p.smallint().strictNullable(),
+    number: p.smallint().strictNullable(),
     predecessorId: p.uuid().strictNullable(),
   },
 });
 
 /**
- * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `slot` is its slot
- * among the organization's 25 live keys, or null. `hint` is the part that may be shown: the first
- * and last four characters.
+ * An API key: its fingerprint, never the key. `expiresAt` null: until revoked. `number` is its
+ * number among the organization's 25 live keys, or null. `hint` is the part that may be shown: the
+ * first and last four characters.
  */
 export class ApiKey extends ApiKeySchema.class {
   /** Returns the state as of `now`. As in a read, states of a 401 come before those of a 403. */
@@ -37,10 +37,10 @@ export class ApiKey extends ApiKeySchema.class {
     return this.creatorLeftAt ? 'inactive' : 'live';
   }
 
-  /** Revokes the key and frees its slot. Only the first revocation counts. */
+  /** Revokes the key and frees its number. Only the first revocation counts. */
   revoke(at: Date): void {
     this.revokedAt ??= at;
-    this.slot = null;
+    this.number = null;
   }
 
   /** Makes the key expire at `at`, unless it expires earlier. */
@@ -48,9 +48,9 @@ export class ApiKey extends ApiKeySchema.class {
     if (this.expiresAt === null || this.expiresAt > at) this.expiresAt = at;
   }
 
-  /** Frees the slot of a key that has expired. */
+  /** Frees the number of a key that has expired. */
   releaseSlot(now: Date): void {
-    if (this.stateAt(now) === 'expired') this.slot = null;
+    if (this.stateAt(now) === 'expired') this.number = null;
   }
 }
 ApiKeySchema.setClass(ApiKey);

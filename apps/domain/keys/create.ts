@@ -7,8 +7,8 @@ import type { Scope } from '../contract/scopes.ts';
 import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { fingerprint, generateKey, type KeySecrets, keyHint } from './key.ts';
+import { findFreeNumber, lockMembership } from './numbers.ts';
 import { KeyRefused } from './refused.ts';
-import { findFreeSlot, lockMembership } from './slots.ts';
 
 export interface CreateKey {
   organizationId: string;
@@ -51,14 +51,14 @@ export async function createKey(
     await lockOrganization(tx, input.organizationId);
     const createdAt = now();
     await assertMayCreate(tx, input, createdAt);
-    const slot = await findFreeSlot(tx, input.organizationId, createdAt);
-    if (slot === null) {
+    const number = await findFreeNumber(tx, input.organizationId, createdAt);
+    if (number === null) {
       throw new KeyRefused(
         'too_many_keys',
         `The organization has ${liveKeysPerOrganization} active keys, which is the maximum. Revoke one first.`,
       );
     }
-    return insertKey(tx, { ...input, slot, predecessorId: null, createdAt }, secrets, 'key.create');
+    return insertKey(tx, { ...input, number, predecessorId: null, createdAt }, secrets, 'key.create');
   });
 }
 
@@ -82,10 +82,10 @@ export async function assertMayCreate(tx: EntityManager, input: CreateKey, now: 
     );
 }
 
-/** Writes the row and its activity row. Find the slot under `lockOrganization`. */
+/** Writes the row and its activity row. Find the number under `lockOrganization`. */
 export async function insertKey(
   tx: EntityManager,
-  input: CreateKey & { slot: number; predecessorId: string | null; createdAt: Date },
+  input: CreateKey & { number: number; predecessorId: string | null; createdAt: Date },
   secrets: KeySecrets,
   action: 'key.create' | 'key.rotate',
 ): Promise<CreatedKey> {
@@ -94,8 +94,8 @@ export async function insertKey(
   const id = randomUUIDv7();
   const hint = keyHint(key);
   const scopes = [...new Set(input.scopes)];
-  const { organizationId, creatorId, label, expiresAt, slot, predecessorId, createdAt } = input;
-  const row = { id, organizationId, creatorId, label, hint, scopes, createdAt, expiresAt, slot, predecessorId };
+  const { organizationId, creatorId, label, expiresAt, number, predecessorId, createdAt } = input;
+  const row = { id, organizationId, creatorId, label, hint, scopes, createdAt, expiresAt, number, predecessorId };
   tx.create(ApiKey, {
     ...row,
     fingerprint: fingerprint(key, pepper),

@@ -5,8 +5,8 @@ import { lockOrganization } from '../db/locks.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { assertMayCreate, type CreatedKey, insertKey } from './create.ts';
 import type { KeySecrets } from './key.ts';
+import { findFreeNumber } from './numbers.ts';
 import { KeyRefused } from './refused.ts';
-import { findFreeSlot } from './slots.ts';
 
 export interface RotateKey {
   organizationId: string;
@@ -28,7 +28,7 @@ export interface RotatedKey extends CreatedKey {
 
 /**
  * Replaces a live key by a successor with the same scopes and label. During the overlap both work,
- * and each takes a slot. When 25 keys are live there is no slot for both: the old key stops at
+ * and each takes a number. When 25 keys are live there is no number for both: the old key stops at
  * once, and `predecessorEndsAt` says so.
  *
  * @throws KeyRefused as `createKey` does, and when the key is not live or the overlap is longer
@@ -47,7 +47,7 @@ export async function rotateKey(
   return em.fork().transactional(async (tx) => {
     await lockOrganization(tx, organizationId);
     const at = now();
-    const { key: old, slot: oldSlot } = await getLiveKey(tx, organizationId, keyId, at);
+    const { key: old, number: oldNumber } = await getLiveKey(tx, organizationId, keyId, at);
     const successor = {
       organizationId,
       creatorId,
@@ -57,29 +57,29 @@ export async function rotateKey(
       address,
     };
     await assertMayCreate(tx, successor, at);
-    const freeSlot = overlapSeconds > 0 ? await findFreeSlot(tx, organizationId, at) : null;
-    if (freeSlot === null) {
+    const freeNumber = overlapSeconds > 0 ? await findFreeNumber(tx, organizationId, at) : null;
+    if (freeNumber === null) {
       old.revoke(at);
     } else {
       old.expireBy(new Date(at.getTime() + overlapSeconds * 1000));
     }
-    await tx.flush(); // frees the slot before the successor takes it
+    await tx.flush(); // frees the number before the successor takes it
     const created = await insertKey(
       tx,
-      { ...successor, slot: freeSlot ?? oldSlot, predecessorId: keyId, createdAt: at },
+      { ...successor, number: freeNumber ?? oldNumber, predecessorId: keyId, createdAt: at },
       secrets,
       'key.rotate',
     );
-    return { ...created, predecessorEndsAt: freeSlot === null ? at : (old.expiresAt ?? at) };
+    return { ...created, predecessorEndsAt: freeNumber === null ? at : (old.expiresAt ?? at) };
   });
 }
 
 async function getLiveKey(tx: EntityManager, organizationId: string, keyId: string, at: Date) {
   const key = await tx.findOne(ApiKey, { id: keyId, organizationId });
   if (key === null) throw new KeyRefused('no_such_key', 'The organization has no such key.');
-  const { slot } = key;
-  if (slot === null || key.stateAt(at) !== 'live') {
+  const { number } = key;
+  if (number === null || key.stateAt(at) !== 'live') {
     throw new KeyRefused('key_not_live', 'The key is revoked, expired or inactive; create a new one instead.');
   }
-  return { key, slot };
+  return { key, number };
 }

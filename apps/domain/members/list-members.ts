@@ -124,7 +124,7 @@ export async function getMemberDetails(
 }
 
 /**
- * A live key has one of the organization's 25 slots, so counting them reads 25 rows, however many
+ * A live key has one of the organization's 25 numbers, so counting them reads 25 rows, however many
  * keys there were. A sign-in belongs to the whole region: it is shown only to an organization that
  * has confirmed it. Otherwise any administrator could invite an address to learn whether it signs
  * in here.
@@ -136,7 +136,7 @@ const columns = (now: Date): SqlPart => sql`
       order by r.position nulls last, r.name collate "und-x-icu", r.id), '[]')
     from membership_role mr join role r on r.id = mr.role_id
     where mr.organization_id = m.organization_id and mr.person_id = m.person_id) as roles,
-  (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.slot is not null
+  (select count(*)::int from api_key k where k.organization_id = m.organization_id and k.number is not null
     and k.creator_id = m.person_id
     and (k.expires_at is null or k.expires_at > ${now.toISOString()}::timestamptz)) as "liveKeys",
   ${isConfirmed()} as "hasEnrolled",

@@ -57,7 +57,7 @@ export async function createWebhook(
     assertDescription(description);
     assertSecret(secret);
     const eventTypes = readEventTypes(input.eventTypes);
-    const slot = await findFreeSlot(tx, organizationId);
+    const number = await findFreeNumber(tx, organizationId);
     await assertUrlIsFree(tx, input);
     const id = randomUUIDv7();
     const createdAt = new Date();
@@ -68,7 +68,7 @@ export async function createWebhook(
       description,
       eventTypes,
       ordered,
-      slot,
+      number,
       createdAt,
       state: 'active',
       suspendedReason: null,
@@ -99,16 +99,17 @@ const managerOf = (by: WebhookAuthority) =>
     : { managedBy: null, managedUid: null };
 
 /**
- * Returns the lowest free of the organization's 20 slots. The unique index on slots refuses a 21st
- * webhook of every writer; with the lock, concurrent callers get different slots and no error.
+ * Returns the lowest free of the organization's 20 numbers. The unique index on numbers refuses a
+ * 21st webhook of every writer; with the lock, concurrent callers get different numbers and no
+ * error.
  */
-async function findFreeSlot(tx: EntityManager, organizationId: string): Promise<number> {
+async function findFreeNumber(tx: EntityManager, organizationId: string): Promise<number> {
   await lockOrganization(tx, organizationId);
   if ((await tx.count(Organization, { id: organizationId })) === 0)
     throw new WebhookRefused('no_such_organization', 'There is no such organization.');
-  const living = await tx.find(Webhook, { organizationId, slot: { $ne: null } }, { fields: ['slot'] });
-  const taken = new Set(living.map(({ slot }) => slot));
-  for (let slot = 1; slot <= webhooksPerOrganization; slot += 1) if (!taken.has(slot)) return slot;
+  const living = await tx.find(Webhook, { organizationId, number: { $ne: null } }, { fields: ['number'] });
+  const taken = new Set(living.map(({ number }) => number));
+  for (let number = 1; number <= webhooksPerOrganization; number += 1) if (!taken.has(number)) return number;
   throw new WebhookRefused(
     'too_many_webhooks',
     `The organization has ${webhooksPerOrganization} webhooks, which is the maximum. Delete one first.`,

@@ -34,9 +34,9 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
 
 /**
  * Whether late deliveries of the webhook `w` with its receiver `r` wait for their own receiver or
- * for others of their organization: it is held, each of its concurrency slots, or as many as its
- * organization has, was used within the last minute, or it is narrow and was tried within the last
- * five.
+ * for others of their organization: it is held, as many attempts as its concurrency, or as many as
+ * its organization has, was used within the last minute, or it is narrow and was tried within the
+ * last five.
  *
  * Slots that are held now would say less: a hanging receiver leaves them free for seconds between
  * two attempts, and a claim of a dead worker holds them too. The index requires a number.
@@ -47,13 +47,13 @@ const isHeldUp = /* sql */ `(
       select from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
         and a.started_at > clock_timestamp() - interval '1 minute'
-      limit 10) used) >= r.slots
+      limit 10) used) >= r.concurrency
   or (select count(*) from (
       select from webhook o join delivery_attempt a on a.organization_id = o.organization_id and a.webhook_id = o.id
       where o.organization_id = w.organization_id and a.number > 0
         and a.started_at > clock_timestamp() - interval '1 minute'
       limit 50) used) >= 50
-  or r.slots < 5 and exists (
+  or r.concurrency < 5 and exists (
     select from delivery_attempt a
     where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
       and a.started_at > clock_timestamp() - interval '5 minutes'))`;

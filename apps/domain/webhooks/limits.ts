@@ -1,7 +1,7 @@
 /** The limits of webhooks, each named once with its unit. */
 
 /** The most deliveries of one webhook that are attempted at once. */
-export const mostSlots = 10;
+export const maxConcurrency = 10;
 /** Webhooks of one organization that are not deleted. */
 export const webhooksPerOrganization = 20;
 /** The most characters of a description. */

@@ -25,7 +25,7 @@ export interface WebhookHead {
    */
   heldUntil: string | null;
   /** How many deliveries may be in progress, 1 to 10; fewer while its receiver fails or is slow. */
-  slots: number;
+  concurrency: number;
   /** As last checked; both null when not checked since a change of URL or secret. */
   signatureResult: SignatureResult | null;
   signatureCheckedAt: string | null;

@@ -8,10 +8,7 @@ import type { EventType } from '../contract/events.ts';
  */
 export type SignatureResult = 'verified' | 'accepts_bad_signatures' | 'refuses_good_signatures' | 'no_answer';
 
-/**
- * Whether it is sent events: `paused` by a person, `suspended` by the service. Both hold its
- * deliveries.
- */
+/** Whether it is sent events: `paused` by a person, `suspended` by the service. Both hold its deliveries. */
 export type WebhookState = 'active' | 'paused' | 'suspended' | 'deleted';
 
 const WebhookSchema = defineEntity({
@@ -26,7 +23,7 @@ const WebhookSchema = defineEntity({
     state: p.text().$type<WebhookState>(),
     suspendedReason: p.text().$type<'failures' | 'gone'>().strictNullable(),
     stateAt: p.datetime().defaultRaw('clock_timestamp()'),
-    slot: p.smallint().strictNullable(),
+    number: p.smallint().strictNullable(),
     createdAt: p.datetime(),
     signatureResult: p.text().$type<SignatureResult>().strictNullable(),
     signatureCheckedAt: p.datetime().strictNullable(),
@@ -37,7 +34,8 @@ const WebhookSchema = defineEntity({
 
 /**
  * A webhook. While it is paused or suspended, its open deliveries are held. `ordered`: the events
- * of one grant are sent one after the other. `slot`: its slot among the organization's 20.
+ * of one grant are sent one after the other. `number`: 1 to 20, unique in its
+ * organization; null when deleted.
  * `managedBy`: the name of the cluster object that alone may change it, and `managedUid` its id.
  */
 export class Webhook extends WebhookSchema.class {
@@ -63,14 +61,12 @@ export class Webhook extends WebhookSchema.class {
     return true;
   }
 
-  /**
-   * Deletes it and frees its slot. Returns false when it is deleted already. Its deliveries stay.
-   */
+  /** Deletes it and frees its number. Returns false when it is deleted already. Its deliveries stay. */
   delete(): boolean {
     if (this.state === 'deleted') return false;
     this.state = 'deleted';
     this.suspendedReason = null;
-    this.slot = null;
+    this.number = null;
     return true;
   }
 

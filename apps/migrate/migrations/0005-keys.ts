@@ -26,17 +26,18 @@ export class Keys extends Migration {
         -- When the creator's membership in which it was created ended. Its calls get 403 from then
         -- on. Only a trigger writes it.
         creator_left_at timestamptz,
-        -- One of the organization's 25 slots. A live key always has one; an expired key keeps its
+        -- 1 to 25, unique among the organization's live keys. A live key always has one; an expired key keeps its
         -- until the next key is created.
-        slot smallint constraint api_key_slot_of_25 check (slot between 1 and 25),
+        number smallint constraint api_key_number_of_25 check (number between 1 and 25),
         predecessor_id uuid constraint api_key_predecessor references api_key,
-        constraint api_key_live_has_slot
-          check (slot is not null or revoked_at is not null or creator_left_at is not null or expires_at is not null),
-        constraint api_key_ended_has_no_slot check ((revoked_at is null and creator_left_at is null) or slot is null)
+        constraint api_key_live_has_number
+          check (number is not null or revoked_at is not null or creator_left_at is not null or expires_at is not null),
+        constraint api_key_ended_has_no_number
+          check ((revoked_at is null and creator_left_at is null) or number is null)
       );
       -- At most 25 live keys, for every writer: the index is the proof, not the code that picks a
-      -- free slot.
-      create unique index api_key_slot_unique on api_key (organization_id, slot) where slot is not null;
+      -- free number.
+      create unique index api_key_number_unique on api_key (organization_id, number) where number is not null;
       create index api_key_by_organization on api_key (organization_id, created_at, id);
     `);
 
@@ -62,7 +63,7 @@ export class Keys extends Migration {
       create function membership_end_ends_keys() returns trigger
       language plpgsql security definer set search_path = pg_catalog, public, pg_temp as $$
       begin
-        update api_key k set creator_left_at = clock_timestamp(), slot = null
+        update api_key k set creator_left_at = clock_timestamp(), number = null
           where k.organization_id = old.organization_id and k.creator_id = old.person_id and k.creator_left_at is null;
         return null;
       end $$;

@@ -27,8 +27,8 @@ export class Webhooks extends Migration {
         -- The receiving host of the URL, without its port.
         host text not null generated always as
           (coalesce(substring(lower(url), '^[a-z]+://(?:[^/?#@]*@)?(\\[[^]]*\\]|[^/:?#]+)'), '')) stored,
-        -- One of the organization's 20 slots.
-        slot smallint constraint webhook_slot_of_20 check (slot between 1 and 20),
+        -- 1 to 20, unique among the organization's webhooks that are not deleted.
+        number smallint constraint webhook_number_of_20 check (number between 1 and 20),
         -- Result of the last signature check; null until its owner requests one, and again once the
         -- URL or the secret has changed.
         signature_result text constraint webhook_signature_result_known
@@ -43,10 +43,10 @@ export class Webhooks extends Migration {
         constraint webhook_signature_result_has_time
           check ((signature_result is null) = (signature_checked_at is null)),
         constraint webhook_managed_has_both check ((managed_by is null) = (managed_uid is null)),
-        constraint webhook_deleted_has_no_slot check ((state = 'deleted') = (slot is null)),
+        constraint webhook_deleted_has_no_number check ((state = 'deleted') = (number is null)),
         constraint webhook_suspended_has_reason check ((state = 'suspended') = (suspended_reason is not null))
       );
-      create unique index webhook_slot_unique on webhook (organization_id, slot) where slot is not null;
+      create unique index webhook_number_unique on webhook (organization_id, number) where number is not null;
       -- A restarted operator finds the webhook that it created; two concurrent ones create one.
       create unique index webhook_managed_unique on webhook (managed_uid)
         where managed_uid is not null and state <> 'deleted';
@@ -61,7 +61,8 @@ export class Webhooks extends Migration {
         webhook_id uuid not null,
         -- How many deliveries may be attempted at once. A failure or a slow response halves it, a
         -- fast 2xx doubles it.
-        slots smallint not null default 10 constraint receiver_slots_of_10 check (slots between 1 and 10),
+        concurrency smallint not null default 10
+          constraint receiver_concurrency_of_10 check (concurrency between 1 and 10),
         -- Since when every attempt has failed; null after a 2xx.
         failing_since timestamptz,
         -- Deliveries whose last attempt failed, since the last 2xx.
@@ -118,7 +119,7 @@ export class Webhooks extends Migration {
       begin
         if new.state <> old.state then new.state_at := clock_timestamp(); end if;
         if new.url <> old.url or new.state = 'active' and old.state <> 'active' then
-          update receiver r set slots = 1, failing_since = null, exhausted_in_row = 0, held_until = null, gone_at = null
+          update receiver r set concurrency = 1, failing_since = null, exhausted_in_row = 0, held_until = null, gone_at = null
           where r.organization_id = new.organization_id and r.webhook_id = new.id;
         end if;
         return new;

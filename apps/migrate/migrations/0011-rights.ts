@@ -223,9 +223,9 @@ export class Rights extends Migration {
       grant delete on role to org_api_console;
       grant update (status, ends_at, end_reason) on client_grant to org_api_console;
       grant insert (id, organization_id, creator_id, label, fingerprint, pepper_version, hint, scopes, created_at,
-        expires_at, revoked_at, slot,
+        expires_at, revoked_at, number,
         predecessor_id) on api_key to org_api_console;
-      grant update (expires_at, revoked_at, slot) on api_key to org_api_console;
+      grant update (expires_at, revoked_at, number) on api_key to org_api_console;
       grant update (name, title, status) on membership to org_api_console;
       grant update (name, description, permissions) on role to org_api_console;
       grant update (ended_at, end_reason) on seat to org_api_console;
@@ -246,7 +246,7 @@ export class Rights extends Migration {
 
       -- The console changes webhooks and their secrets, and shows, repeats and cancels their
       -- deliveries.
-      grant select, insert, update (url, description, event_types, ordered, state, suspended_reason, slot,
+      grant select, insert, update (url, description, event_types, ordered, state, suspended_reason, number,
         signature_result, signature_checked_at) on webhook to org_api_console;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_console;
       grant select on event, delivery, delivery_attempt, receiver, slot, ledger_day, ledger_count to org_api_console;
@@ -257,7 +257,7 @@ export class Rights extends Migration {
       -- The Kubernetes operator changes the webhooks of its objects and shows the ledger. It reads no
       -- body of an event and no line of the log.
       grant select (id) on organization to org_api_operator;
-      grant select, insert, update (url, description, event_types, ordered, state, suspended_reason, slot,
+      grant select, insert, update (url, description, event_types, ordered, state, suspended_reason, number,
         signature_result, signature_checked_at, managed_by, managed_uid) on webhook to org_api_operator;
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_operator;
       grant select on delivery, receiver to org_api_operator;
@@ -291,7 +291,7 @@ export class Rights extends Migration {
       grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;
       grant execute on function purge_expired_secrets to org_api_worker;
       grant select, update (state, suspended_reason, signature_result, signature_checked_at) on webhook to org_api_worker;
-      grant select, update (slots, failing_since, exhausted_in_row, held_until, gone_at, next_sequence) on receiver
+      grant select, update (concurrency, failing_since, exhausted_in_row, held_until, gone_at, next_sequence) on receiver
         to org_api_worker;
       -- A lock of a row needs the right to change it.
       grant select, update (organization_id) on slot_lock to org_api_worker;

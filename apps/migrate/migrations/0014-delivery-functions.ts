@@ -15,17 +15,17 @@ const maySend = /* sql */ `w.state = 'active' and r.gone_at is null
  */
 export class DeliveryFunctions extends Migration {
   override up(): void {
-    // Bounds: the webhook's `slots`; 50 of an organization for wide webhooks, a quarter of one
+    // Bounds: the receiver's `concurrency`; 50 of an organization for wide webhooks, a quarter of one
     // worker's default `DELIVERY_SLOTS`, and 5 for narrow ones, whose attempts last seconds and
     // take processor time from others; 20 of an organization at one host, because two webhooks are
-    // often on one machine. A webhook is narrow while its receiver fails or is slow: fewer than 5
-    // slots, or two attempts that have lasted for 3 s.
+    // often on one machine. A webhook is narrow while its receiver fails or is slow: a
+    // concurrency below 5, or two attempts that have lasted for 3 s.
     this.addSql(/* sql */ `
       create function slot_room(organizations uuid[], webhooks uuid[])
       returns table (organization_id uuid, webhook_id uuid, host text, narrow boolean, used bigint,
         webhook_room bigint, organization_room bigint, host_room bigint)
       language sql stable as $$
-        select g.organization_id, g.webhook_id, w.host, b.narrow, u.of_webhook, r.slots - u.of_webhook,
+        select g.organization_id, g.webhook_id, w.host, b.narrow, u.of_webhook, r.concurrency - u.of_webhook,
           case when b.narrow then 5 - u.of_narrow else 50 - u.of_wide end, 20 - u.of_host
         from unnest(organizations, webhooks) as g (organization_id, webhook_id)
         join webhook w on w.organization_id = g.organization_id and w.id = g.webhook_id
@@ -38,7 +38,7 @@ export class DeliveryFunctions extends Migration {
             count(*) filter (where s.host = w.host) as of_host
           from slot s where s.organization_id = g.organization_id
         ) u
-        cross join lateral (select r.slots < 5 or u.slow_ones >= 2 as narrow) b
+        cross join lateral (select r.concurrency < 5 or u.slow_ones >= 2 as narrow) b
         where ${maySend}
       $$;
     `);

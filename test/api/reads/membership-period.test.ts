@@ -106,7 +106,7 @@ it('a key works again after its creator’s suspension, which is the same period
 });
 
 it.each(Object.entries(ends))(
-  'once %s, their keys are inactive, have freed their slots and cannot be rotated',
+  'once %s, their keys are inactive, have freed their numbers and cannot be rotated',
   async (_end, leave) => {
     const people = await setupPeople();
     const { em, make } = people;

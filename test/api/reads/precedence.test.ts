@@ -22,7 +22,7 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
     const lose = () => make.permissionLost(creator, scope);
     const revokeAndExpire = sql(
       `update api_key set created_at = now() - interval '2 days', expires_at = now() - interval '1 day',
-        revoked_at = now(), slot = null where id = $1`,
+        revoked_at = now(), number = null where id = $1`,
     );
     // No login can reinstate an ended key, so this test does it step by step.
     await owner.pool.query('alter table api_key disable trigger api_key_stays_ended');
@@ -43,7 +43,7 @@ describe.each(endpoints)('$operationId', ({ scope, resource }) => {
       [null, other, 'forbidden', /another organization/],
       [null, creator.orgId, 'forbidden', /has left the organization/],
       [
-        sql('update api_key set creator_left_at = null, slot = 1 where id = $1'),
+        sql('update api_key set creator_left_at = null, number = 1 where id = $1'),
         creator.orgId,
         'forbidden',
         /no longer an active member/,

@@ -158,7 +158,7 @@ describe.each(endpoints)('$operationId', (endpoint) => {
       [here.orgId, creator.userId],
     );
     const { id, key } = await make.apiKey({ creator });
-    await owner.pool.query('update api_key set organization_id = $1, slot = 25 where id = $2', [here.orgId, id]);
+    await owner.pool.query('update api_key set organization_id = $1, number = 25 where id = $2', [here.orgId, id]);
     const answer = await api.get(`/v1/orgs/${here.orgId}${endpoint.resource}`, { key });
     await expectRefusal(answer, 'forbidden', /no longer holds/);
   });

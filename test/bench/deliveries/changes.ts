@@ -37,7 +37,7 @@ export async function addOrganization(stack: DeliveryTarget, path: string, webho
     await insertWebhook(pool, {
       organizationId: organization.id,
       webhookId,
-      slot: nth + 1,
+      number: nth + 1,
       url,
       keys: stack.sealingKeys,
     });

@@ -24,7 +24,7 @@ const scenes: { name: string; sql: string }[] = [
         insert into organization (id, name, slug, kind, status)
         values (gen_random_uuid(), 'Suspended', 'suspended', 'law_firm', 'active') returning id
       ), webhooks as (
-        insert into webhook (organization_id, id, url, event_types, slot, state, suspended_reason)
+        insert into webhook (organization_id, id, url, event_types, number, state, suspended_reason)
         select id, gen_random_uuid(), 'https://suspended.example.com/', '{client.started}', 1, 'suspended', 'failures'
         from organizations returning organization_id, id
       ), made as materialized (
@@ -44,7 +44,7 @@ const scenes: { name: string; sql: string }[] = [
         select gen_random_uuid(), 'Many', 'many-' || n, 'law_firm', 'active' from generate_series(1, 2500) n
         returning id
       ), webhooks as (
-        insert into webhook (organization_id, id, url, event_types, slot)
+        insert into webhook (organization_id, id, url, event_types, number)
         select id, gen_random_uuid(), 'https://' || id || '-' || n || '.example.com/', '{client.started}', n
         from organizations, generate_series(1, 4) n returning organization_id, id
       ), made as materialized (

@@ -16,12 +16,12 @@ export async function addWebhooks(owner: pg.Client, organizations: number, each:
       `insert into organization (id, name, slug, kind, status) values ($1, 'Bench', $2, 'law_firm', 'active')`,
       [organizationId, organizationId],
     );
-    for (let slot = 1; slot <= each; slot += 1) {
+    for (let number = 1; number <= each; number += 1) {
       const webhookId = randomUUID();
       await owner.query(
-        `insert into webhook (organization_id, id, url, event_types, slot)
+        `insert into webhook (organization_id, id, url, event_types, number)
          values ($1, $2, $3, '{client.started}', $4)`,
-        [organizationId, webhookId, `https://${webhookId}.example.com/`, slot],
+        [organizationId, webhookId, `https://${webhookId}.example.com/`, number],
       );
       webhooks.push({ organizationId, webhookId });
     }

@@ -12,7 +12,7 @@ type Report = (line: string) => void;
 /** Adds webhooks to every organization, each at a separate host. */
 export async function fillWebhooks(owner: pg.Client): Promise<void> {
   await owner.query(
-    `insert into webhook (organization_id, id, url, event_types, slot)
+    `insert into webhook (organization_id, id, url, event_types, number)
      select o.id, md5(o.id || ' webhook ' || n)::uuid, 'https://' || o.slug || '-' || n || '.example.com/',
        '{client.started}', n
      from organization o, generate_series(1, $1::integer) n where o.slug like 'organization-%'`,

@@ -59,13 +59,13 @@ async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey
     `select organization_id as id, min(person_id) as creator from membership group by 1 order by 1`,
   );
   const keys: BenchKey[] = [];
-  for (let slot = 1; slot <= keysEach; slot += 1) {
+  for (let number = 1; number <= keysEach; number += 1) {
     const made = rows.map(({ id }) => ({
       key: generateKey(secrets.region, secrets.tagSecrets[0]),
       organizationId: id,
     }));
     await owner.query(
-      `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, expires_at, slot)
+      `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, expires_at, number)
        select k.organization_id, k.creator, k.fingerprint, $4, 'bench', $5, now() + interval '30 days', $6
        from unnest($1::uuid[], $2::text[], $3::bytea[]) as k (organization_id, creator, fingerprint)`,
       [
@@ -74,7 +74,7 @@ async function fillKeys(owner: pg.Client, secrets: KeySecrets): Promise<BenchKey
         made.map(({ key }) => fingerprint(key, secrets.peppers[0])),
         secrets.peppers[0].version,
         scopes,
-        slot,
+        number,
       ],
     );
     keys.push(...made);

@@ -47,7 +47,7 @@ export async function fillRegion(stack: SoakStack, deliveries: number, minutes: 
     const { id, userId } = await insertOrganization(database.pool, nth);
     const webhookId = randomUUID();
     const url = `${stack.receiver.url}/soak`;
-    await insertWebhook(database.pool, { organizationId: id, webhookId, slot: 1, url, keys: sealingKeys });
+    await insertWebhook(database.pool, { organizationId: id, webhookId, number: 1, url, keys: sealingKeys });
     organizations.push({ id, userId, webhookId });
   }
   await owner.query('vacuum analyze');

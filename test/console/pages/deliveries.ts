@@ -19,7 +19,8 @@ function story(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
 
 async function tell(t: ConsoleInstallation, ada: Enrolled): Promise<Story> {
   await t.owner.pool.query(
-    `update webhook set state = 'deleted', slot = null, suspended_reason = null where organization_id = $1 and slot = 20`,
+    `update webhook set state = 'deleted', number = null, suspended_reason = null
+      where organization_id = $1 and number = 20`,
     [ada.orgId],
   );
   const webhook = await insertWebhook(t, ada, { description: 'Reporting' });

@@ -128,10 +128,10 @@ export const pages: readonly JudgedPage[] = [
         await insertKey(t, ada, { label: `Office ${n}`, daysOld: n * 3, calls: n % 2 });
       return `/o/${ada.orgId}/keys/new`;
     },
-    // Leaves free slots for the pages after it.
+    // Leaves free numbers for the pages after it.
     async steps(_page, t, { orgId }) {
       await t.owner.pool.query(
-        `update api_key set revoked_at = now(), slot = null where organization_id = $1 and label like 'Office %'`,
+        `update api_key set revoked_at = now(), number = null where organization_id = $1 and label like 'Office %'`,
         [orgId],
       );
     },

@@ -226,12 +226,12 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'referral_code_unique',
     `insert into referral_code (organization_id, code, link) values ('$org', 'A', 'x'), ('$org', 'A', 'y')`,
   ],
-  ['a key in a 26th place', 'api_key_slot_of_25', insertKey({ slot: '26' })],
-  ['two keys in one place', 'api_key_slot_unique', `${insertKey({})}; ${insertKey({ print: '02' })}`],
-  ['a live key without a place', 'api_key_live_has_slot', insertKey({ slot: 'null' })],
+  ['a key with a 26th number', 'api_key_number_of_25', insertKey({ number: '26' })],
+  ['two keys in one place', 'api_key_number_unique', `${insertKey({})}; ${insertKey({ print: '02' })}`],
+  ['a live key without a number', 'api_key_live_has_number', insertKey({ number: 'null' })],
   [
-    'a revoked key that keeps its slot',
-    'api_key_ended_has_no_slot',
+    'a revoked key that keeps its number',
+    'api_key_ended_has_no_number',
     `${insertKey({})}; update api_key set revoked_at = now()`,
   ],
   [
@@ -242,12 +242,13 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
   [
     'a revoked key that comes back',
     'api_key_stays_ended',
-    `${insertKey({})}; update api_key set revoked_at = now(), slot = null; update api_key set revoked_at = null, slot = 1`,
+    `${insertKey({})}; update api_key set revoked_at = now(), number = null;
+      update api_key set revoked_at = null, number = 1`,
   ],
   [
     'a key that comes back with its creator',
     'api_key_stays_ended',
-    `${insertKey({})}; update membership set status = 'left'; update api_key set creator_left_at = null, slot = 1`,
+    `${insertKey({})}; update membership set status = 'left'; update api_key set creator_left_at = null, number = 1`,
   ],
   [
     'an expiry that is put off',
@@ -313,7 +314,7 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     `insert into call_sum values ('$org', 'week', now(), gen_random_uuid(), 'api.getOrg', 200, '', 1)`,
   ],
   ['a second progress of the chains', 'activity_progress_one_row', 'insert into activity_progress (id) values (false)'],
-  ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ slot: '2' })}`],
+  ['two keys with one fingerprint', 'api_key_fingerprint_unique', `${insertKey({})}; ${insertKey({ number: '2' })}`],
   ['a fingerprint that is none', 'api_key_fingerprint_length', insertKey({ length: 31 })],
   ['a key without a scope', 'api_key_scopes_not_empty', insertKey({ scopes: '{}' })],
   ['a key that may manage keys', 'api_key_scopes_known', insertKey({ scopes: '{org.keys.manage}' })],
@@ -338,9 +339,10 @@ function insertInvoice(shareCents: number): string {
     values ('$org', '2026-09', 'USD', ${shareCents})`;
 }
 
-function insertKey({ slot = '1', print = '01', length = 32, scopes = '{org.read}', expiresAt = 'null' }): string {
-  return `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, slot, expires_at)
-    values ('$org', '$user', decode(repeat('${print}', ${length}), 'hex'), 1, '', '${scopes}', ${slot}, ${expiresAt})`;
+function insertKey({ number = '1', print = '01', length = 32, scopes = '{org.read}', expiresAt = 'null' }): string {
+  return `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, number,
+    expires_at)
+    values ('$org', '$user', decode(repeat('${print}', ${length}), 'hex'), 1, '', '${scopes}', ${number}, ${expiresAt})`;
 }
 
 async function setupScene(onFinished?: OnFinished): Promise<Scene> {

@@ -5,7 +5,7 @@
 const ask = (columns = 'failed_since', values = 'now()') => `
   insert into redelivery (organization_id, webhook_id, ${columns}) select '$org', w.id, ${values} from webhook w`;
 const redelivery = `
-  insert into webhook (organization_id, url, event_types, slot)
+  insert into webhook (organization_id, url, event_types, number)
     values ('$org', 'https://a.example/', '{client.ended}', 1)`;
 const asked = `${redelivery}; ${ask()}`;
 

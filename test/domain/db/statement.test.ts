@@ -63,7 +63,7 @@ it('an entity’s values never appear in the text of a statement', async () => {
       createdAt: new Date(),
       expiresAt: null,
       revokedAt: null,
-      slot: 1,
+      number: 1,
       predecessorId: null,
     });
     const seen = async () =>
@@ -97,9 +97,12 @@ it('an error quotes no fingerprint, sealed secret, name or value', async () => {
     em().transactional(async (tx) => void tx.create(WebhookSecret, { ...structuredClone({ ...secret }), ...fields }));
   const print = Buffer.alloc(32, 0xa5);
   const refused: [string, () => Promise<unknown>][] = [
-    ['api_key_fingerprint_unique', () => copy({ id: randomUUID(), slot: 2, label: 'Quartz Heron' })],
-    ['api_key_slot_of_25', () => copy({ id: randomUUID(), slot: 99, fingerprint: print, label: 'Quartz Heron' })],
-    ['api_key_predecessor', () => copy({ id: randomUUID(), slot: 2, predecessorId: randomUUID(), fingerprint: print })],
+    ['api_key_fingerprint_unique', () => copy({ id: randomUUID(), number: 2, label: 'Quartz Heron' })],
+    ['api_key_number_of_25', () => copy({ id: randomUUID(), number: 99, fingerprint: print, label: 'Quartz Heron' })],
+    [
+      'api_key_predecessor',
+      () => copy({ id: randomUUID(), number: 2, predecessorId: randomUUID(), fingerprint: print }),
+    ],
     ['webhook_secret_webhook', () => seal({ id: randomUUID(), webhookId: randomUUID(), validUntil: new Date() })],
     ['webhook_secret_pkey', () => seal({})],
     // not null

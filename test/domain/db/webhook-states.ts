@@ -4,7 +4,7 @@
  */
 const eventId = '00000000-0000-7000-8000-000000000001';
 
-const webhook = `insert into webhook (organization_id, url, event_types, slot)
+const webhook = `insert into webhook (organization_id, url, event_types, number)
   values ('$org', 'https://a.example/', '{client.ended}', 1)`;
 const delivery = `${webhook};
   insert into event (organization_id, id, type, created_at, body, delivery_count)
@@ -42,8 +42,8 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     'webhook_suspended_has_reason',
     `${webhook}; update webhook set state = 'suspended'`,
   ],
-  ['a receiver without a slot', 'receiver_slots_of_10', `${webhook}; update receiver set slots = 0`],
-  ['a receiver with an eleventh slot', 'receiver_slots_of_10', `${webhook}; update receiver set slots = 11`],
+  ['a receiver with a concurrency of 0', 'receiver_concurrency_of_10', `${webhook}; update receiver set concurrency = 0`],
+  ['a receiver with a concurrency of 11', 'receiver_concurrency_of_10', `${webhook}; update receiver set concurrency = 11`],
   ['a second receiver of a webhook', 'receiver_pkey', `${webhook}; insert into receiver select * from receiver`],
   [
     'a negative number of exhausted deliveries',
@@ -55,8 +55,8 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     'receiver_next_sequence_positive',
     `${webhook}; update receiver set next_sequence = 0`,
   ],
-  ['a webhook in a 21st place', 'webhook_slot_of_20', `${webhook}; update webhook set slot = 21`],
-  ['two webhooks in one place', 'webhook_slot_unique', `${webhook}; ${webhook}`],
+  ['a webhook with a 21st number', 'webhook_number_of_20', `${webhook}; update webhook set number = 21`],
+  ['two webhooks in one place', 'webhook_number_unique', `${webhook}; ${webhook}`],
   [
     'a webhook that is managed by an object without an id',
     'webhook_managed_has_both',
@@ -69,7 +69,7 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
   ],
   [
     'a deleted webhook that keeps its place',
-    'webhook_deleted_has_no_slot',
+    'webhook_deleted_has_no_number',
     `${webhook}; update webhook set state = 'deleted'`,
   ],
   [

@@ -81,10 +81,10 @@ it('parallel creations, revocations and rotations never leave more than 25 live 
     }),
   );
   expect(Math.max(...counts)).toBeLessThanOrEqual(liveKeysPerOrganization);
-  const { rows } = await owner.pool.query<{ slot: number }>(
-    'select slot from api_key where slot is not null order by slot',
+  const { rows } = await owner.pool.query<{ number: number }>(
+    'select number from api_key where number is not null order by number',
   );
-  expect(new Set(rows.map(({ slot }) => slot)).size).toBe(rows.length);
+  expect(new Set(rows.map(({ number }) => number)).size).toBe(rows.length);
 });
 
 it('the live keys of one organization do not count for another', async () => {
@@ -95,7 +95,7 @@ it('the live keys of one organization do not count for another', async () => {
   expect((await liveKeys(owner, two.orgId)).length).toBe(1);
 });
 
-it('a revoked or expired key frees its slot', async () => {
+it('a revoked or expired key frees its number', async () => {
   const { owner, make } = await setupDatabase();
   const creator = await make.member({ signedIn: true });
   const em = owner.orm.em;

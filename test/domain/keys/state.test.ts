@@ -5,8 +5,8 @@ import { ApiKey } from '#domain/keys/api-key.entity.ts';
 const now = new Date('2026-05-05T12:00:00.000Z');
 const earlier = new Date(now.getTime() - 1);
 const later = new Date(now.getTime() + 1);
-const keyWith = (fields: Partial<Pick<ApiKey, 'expiresAt' | 'revokedAt' | 'creatorLeftAt' | 'slot'>>) =>
-  Object.assign(new ApiKey(), { expiresAt: null, revokedAt: null, creatorLeftAt: null, slot: 3, ...fields });
+const keyWith = (fields: Partial<Pick<ApiKey, 'expiresAt' | 'revokedAt' | 'creatorLeftAt' | 'number'>>) =>
+  Object.assign(new ApiKey(), { expiresAt: null, revokedAt: null, creatorLeftAt: null, number: 3, ...fields });
 
 it('a key is live before its expiry, and not at that moment', () => {
   expect(keyWith({}).stateAt(now)).toBe('live');
@@ -20,11 +20,11 @@ it('causes of 401 take precedence over causes of 403', () => {
   expect(keyWith({ creatorLeftAt: earlier, expiresAt: earlier, revokedAt: earlier }).stateAt(now)).toBe('revoked');
 });
 
-it('a revoked key has no slot, and keeps the moment of its first revocation', () => {
+it('a revoked key has no number, and keeps the moment of its first revocation', () => {
   const key = keyWith({});
   key.revoke(earlier);
   key.revoke(now);
-  expect(key).toMatchObject({ revokedAt: earlier, slot: null });
+  expect(key).toMatchObject({ revokedAt: earlier, number: null });
 });
 
 it('an expiry can only become earlier', () => {
@@ -37,14 +37,14 @@ it('an expiry can only become earlier', () => {
   expect(key.expiresAt).toBe(now);
 });
 
-it('only an expired key frees its slot', () => {
-  for (const [expiresAt, slot] of [
+it('only an expired key frees its number', () => {
+  for (const [expiresAt, number] of [
     [null, 3],
     [later, 3],
     [now, null],
   ] as const) {
     const key = keyWith({ expiresAt });
     key.releaseSlot(now);
-    expect(key.slot).toBe(slot);
+    expect(key.number).toBe(number);
   }
 });

@@ -45,7 +45,7 @@ describe('a webhook with 50,000 open deliveries', () => {
     const versions = async () =>
       (await t.rows(`select md5(string_agg(ctid::text || xmin::text, ',' order by event_id)) as all from delivery`))[0];
     const before = await versions();
-    expect(await t.pause(t.many.id)).toEqual({ deliveries: 10_000 }); // counts stop here
+    expect(await t.pause(t.many.id)).toEqual({ state: 'paused', deliveries: 10_000 }); // counts stop here
     expect(await t.show(t.many.id)).toMatchObject({ state: 'paused', deliveries: { waiting: 0, held: deliveries } });
     await t.resume(t.many.id);
     expect(await t.show(t.many.id)).toMatchObject({ state: 'active', deliveries: { waiting: deliveries, held: 0 } });
@@ -58,10 +58,10 @@ describe('a webhook with 50,000 open deliveries', () => {
     expect(await versions()).toEqual(before);
   });
 
-  it('is skipped while it is suspended: polling, claiming and repairing read a few rows', async () => {
+  it('is skipped while it is paused: polling, claiming and repairing read a few rows', async () => {
     const t = await setupMany();
     await t.pause(t.many.id);
-    expect(await t.rows(listQueuedSql, everything)).toMatchObject([{ webhookId: t.many.id, state: 'suspended' }]);
+    expect(await t.rows(listQueuedSql, everything)).toMatchObject([{ webhookId: t.many.id, state: 'paused' }]);
     await t.make.delivery({ webhook: t.other });
     await t.make.delivery({ webhook: t.other, state: 'running', dueAt: new Date(Date.now() - 600_000) });
 

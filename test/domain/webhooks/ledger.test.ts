@@ -241,7 +241,7 @@ describe('a late delivery', () => {
           `update delivery_attempt set finished_at = now(), cause = 'timeout' where finished_at is null`,
         );
         await pool.query('delete from slot');
-        await pool.query('update receiver set failing_since = coalesce(failing_since, now()), slots = 1');
+        await pool.query('update receiver set failing_since = coalesce(failing_since, now()), concurrency = 1');
       },
     };
   }
@@ -264,7 +264,7 @@ describe('a late delivery', () => {
     await t.admit(10, 11);
     await t.late();
     expect(await t.figures()).toMatchObject({ overdue: 39, stuck: 39 });
-    await t.pool.query('update receiver set slots = 1');
+    await t.pool.query('update receiver set concurrency = 1');
     expect(await t.figures()).toMatchObject({ overdue: 39, stuck: 0 });
   });
 

@@ -92,7 +92,7 @@ it('the list across webhooks is filtered by webhook, status, event type and time
     attempts: [{ status: 500, isLast: true }],
   });
   const waiting = await t.make.delivery({ webhook: second, type: 'seat.given', createdAt: minutesAgo(5) });
-  await t.pool.query(`update webhook set state = 'deleted', slot = null where id = $1`, [first.id]);
+  await t.pool.query(`update webhook set state = 'deleted', number = null where id = $1`, [first.id]);
   const idsOf = async (...input: Parameters<typeof t.search>) =>
     (await t.search(...input)).deliveries.map(({ eventId }) => eventId);
   expect(await idsOf({})).toEqual([waiting, delivered, failed]);

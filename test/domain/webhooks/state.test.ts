@@ -12,22 +12,22 @@ function webhookWith(fields: Partial<Webhook> = {}): Webhook {
     url: 'https://a.example',
     state: 'active',
     suspendedReason: null,
-    slot: 7,
+    number: 7,
     signatureResult: 'verified',
     signatureCheckedAt: now,
     ...fields,
   });
 }
 
-it('a webhook is paused once, and keeps its slot', () => {
+it('a webhook is paused once, and keeps its number', () => {
   const webhook = webhookWith();
   expect([webhook.pause(), webhook.pause()]).toEqual([true, false]);
-  expect(webhook).toMatchObject({ state: 'paused', suspendedReason: null, slot: 7 });
+  expect(webhook).toMatchObject({ state: 'paused', suspendedReason: null, number: 7 });
 });
 
 it('a paused webhook is still shown as suspended', () => {
   const webhook = webhookWith({ state: 'suspended', suspendedReason: 'failures' });
-  expect([webhook.pause(), webhook.suspendedReason]).toEqual([false, 'failing']);
+  expect([webhook.pause(), webhook.suspendedReason]).toEqual([false, 'failures']);
 });
 
 it('a webhook is resumed once', () => {
@@ -36,10 +36,10 @@ it('a webhook is resumed once', () => {
   expect(webhook).toMatchObject({ state: 'active', suspendedReason: null });
 });
 
-it('a deleted webhook has no slot, and is deleted once', () => {
+it('a deleted webhook has no number, and is deleted once', () => {
   const webhook = webhookWith();
   expect([webhook.delete(), webhook.delete()]).toEqual([true, false]);
-  expect(webhook).toMatchObject({ state: 'deleted', slot: null });
+  expect(webhook).toMatchObject({ state: 'deleted', number: null });
 });
 
 it('a new URL clears the signature check; the same URL changes nothing', () => {

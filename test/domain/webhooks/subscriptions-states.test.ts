@@ -146,7 +146,7 @@ describe('resuming a webhook', () => {
     expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
     expect(await t.stateOf(retrying)).toMatchObject({ state: 'queued', due: true, failures: 1 });
     expect(await t.stateOf(born)).toMatchObject({ state: 'queued', due: true, failures: 0 });
-    expect(await t.show(t.id)).toMatchObject({ state: 'active', suspendedReason: null, failingSince: null, slots: 1 });
+    expect(await t.show(t.id)).toMatchObject({ state: 'active', suspendedReason: null, failingSince: null, concurrency: 1 });
     expect(await t.engine.claim([t.hook])).toMatchObject([{ eventId: retrying, run: 2 }]);
     expect((await t.lines()).at(-1)).toMatchObject({
       action: 'webhook.resume',
@@ -157,7 +157,7 @@ describe('resuming a webhook', () => {
   it('that is active changes and records nothing, and is refused for a deleted one', async () => {
     const t = await setupStates();
     expect(await t.resume(t.id)).toEqual({ deliveries: 0 });
-    expect(await t.show(t.id)).toMatchObject({ slots: 10 });
+    expect(await t.show(t.id)).toMatchObject({ concurrency: 10 });
     expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create']);
     await t.remove(t.id);
     await expect(t.resume(t.id)).rejects.toMatchObject({ reason: 'webhook_deleted' });

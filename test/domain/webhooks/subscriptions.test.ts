@@ -130,7 +130,7 @@ describe('adding a webhook', () => {
       suspendedReason: null,
       eventTypes: ['client.started', 'seat.ended'],
       failingSince: null,
-      slots: 10,
+      concurrency: 10,
       deliveries: { waiting: 0, held: 0, delivered: 0, exhausted: 0, cancelled: 0 },
       secrets: [{ validUntil: null }],
     });
@@ -180,8 +180,8 @@ describe('adding a webhook', () => {
     const made = await Promise.allSettled(Array.from({ length: 50 }, () => t.create()));
     const refusals = made.filter((one) => one.status === 'rejected').map((one) => one.reason.reason);
     expect(refusals).toEqual(Array.from({ length: 30 }, () => 'too_many_webhooks'));
-    const slots = await t.rows<{ slot: number }>('select slot from webhook order by slot');
-    expect(slots.map(({ slot }) => slot)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    const numbers = await t.rows<{ number: number }>('select number from webhook order by number');
+    expect(numbers.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
 
     const [first] = await t.list();
     await t.pause(first?.id ?? '');

@@ -1,7 +1,7 @@
 import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import { z } from 'zod';
 import { describeCause } from '#domain/webhooks/causes.ts';
-import { mostSlots } from '#domain/webhooks/limits.ts';
+import { maxConcurrency } from '#domain/webhooks/limits.ts';
 import { listRecentFailures } from '#domain/webhooks/organization-health.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { copyableId, copyableUrl } from '../../components/copy.ts';
@@ -68,7 +68,7 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
 }
 
 async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
-  const { state, suspendedReason, failingSince, heldUntil, slots } = webhook;
+  const { state, suspendedReason, failingSince, heldUntil, concurrency } = webhook;
   const link = (path: string, label: string) =>
     canChange(webhook) ? html`<a href="${webhookPath(visit, path)}">${label}</a>` : nothing;
   const [resume, edit] = [link('/resume', 'Resume webhook'), link('/edit', 'Edit webhook')];
@@ -105,8 +105,8 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
         Waiting deliveries then go out by themselves. Fewer are sent at once until the receiver accepts one. If it
         accepts none for days, the webhook is suspended.`,
     );
-  if (slots === mostSlots) return nothing;
-  const atOnce = slots === 1 ? 'one delivery' : `${slots} deliveries`;
+  if (concurrency === maxConcurrency) return nothing;
+  const atOnce = concurrency === 1 ? 'one delivery' : `${concurrency} deliveries`;
   return statusNotice(
     'info',
     `Sending at most ${atOnce} at a time. The limit doubles, up to ten, after each event that the receiver accepts ` +
