@@ -105,9 +105,9 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
    */
   async function record(input: AttemptInput, ended: Ended, giveUpAt: number): Promise<OutcomeRow['state'] | null> {
     const { id, recorded, waitMs, admission, outcome, headers } = ended;
-    const { number, isLast, startedAt, secrets } = admission;
+    const { number, endsSchedule, startedAt, secrets } = admission;
     const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer } = outcome;
-    const attempted = [id, number, input.run, isLast, startedAt, secrets?.map((secret) => secret.id) ?? []];
+    const attempted = [id, number, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
     const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, answer];
     const rest = [
       headers && JSON.stringify(headers),

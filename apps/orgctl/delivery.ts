@@ -2,8 +2,8 @@ import { cancelDelivery, redeliverOne } from '#delivery/requests.ts';
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
 import { readAnswer } from '#domain/webhooks/answer-text.ts';
 import { type DeliveryRow, deliveryStates } from '#domain/webhooks/deliveries.ts';
-import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
-import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
+import type { SwitchState } from '#domain/webhooks/delivery-switch.ts';
+import { readDeliverySwitch, setDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
@@ -144,16 +144,16 @@ async function redeliverEvent(input: WebhookRequest & { eventId: string }, conte
   return { json: sent, text: `${sent.eventId}: ${text}.` };
 }
 
-const admissionStates: readonly AdmissionState[] = ['running', 'paused', 'draining'];
+const switchStates: readonly SwitchState[] = ['running', 'paused', 'draining'];
 
-const admission: Command = {
-  verb: 'admission',
+const deliverySwitch: Command = {
+  verb: 'switch',
   summary: 'show or set whether the region sends deliveries; while paused or draining, events are held',
-  options: { set: { value: 'S', about: `set it to one of ${admissionStates.join(', ')}` } },
+  options: { set: { value: 'S', about: `set it to one of ${switchStates.join(', ')}` } },
   async run(options, { database: { pool } }) {
-    const state = options.findOneOf('set', admissionStates);
-    if (state !== null) await setDeliveryAdmission(pool, state);
-    const read = await readDeliveryAdmission(pool);
+    const state = options.findOneOf('set', switchStates);
+    if (state !== null) await setDeliverySwitch(pool, state);
+    const read = await readDeliverySwitch(pool);
     const { changedAt, underWay, isDrained } = read;
     return {
       json: read,
@@ -166,5 +166,5 @@ const admission: Command = {
 export const delivery: Noun = {
   noun: 'delivery',
   summary: 'deliveries of events to webhooks',
-  commands: [list, show, redeliver, cancel, admission],
+  commands: [list, show, redeliver, cancel, deliverySwitch],
 };

@@ -84,14 +84,14 @@ const list: Command = {
       one.id,
       webhookStatusOf(one),
       one.failingSince,
-      one.heldUntil,
+      one.retryAfterUntil,
       one.deliveries.waiting,
       one.deliveries.held,
       one.deliveries.exhausted,
       one.eventTypes.join(','),
       one.url,
     ]);
-    const headings = ['ID', 'STATUS', 'FAILING SINCE', 'HELD UNTIL', 'PENDING', 'HELD', 'FAILED', 'TYPES', 'URL'];
+    const headings = ['ID', 'STATUS', 'FAILING SINCE', 'RETRY AFTER', 'PENDING', 'HELD', 'FAILED', 'TYPES', 'URL'];
     return { json: webhooks, text: table(headings, cells, 'No webhooks.') };
   },
 };

@@ -26,7 +26,7 @@ interface AttemptRow {
   number: number;
   status: number | null;
   cause: string | null;
-  isLast: boolean;
+  endsSchedule: boolean;
 }
 
 /** The result of a run. */
@@ -71,7 +71,7 @@ export async function judge(options: {
       order by 1, delivery.sequence, 2`,
   );
   const { rows: attempts } = await pool.query<AttemptRow>(
-    `select webhook_id as "webhookId", event_id as "eventId", number, status, cause, is_last as "isLast"
+    `select webhook_id as "webhookId", event_id as "eventId", number, status, cause, ends_schedule as "endsSchedule"
       from delivery_attempt order by 1, 2, 3`,
   );
   const { rows: bodies } = await pool.query<{ id: string; body: string; deliveryCount: number }>(
@@ -139,7 +139,7 @@ function judgeAttempts(deliveries: DeliveryRow[], attempts: AttemptRow[], proble
     const isProved =
       delivery.state === 'delivered'
         ? rows.some(isAccepted)
-        : rows.some(({ isLast, cause }) => isLast && cause !== null);
+        : rows.some(({ endsSchedule, cause }) => endsSchedule && cause !== null);
     if (!isProved) problems.add('proof', `${name} is ${delivery.state} and no attempt proves it`);
   }
 }

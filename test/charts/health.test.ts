@@ -62,7 +62,7 @@ function toLua(value: unknown): string {
 
 const { database } = quietRegion;
 const held = (state: string, isDrained: boolean) => ({
-  database: { ...database, admission: { ...database.admission, state, isDrained } },
+  database: { ...database, deliverySwitch: { ...database.deliverySwitch, state, isDrained } },
 });
 const region = {
   ...regionIn('us', {}),

@@ -39,7 +39,7 @@ it('each status of a delivery has one word: in its badge, in the filter, in the 
     Retrying: await t.make.delivery({ webhook, state: 'running', attempts: [failed] }),
     Held: await t.make.delivery({ webhook: paused }),
     Delivered: await t.make.delivery({ webhook, state: 'delivered', attempts: [{ status: 200 }] }),
-    Failed: await t.make.delivery({ webhook, state: 'exhausted', attempts: [{ ...failed, isLast: true }] }),
+    Failed: await t.make.delivery({ webhook, state: 'exhausted', attempts: [{ ...failed, endsSchedule: true }] }),
     Cancelled: await t.make.delivery({ webhook, state: 'cancelled' }),
   };
   await t.owner.pool.query(`update webhook set state = 'paused' where id = $1`, [paused.id]);

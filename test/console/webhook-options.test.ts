@@ -1,4 +1,7 @@
-/** The options of a webhook in the console: its order, a second one with its URL, and why it is held. */
+/**
+ * The options of a webhook in the console: its order, a second one with its URL, and why it is
+ * held.
+ */
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { setupConsole } from './setup.ts';
@@ -39,7 +42,7 @@ it('a new webhook is offered with order, which its page shows and its form turns
 
 it('a webhook that its receiver holds says until when, and a blocked delivery for what it waits', async () => {
   const t = await setup();
-  await t.owner.pool.query(`update receiver set held_until = now() + interval '20 minutes'`);
+  await t.owner.pool.query(`update receiver set retry_after_until = now() + interval '20 minutes'`);
   const { text } = await t.visitor.get(t.at(`/${t.webhook.id}`));
   expect(text).toContain('Retry-After');
   const grant = randomUUID();

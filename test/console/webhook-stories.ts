@@ -59,7 +59,7 @@ export async function fillAttempts(
   };
   await t.owner.pool.query(
     `update delivery_attempt set headers = $2, timings = case when status = 200 then $7::jsonb
-      else $3::jsonb end, answer = $4, kept_bytes = $5, explanation = case when status = 200
+      else $3::jsonb end, response = $4, kept_bytes = $5, explanation = case when status = 200
         then 'The receiver accepted the event.' else $6 end, peer_address = '203.0.113.9',
        signed_with = array[new_id()]
      where event_id = $1 and finished_at is not null`,
@@ -98,7 +98,7 @@ export async function makeDeliveries(t: ConsoleInstallation, webhook: MadeWebhoo
     type: 'seat.given',
     attempts: [
       { ...failed, startedAt: ago(75 * 60) },
-      { ...failed, startedAt: ago(90), isLast: true },
+      { ...failed, startedAt: ago(90), endsSchedule: true },
     ],
   });
   const waiting = await t.make.delivery({

@@ -42,8 +42,8 @@ describe('an attempt', () => {
       [2, 'failed'],
       [3, 'exhausted'],
     ]);
-    const { rows } = await pool.query('select is_last from delivery_attempt order by number');
-    expect(rows.map(({ is_last }) => is_last)).toEqual([false, false, true]);
+    const { rows } = await pool.query('select ends_schedule from delivery_attempt order by number');
+    expect(rows.map(({ ends_schedule }) => ends_schedule)).toEqual([false, false, true]);
     expect(await difference(pool)).toBe(0);
   });
 
@@ -125,8 +125,8 @@ describe('an attempt', () => {
     }
     expect(await ask()).toEqual({ kind: 'end' });
     expect(posts).toHaveLength(5);
-    const { rows } = await pool.query('select is_last, cause from delivery_attempt order by number');
-    expect(rows).toEqual([false, true, true, true, true].map((is_last) => ({ is_last, cause: 'lost' })));
+    const { rows } = await pool.query('select ends_schedule, cause from delivery_attempt order by number');
+    expect(rows).toEqual([false, true, true, true, true].map((ends_schedule) => ({ ends_schedule, cause: 'lost' })));
     expect(await difference(pool)).toBe(0);
   });
 });
@@ -224,10 +224,10 @@ describe('an outcome whose attempt PostgreSQL lost in a failover', () => {
     });
     expect(await ask()).toEqual({ kind: 'end' });
     const { rows } = await pool.query(
-      `select number, a.run, is_last, cause, status, cardinality(signed_with) as secrets, attempts, state
+      `select number, a.run, ends_schedule, cause, status, cardinality(signed_with) as secrets, attempts, state
        from delivery_attempt a join delivery using (event_id)`,
     );
-    const attempt = { number: 1, run: 1, is_last: false, cause: 'accepted', status: 200, secrets: 1 };
+    const attempt = { number: 1, run: 1, ends_schedule: false, cause: 'accepted', status: 200, secrets: 1 };
     expect(rows).toEqual([{ ...attempt, attempts: 1, state: 'delivered' }]);
     expect(await difference(pool)).toBe(0);
     expect(await ask()).toEqual({ kind: 'end' });
@@ -305,9 +305,9 @@ describe('an attempt that fails before anything is sent', () => {
     // grows with the number of errors.
     expect(next).toMatchObject({ kind: 'wait', isInternalError: true });
     expect(waitOf(next)).toBeGreaterThanOrEqual(120_000);
-    const { rows } = await pool.query('select cause, explanation, status, is_last from delivery_attempt');
+    const { rows } = await pool.query('select cause, explanation, status, ends_schedule from delivery_attempt');
     const { explanation } = propertiesOf('internal_error');
-    expect(rows).toEqual([{ cause: 'internal_error', explanation, status: null, is_last: true }]);
+    expect(rows).toEqual([{ cause: 'internal_error', explanation, status: null, ends_schedule: true }]);
     const { rows: states } = await pool.query('select state, attempts, failures from delivery');
     expect(states).toEqual([{ state: 'running', attempts: 1, failures: 12 }]);
     const { rows: receivers } = await pool.query('select failing_since, concurrency from receiver');

@@ -117,8 +117,10 @@ describe('a first attempt in progress', () => {
         expect(await rows('select state, attempts from delivery')).toEqual([{ state: 'exhausted', attempts: 5 }]),
       patient,
     );
-    const attempts = await rows('select cause, is_last from delivery_attempt order by number');
-    expect(attempts).toEqual([false, true, true, true, true].map((is_last) => ({ cause: 'lost', is_last })));
+    const attempts = await rows('select cause, ends_schedule from delivery_attempt order by number');
+    expect(attempts).toEqual(
+      [false, true, true, true, true].map((ends_schedule) => ({ cause: 'lost', ends_schedule })),
+    );
     expect(receiver.received).toHaveLength(5);
   });
 

@@ -117,7 +117,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a held receiver is claimed',
     where: 'slot_room',
-    from: /\(r\.held_until[\s\S]*?statement_timestamp\(\)\)/,
+    from: /\(r\.retry_after_until[\s\S]*?statement_timestamp\(\)\)/,
     to: 'true',
     caughtBy: stopped,
   },
@@ -251,7 +251,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a first attempt ignores that its webhook stopped',
     where: 'admit_attempt',
-    from: /and exists \(\s*select from webhook w[\s\S]*?delivery_admission a\)\)/,
+    from: /and exists \(\s*select from webhook w[\s\S]*?delivery_switch a\)\)/,
     to: '',
     caughtBy: stopped,
   },
@@ -399,14 +399,14 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'Retry-After holds nothing',
     where: 'recordOutcomeSql',
-    from: /held_until = greatest\(r\.held_until,[\s\S]*?end\),/,
+    from: /retry_after_until = greatest\(r\.retry_after_until,[\s\S]*?end\),/,
     to: '',
     caughtBy: retryAfter,
   },
   {
     change: 'a late 2xx opens a held receiver',
     where: 'recordOutcomeSql',
-    from: 'or r.held_until > statement_timestamp() then 1',
+    from: 'or r.retry_after_until > statement_timestamp() then 1',
     to: 'then 1',
     caughtBy: retryAfter,
   },
@@ -654,14 +654,14 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'the end by lost attempts releases nothing',
     where: 'expireSql',
-    from: 'f.attempt_id is not null and f.is_last',
+    from: 'f.attempt_id is not null and f.ends_schedule',
     to: 'false',
     caughtBy: orderLost,
   },
   {
     change: 'a lost attempt releases the next',
     where: 'expireSql',
-    from: 'f.attempt_id is not null and f.is_last',
+    from: 'f.attempt_id is not null and f.ends_schedule',
     to: 'true',
     caughtBy: orderLost,
   },

@@ -201,7 +201,8 @@ async function readFigures(engine: Engine) {
        (select count(*) from delivery d where not exists (
          select from delivery_attempt a where a.webhook_id = d.webhook_id and a.event_id = d.event_id
            and case d.state when 'delivered' then a.status = 204
-             else a.is_last and a.run = d.run and a.finished_at is not null and a.status is distinct from 204 end))::int
+             else a.ends_schedule and a.run = d.run and a.finished_at is not null
+               and a.status is distinct from 204 end))::int
          as unproven,
        (select count(*) from receiver r where r.next_sequence - 1 <> (select count(d.sequence) from delivery d
          where d.webhook_id = r.webhook_id) or r.next_sequence - 1 <> (select coalesce(max(d.sequence), 0)

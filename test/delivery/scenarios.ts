@@ -158,9 +158,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
   ) => {
     const stops = [
       (hook: Hook) => engine.change(hook, 'paused'),
-      () => engine.owner.query(`update delivery_admission set state = 'paused'`),
+      () => engine.owner.query(`update delivery_switch set state = 'paused'`),
       (hook: Hook) =>
-        engine.owner.query(`update receiver set held_until = now() + interval '9 s' where webhook_id = $1`, [
+        engine.owner.query(`update receiver set retry_after_until = now() + interval '9 s' where webhook_id = $1`, [
           hook.webhookId,
         ]),
       (hook: Hook) => engine.owner.query('update receiver set gone_at = now() where webhook_id = $1', [hook.webhookId]),
@@ -173,7 +173,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
         expect(await engine.ask(first as Run)).toMatchObject({ decision: 'stop' });
         expect(await engine.claim([hook])).toEqual([]);
       } finally {
-        await engine.owner.query(`update delivery_admission set state = 'running'`);
+        await engine.owner.query(`update delivery_switch set state = 'running'`);
       }
       expect(await engine.delivery(hook)).toMatchObject({
         state: 'queued',
@@ -193,7 +193,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
       await engine.pass([hook], 70);
     }
     expect(states).toEqual(['running', 'running', 'exhausted']);
-    expect((await engine.attempts(hook)).map(({ isLast }) => isLast)).toEqual([false, false, true]);
+    expect((await engine.attempts(hook)).map(({ endsSchedule }) => endsSchedule)).toEqual([false, false, true]);
     expect(await engine.delivery(hook)).toMatchObject({ failures: 3, attempts: 3, dueInSeconds: null });
     expect(await engine.ask(claim as Run)).toMatchObject({ decision: 'stop' });
   },
@@ -204,8 +204,8 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     for (; made < 20; made += 1) {
       const [claim] = await engine.claim([hook]);
       if (claim === undefined) break;
-      const { isLast, failures } = await engine.admit(claim);
-      expect({ isLast, failures }).toEqual({ isLast: made >= scheduleAttempts - 1, failures: made });
+      const { endsSchedule, failures } = await engine.admit(claim);
+      expect({ endsSchedule, failures }).toEqual({ endsSchedule: made >= scheduleAttempts - 1, failures: made });
       await engine.pass([hook], 26);
       await engine.expire();
       await engine.pass([hook], 70);
@@ -251,7 +251,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [claim] = await engine.claim([hook]);
     await engine.attempt(claim as Run, { kind: 'delivered' });
     expect(await engine.delivery(hook)).toMatchObject({ state: 'delivered', hasAttempt: null, attempts: 1 });
-    expect(await engine.attempts(hook)).toMatchObject([{ cause: 'accepted', number: 1, isLast: false }]);
+    expect(await engine.attempts(hook)).toMatchObject([{ cause: 'accepted', number: 1, endsSchedule: false }]);
   },
 
   'a cancelled delivery stays cancelled, whatever its attempt in progress brings': async (engine) => {
@@ -426,11 +426,11 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 2 });
     const claims = await engine.claim([hook]);
     await engine.attempt(claims[0] as Run);
-    expect(await engine.receiver(hook)).toMatchObject({ heldForSeconds: null });
+    expect(await engine.receiver(hook)).toMatchObject({ retryAfterSeconds: null });
     await engine.attempt(claims[1] as Run, { status: 503, retryAfterS: 86_400 });
-    const { heldForSeconds } = await engine.receiver(hook);
-    expect(heldForSeconds).toBeGreaterThan(3_590);
-    expect(heldForSeconds).toBeLessThanOrEqual(3_600);
+    const { retryAfterSeconds } = await engine.receiver(hook);
+    expect(retryAfterSeconds).toBeGreaterThan(3_590);
+    expect(retryAfterSeconds).toBeLessThanOrEqual(3_600);
   },
 
   'of one grant, an event waits until the one before is settled, and delays no other grant': async (engine) => {

@@ -27,8 +27,8 @@ describe('a delivery whose workflow is gone', () => {
 
     await t.isSettled({ state: 'exhausted', attempts: 2, run: 2 });
     expect(await t.attempts()).toEqual([
-      { number: 1, run: 1, is_last: false },
-      { number: 2, run: 2, is_last: true },
+      { number: 1, run: 1, ends_schedule: false },
+      { number: 2, run: 2, ends_schedule: true },
     ]);
     expect(t.receiver.received).toHaveLength(2);
   });
@@ -81,7 +81,7 @@ describe('a webhook that is paused and resumed', () => {
       await t.rows(`update webhook set state = 'active', suspended_reason = null`);
     }
     await t.isSettled({ state: 'exhausted', attempts: 3, run: 3 });
-    expect((await t.attempts()).map(({ is_last }) => is_last)).toEqual([false, false, true]);
+    expect((await t.attempts()).map(({ ends_schedule }) => ends_schedule)).toEqual([false, false, true]);
     expect(t.receiver.received).toHaveLength(3);
   });
 
@@ -177,7 +177,7 @@ async function arrange(settings: Record<string, string>) {
     },
     /** The delivery is due, and its run was to ask two seconds ago. */
     makeDue: () => rows(`update delivery set due_at = now() - interval '2 seconds' where due_at is not null`),
-    attempts: () => rows('select number, run, is_last from delivery_attempt order by number'),
+    attempts: () => rows('select number, run, ends_schedule from delivery_attempt order by number'),
     isSleeping: (expected: { attempts: number }) =>
       vi.waitFor(async () => {
         const sleeping = `select state, attempts from delivery where not exists (select from slot)`;

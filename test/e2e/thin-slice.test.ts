@@ -46,8 +46,8 @@ describe('an event', () => {
         const { rows } = await owner.pool.query('select state, attempts from delivery');
         expect(rows).toEqual([{ state: 'delivered', attempts: 1 }]);
       });
-      const { rows } = await owner.pool.query('select number, status, cause, is_last from delivery_attempt');
-      expect(rows).toEqual([{ number: 1, status: 200, cause: 'accepted', is_last: false }]);
+      const { rows } = await owner.pool.query('select number, status, cause, ends_schedule from delivery_attempt');
+      expect(rows).toEqual([{ number: 1, status: 200, cause: 'accepted', ends_schedule: false }]);
       expect(logLines.join('')).not.toContain(webhook.secret);
     },
     timeout,
@@ -98,8 +98,10 @@ describe('an event', () => {
         },
         { timeout: 20_000 },
       );
-      const { rows } = await owner.pool.query('select number, status, is_last from delivery_attempt order by number');
-      expect(rows.map(({ is_last }) => is_last)).toEqual([false, false, true]);
+      const { rows } = await owner.pool.query(
+        'select number, status, ends_schedule from delivery_attempt order by number',
+      );
+      expect(rows.map(({ ends_schedule }) => ends_schedule)).toEqual([false, false, true]);
     },
     timeout,
   );

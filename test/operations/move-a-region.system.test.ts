@@ -1,6 +1,6 @@
 /**
- * docs/operations/move-traffic.md and hold-deliveries.md, with their own commands: a region moves to
- * a second release while keys read and events are delivered.
+ * docs/operations/move-traffic.md and hold-deliveries.md, with their own commands: a region moves
+ * to a second release while keys read and events are delivered.
  */
 import { expect, inject, it, vi } from 'vitest';
 import { callOrgctl, emptyFolder } from '#test/orgctl.ts';
@@ -66,9 +66,9 @@ it('a region moves to a second release, each event arrives once, and all alerts 
     return called.stdout;
   };
   await carryOut(readSection('hold-deliveries.md', 'Stop'), [
-    [/^orgctl delivery admission --set draining$/, orgctl],
+    [/^orgctl delivery switch --set draining$/, orgctl],
     [
-      /^orgctl delivery admission$/,
+      /^orgctl delivery switch$/,
       (command) => vi.waitFor(async () => expect(await orgctl(command)).toMatch(/^drained +true$/m), patient),
     ],
     [/^# us-values\.yaml|^helm upgrade|^kubectl .* wait region/, without('no operator runs')],
@@ -77,7 +77,7 @@ it('a region moves to a second release, each event arrives once, and all alerts 
   const { rows } = await owner.pool.query(`select attempts from delivery where state <> 'delivered'`);
   expect(rows).toEqual([{ attempts: 0 }]);
   await carryOut(readSection('hold-deliveries.md', 'Start again'), [
-    [/^orgctl delivery admission --set running$/, orgctl],
+    [/^orgctl delivery switch --set running$/, orgctl],
   ]);
   count += 1;
   await vi.waitFor(() => expect(receiver.received).toHaveLength(count), patient);

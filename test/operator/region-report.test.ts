@@ -5,7 +5,7 @@ import { currentMigration } from '#domain/db/schema-version.ts';
 import type { Sealing } from '#domain/resealing/count.ts';
 import { ledgerFaults } from '#domain/webhooks/ledger.ts';
 import type { Region } from '../../apps/operator/kube/resources.ts';
-import { planAdmission } from '../../apps/operator/region/admission.ts';
+import { planSwitch } from '../../apps/operator/region/delivery-switch.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { planSealing } from '../../apps/operator/region/sealing.ts';
@@ -23,7 +23,7 @@ const database = {
   suspendedWebhooks: 0,
   peppers: [{ version: 1, count: 4 }],
   ledger: { difference: 0, missing: 0, surplus: 0, unexplained: 0 },
-  admission: { state: 'running' as const, changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
+  deliverySwitch: { state: 'running' as const, changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 };
 const sealing: Sealing = {
   newest: 2,
@@ -112,10 +112,10 @@ describe('the status of a Region', () => {
 
 describe('the deliveries of a Region', () => {
   const observe = (
-    admission: Partial<typeof database.admission> | { state: 'paused' | 'draining' },
+    deliverySwitch: Partial<typeof database.deliverySwitch> | { state: 'paused' | 'draining' },
   ): ObservedRegion => ({
     ...healthy,
-    database: { ...database, admission: { ...database.admission, ...admission } },
+    database: { ...database, deliverySwitch: { ...database.deliverySwitch, ...deliverySwitch } },
   });
   const withState = (state: 'Running' | 'Paused' | 'Draining'): Region => ({
     ...region,
@@ -127,29 +127,29 @@ describe('the deliveries of a Region', () => {
     ['paused', { state: 'paused' }, 'False Paused'],
     ['draining with an attempt under way', { state: 'draining', underWay: 1 }, 'False Draining'],
     ['drained', { state: 'draining', isDrained: true }, 'False Drained'],
-  ] as const)('are shown as %s, and the Region stays Ready', (_, admission, expected) => {
-    const { conditions, deliveries } = reportRegion(region, observe(admission), null);
+  ] as const)('are shown as %s, and the Region stays Ready', (_, deliverySwitch, expected) => {
+    const { conditions, deliveries } = reportRegion(region, observe(deliverySwitch), null);
     const find = (name: string) => conditions.find(({ type }) => type === name);
 
     expect(`${find('Delivering')?.status} ${find('Delivering')?.reason}`).toBe(expected);
     expect(find('Ready')?.status).toBe('True');
-    expect(deliveries?.state?.toLowerCase()).toBe(admission.state);
+    expect(deliveries?.state?.toLowerCase()).toBe(deliverySwitch.state);
   });
 
   it('are unknown when PostgreSQL cannot be read, and nothing is done', () => {
     const unreadable: ObservedRegion = { ...healthy, database: { reason: 'DatabaseUnreachable', message: 'Away.' } };
 
     expect(problemsOf(unreadable)).toContain('Delivering Unknown DatabaseUnreachable');
-    expect(planAdmission(withState('Paused'), unreadable)).toEqual([]);
+    expect(planSwitch(withState('Paused'), unreadable)).toEqual([]);
   });
 
   it('are set to what the spec declares, and left alone without it', () => {
-    expect(planAdmission(withState('Draining'), healthy)).toEqual([{ kind: 'setAdmission', state: 'draining' }]);
-    expect(planAdmission(withState('Running'), observe({ state: 'paused' }))).toEqual([
-      { kind: 'setAdmission', state: 'running' },
+    expect(planSwitch(withState('Draining'), healthy)).toEqual([{ kind: 'setDeliverySwitch', state: 'draining' }]);
+    expect(planSwitch(withState('Running'), observe({ state: 'paused' }))).toEqual([
+      { kind: 'setDeliverySwitch', state: 'running' },
     ]);
-    expect(planAdmission(withState('Paused'), observe({ state: 'paused' }))).toEqual([]);
-    expect(planAdmission(region, observe({ state: 'paused' }))).toEqual([]);
+    expect(planSwitch(withState('Paused'), observe({ state: 'paused' }))).toEqual([]);
+    expect(planSwitch(region, observe({ state: 'paused' }))).toEqual([]);
   });
 });
 

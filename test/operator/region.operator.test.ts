@@ -196,7 +196,7 @@ describe('the operator', () => {
     onTestFinished(() => client.end());
     const expectState = (state: string, reason: string) =>
       vi.waitFor(async () => {
-        const { rows } = await client.query('select state from delivery_admission');
+        const { rows } = await client.query('select state from delivery_switch');
         expect(rows).toEqual([{ state }]);
         const status = await readStatus();
         expect(status?.conditions?.find(({ type }) => type === 'Delivering')?.reason).toBe(reason);
@@ -204,7 +204,7 @@ describe('the operator', () => {
 
     await applyRegion({}, { delivery: { state: 'Draining' } });
     await expectState('draining', 'Draining');
-    await client.query(`update delivery_admission set state = 'paused', changed_at = now() - interval '1 hour'`);
+    await client.query(`update delivery_switch set state = 'paused', changed_at = now() - interval '1 hour'`);
     await applyRegion({}, {});
     await expectState('paused', 'Paused');
     await applyRegion({}, { delivery: { state: 'Running' } });
@@ -460,7 +460,7 @@ describe('the operator', () => {
     }, waiting);
     const pool = new pg.Pool({ connectionString: database.ownerUrl });
     onTestFinished(() => pool.end());
-    expect((await pool.query('select state from delivery_admission')).rows).toEqual([{ state: 'running' }]);
+    expect((await pool.query('select state from delivery_switch')).rows).toEqual([{ state: 'running' }]);
   });
 
   it.each(['retain', 'delete'])(

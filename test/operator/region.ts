@@ -15,7 +15,7 @@ export const quietDatabase = {
   suspendedWebhooks: 0,
   peppers: [],
   ledger: { difference: 0, missing: 0, surplus: 0, unexplained: 0 },
-  admission: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
+  deliverySwitch: { state: 'running', changedAt: '2026-01-01T00:00:00.000Z', underWay: 0, isDrained: false },
 } as const satisfies ObservedRegion['database'];
 
 /** A region of that database, without pending work. */

@@ -22,7 +22,7 @@ export async function insertExhausted(
          created_at, settled_at)
        select $1, $2, m.id, 'exhausted', 1, 1, 1, m.at, m.at from made m
      )
-     ${attemptsSql({ from: 'made', isLast: 'true', status: '500' })}`,
+     ${attemptsSql({ from: 'made', endsSchedule: 'true', status: '500' })}`,
     [fields.organizationId, fields.webhookId, fields.count],
   );
 }

@@ -276,7 +276,7 @@ describe('orgctl', () => {
     const made: string[] = [];
     for (const hours of [5, 4, 3]) {
       const fields = { webhook, state: 'exhausted', createdAt: at(hours), settledAt: at(hours) } as const;
-      made.unshift(await t.make.delivery({ ...fields, attempts: [{ status: 500, isLast: true }] }));
+      made.unshift(await t.make.delivery({ ...fields, attempts: [{ status: 500, endsSchedule: true }] }));
     }
     const list = (...args: string[]) => t.orgctl('delivery', 'list', '--webhook', webhook.id, ...args, '--json');
     const first = await list('--limit', '2');
@@ -291,13 +291,13 @@ describe('orgctl', () => {
 
   it('holds all deliveries of the region, and says when they are drained', { timeout }, async () => {
     const t = await setupOrgctl();
-    const admission = (...args: string[]) => t.orgctl('delivery', 'admission', ...args, '--json');
-    expect((await admission()).json()).toMatchObject({ state: 'running', underWay: 0, isDrained: false });
-    expect((await admission('--set', 'draining')).json()).toMatchObject({ state: 'draining', isDrained: false });
-    await t.owner.pool.query(`update delivery_admission set changed_at = changed_at - interval '10 seconds'`);
-    expect((await admission()).json()).toMatchObject({ state: 'draining', isDrained: true });
-    expect((await admission('--set', 'stopped')).code).toBe(2);
-    expect((await admission('--set', 'running')).json()).toMatchObject({ state: 'running' });
+    const deliverySwitch = (...args: string[]) => t.orgctl('delivery', 'switch', ...args, '--json');
+    expect((await deliverySwitch()).json()).toMatchObject({ state: 'running', underWay: 0, isDrained: false });
+    expect((await deliverySwitch('--set', 'draining')).json()).toMatchObject({ state: 'draining', isDrained: false });
+    await t.owner.pool.query(`update delivery_switch set changed_at = changed_at - interval '10 seconds'`);
+    expect((await deliverySwitch()).json()).toMatchObject({ state: 'draining', isDrained: true });
+    expect((await deliverySwitch('--set', 'stopped')).code).toBe(2);
+    expect((await deliverySwitch('--set', 'running')).json()).toMatchObject({ state: 'running' });
   });
 
   it('retries a waiting delivery now without Temporal, and shows every attempt', {

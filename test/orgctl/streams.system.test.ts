@@ -70,7 +70,7 @@ async function setupCalls() {
   const addWebhook = () =>
     make.webhook({ orgId, url: `${receiver.url}/${randomUUID()}`, description: `Cases${hostile}` });
   const webhook = await addWebhook();
-  const attempt = { status: 500, explanation: hostile, answer: Buffer.from(hostile), headers: { server: hostile } };
+  const attempt = { status: 500, explanation: hostile, response: Buffer.from(hostile), headers: { server: hostile } };
   const addDelivery = async (state: 'running' | 'exhausted') => {
     const of = await addWebhook();
     const event = await make.delivery({ webhook: of, state, attempts: [attempt] });
@@ -107,7 +107,7 @@ async function setupCalls() {
     'webhook show': () => ofWebhook,
     'delivery list': () => delivery.slice(0, 2),
     'delivery show': () => delivery,
-    'delivery admission': () => [],
+    'delivery switch': () => [],
     'redelivery list': () => ofWebhook,
     'redelivery show': addRedelivery,
     ledger: () => [],

@@ -8,7 +8,7 @@ interface Attempts {
   /** The event's id by default: each delivery gets one attempt. */
   id?: string;
   number?: string;
-  isLast?: string;
+  endsSchedule?: string;
   startedAt?: string;
   finishedAt?: string;
   status?: string;
@@ -18,15 +18,15 @@ interface Attempts {
 }
 
 /**
- * Returns the statement that inserts attempts for rows that other statements have made. `make.attempt`
- * inserts a single one.
+ * Returns the statement that inserts attempts for rows that other statements have made.
+ * `make.attempt` inserts a single one.
  */
 export function attemptsSql(attempts: Attempts): string {
   const { from, organization = '$1::uuid', webhook = '$2::uuid', event = 'id', startedAt = 'at' } = attempts;
-  const { id = event, number = '1', isLast = 'false', finishedAt = startedAt, answer = 'null' } = attempts;
+  const { id = event, number = '1', endsSchedule = 'false', finishedAt = startedAt, answer = 'null' } = attempts;
   const { status = '204', cause = `case when ${status} < 300 then 'accepted' else 'status' end` } = attempts;
-  return `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-      started_at, finished_at, status, cause, answer)
-    select ${organization}, ${webhook}, ${event}, ${id}, ${number}, 1, ${isLast}, '{}',
+  return `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
+      signed_with, started_at, finished_at, status, cause, answer)
+    select ${organization}, ${webhook}, ${event}, ${id}, ${number}, 1, ${endsSchedule}, '{}',
       ${startedAt}, ${finishedAt}, ${status}, ${cause}, ${answer} from ${from}`;
 }

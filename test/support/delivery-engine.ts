@@ -61,7 +61,7 @@ export interface ReceiverState {
   concurrency: number;
   isFailing: boolean;
   exhaustedInRow: number;
-  heldForSeconds: number | null;
+  retryAfterSeconds: number | null;
   isGone: boolean;
   nextSequence: number;
 }
@@ -186,7 +186,7 @@ export class Engine {
   async record(attempt: Attempt, ending: Ending = {}, connection?: Queryable): Promise<OutcomeRow | undefined> {
     const { kind = 'failed', tookMs = 100, waitMs = 60_000, retryAfterS = null } = ending;
     const { status = kind === 'delivered' ? 204 : kind === 'failed' ? 500 : null } = ending;
-    const { organizationId, webhookId, eventId, id, number, run, isLast, startedAt, secrets } = attempt;
+    const { organizationId, webhookId, eventId, id, number, run, endsSchedule, startedAt, secrets } = attempt;
     const [row] = await this.send<OutcomeRow>(
       'recordOutcomeSql',
       [
@@ -198,7 +198,7 @@ export class Engine {
         id,
         number,
         run,
-        isLast,
+        endsSchedule,
         startedAt,
         secrets?.map((secret) => secret.id) ?? [],
         status,
@@ -258,7 +258,7 @@ export class Engine {
     for (const change of [
       'delivery set due_at = due_at - $2::interval where due_at is not null and webhook_id = any ($1)',
       'slot set until = until - $2::interval, admitted_at = admitted_at - $2::interval where webhook_id = any ($1)',
-      `receiver set failing_since = failing_since - $2::interval, held_until = held_until - $2::interval
+      `receiver set failing_since = failing_since - $2::interval, retry_after_until = retry_after_until - $2::interval
         where webhook_id = any ($1)`,
     ])
       await this.owner.query(`update ${change}`, values);
@@ -287,7 +287,7 @@ export class Engine {
   async receiver({ webhookId }: Hook): Promise<ReceiverState> {
     const { rows } = await this.owner.query<ReceiverState>(
       `select concurrency, failing_since is not null as "isFailing", exhausted_in_row as "exhaustedInRow",
-         extract(epoch from held_until - clock_timestamp())::float8 as "heldForSeconds",
+         extract(epoch from retry_after_until - clock_timestamp())::float8 as "retryAfterSeconds",
          gone_at is not null as "isGone",
          next_sequence::integer as "nextSequence"
        from receiver where webhook_id = $1`,
@@ -299,9 +299,9 @@ export class Engine {
 
   async attempts({
     webhookId,
-  }: Hook): Promise<{ id: string; number: number; run: number; isLast: boolean; cause: string | null }[]> {
+  }: Hook): Promise<{ id: string; number: number; run: number; endsSchedule: boolean; cause: string | null }[]> {
     const { rows } = await this.owner.query(
-      `select id, number, run, is_last as "isLast", cause from delivery_attempt where webhook_id = $1
+      `select id, number, run, ends_schedule as "endsSchedule", cause from delivery_attempt where webhook_id = $1
        order by started_at, id`,
       [webhookId],
     );

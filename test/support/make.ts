@@ -51,7 +51,7 @@ export interface MadeAttempt {
   signedWith?: string[];
   startedAt?: Date;
   finishedAt?: Date | null;
-  isLast?: boolean;
+  endsSchedule?: boolean;
 }
 
 /**
@@ -314,12 +314,13 @@ export function createFactories(database: Database) {
     async attempt({ webhook, eventId, ...attempt }: MadeAttempt & { webhook: Hook; eventId: string }): Promise<string> {
       const of = [webhook.orgId, webhook.id, eventId];
       const { number = null, run = 1, status = null, startedAt = new Date(), finishedAt = startedAt } = attempt;
-      const { isLast = false, signedWith = [], explanation = null, timings = null, peerAddress = null } = attempt;
+      const { endsSchedule = false, signedWith = [], explanation = null, timings = null, peerAddress = null } = attempt;
       const { keptBytes = null, answer = null, headers = null } = attempt;
       const { cause = status !== null && status < 300 ? 'accepted' : 'status' } = attempt;
       const id = randomUUID();
       await query(
-        `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
+        `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
+          signed_with,
           started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer, headers)
          select $1, $2, $3, $4, coalesce($5, (select count(*) + 1 from delivery_attempt a where a.organization_id = $1
            and a.webhook_id = $2 and a.event_id = $3)), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18`,
@@ -328,7 +329,7 @@ export function createFactories(database: Database) {
           id,
           number,
           run,
-          isLast,
+          endsSchedule,
           signedWith,
           startedAt,
           finishedAt,

@@ -28,7 +28,7 @@ describe('a worker’s metrics', () => {
     ];
     await make.webhook({ orgId }); // healthy
     for (let event = 0; event < 2; event += 1) {
-      const attempts = [{ status: 500, isLast: true }];
+      const attempts = [{ status: 500, endsSchedule: true }];
       await make.delivery({ webhook: worn, state: 'exhausted', createdAt: hoursAgo(73), attempts });
     }
     await make.delivery({ webhook: worn, state: 'running', dueAt: hoursAgo(-1) });

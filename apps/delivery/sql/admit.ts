@@ -15,8 +15,8 @@ export interface AdmittedRow {
   number: number;
   /** Failed and lost attempts since the event or the last redelivery: the place in the schedule. */
   failures: number;
-  /** Whether a failure of it exhausts the schedule. */
-  isLast: boolean;
+  /** Whether its failure ends the schedule. Up to three more follow when it is lost. */
+  endsSchedule: boolean;
   url: string;
   /** The stored body; null when the event's row is missing. */
   body: string | null;

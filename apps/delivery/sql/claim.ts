@@ -1,4 +1,4 @@
-import { isAdmittingSql } from '#domain/webhooks/delivery-admission.ts';
+import { isSendingSql } from '#domain/webhooks/delivery-switch.ts';
 import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import type { StartedRun } from '#workflows/deliver-event/types.ts';
 
@@ -18,7 +18,7 @@ export interface QueuedWebhook {
 export const listQueuedSql = /* sql */ `
   with recursive queued as (
     (select d.organization_id, d.webhook_id from delivery d
-      where d.state = 'queued' and ${isAdmittingSql} and (d.organization_id, d.webhook_id) > ($1::uuid, $2::uuid)
+      where d.state = 'queued' and ${isSendingSql} and (d.organization_id, d.webhook_id) > ($1::uuid, $2::uuid)
       order by d.organization_id, d.webhook_id limit 1)
     union all
     select n.organization_id, n.webhook_id from queued q cross join lateral (

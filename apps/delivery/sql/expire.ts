@@ -50,10 +50,10 @@ export const expireSql = /* sql */ `
     where s.organization_id = t.organization_id and s.webhook_id = t.webhook_id and s.event_id = t.event_id
       and s.until < statement_timestamp()
     returning s.organization_id, s.webhook_id, s.event_id, s.run, s.attempt_id, t.grant_id,
-      t.state = 'running' and t.run = s.run as is_current, t.failures + 1 >= $1::integer as is_last
+      t.state = 'running' and t.run = s.run as is_current, t.failures + 1 >= $1::integer as ends_schedule
   ), settled as materialized (
     select f.organization_id, f.webhook_id, f.event_id, f.grant_id from freed f
-    where f.is_current and f.attempt_id is not null and f.is_last
+    where f.is_current and f.attempt_id is not null and f.ends_schedule
   ), ${releaseNextSql('settled')}, lost as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
       explanation = 'The process that made this attempt ended before it could record the answer. The receiver '

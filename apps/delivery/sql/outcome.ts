@@ -13,18 +13,18 @@ export interface OutcomeRow {
 }
 
 const isDelivered = /* sql */ `$4::text = 'delivered'`;
-/** The longest that `Retry-After` holds a receiver, in seconds. */
-const longestHoldS = 3600;
+/** The longest `Retry-After` that is honored, in seconds. */
+const longestRetryAfterS = 3600;
 
 /** Whether the attempt still had its slot, in the current run of an open delivery. */
 const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::integer and exists (select from freed))`;
 
 /**
- * The receiver's concurrency afterwards. A late 2xx of an earlier attempt changes nothing while it
- * is held.
+ * The receiver's concurrency afterwards. A late 2xx of an earlier attempt changes nothing while
+ * `Retry-After` lasts.
  */
 const concurrencyAfter = /* sql */ `case
-        when $21::integer is not null or r.held_until > statement_timestamp() then 1
+        when $21::integer is not null or r.retry_after_until > statement_timestamp() then 1
         when not ${isDelivered} then greatest(1, r.concurrency / 2)
         when $20::integer > 3000 then least(r.concurrency, greatest(3, r.concurrency / 2))
         when $20::integer < 1000 then least(10, r.concurrency * 2)
@@ -59,8 +59,8 @@ export const recordOutcomeSql = /* sql */ `
     from delivery d where d.organization_id = $1::uuid and d.webhook_id = $2::uuid and d.event_id = $3::uuid
     for no key update
   ), recorded as (
-    insert into delivery_attempt as a (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-      started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer,
+    insert into delivery_attempt as a (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
+      signed_with, started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer,
       answer_encoding, headers)
     select $1::uuid, $2::uuid, $3::uuid, $6::uuid, $7::integer, $8::integer, $9::boolean, $11::uuid[], $10::timestamptz,
       clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb, $16::inet, $17::integer, $18::bytea,
@@ -80,15 +80,15 @@ export const recordOutcomeSql = /* sql */ `
     -- An event that is redelivered and fails again is not a second event that failed.
     select not exists (
       select from delivery_attempt a where a.organization_id = $1::uuid and a.webhook_id = $2::uuid
-        and a.event_id = $3::uuid and a.is_last and a.finished_at is not null and a.id <> $6::uuid) as is_first
+        and a.event_id = $3::uuid and a.ends_schedule and a.finished_at is not null and a.id <> $6::uuid) as is_first
     from target t where $9::boolean and $4::text = 'failed' and t.state = 'running' and ${isCurrent}
   ), receiver_now as (
     update receiver r set concurrency = ${concurrencyAfter},
       failing_since = case when not ${isDelivered} then coalesce(r.failing_since, clock_timestamp()) end,
       exhausted_in_row = case when ${isDelivered} then 0
         else least(r.exhausted_in_row + (select count(*) from is_exhausted e where e.is_first), 1000) end,
-      held_until = greatest(r.held_until, clock_timestamp() + case when $21::integer is not null
-        then make_interval(secs => least($21::integer, ${longestHoldS})) end),
+      retry_after_until = greatest(r.retry_after_until, clock_timestamp() + case when $21::integer is not null
+        then make_interval(secs => least($21::integer, ${longestRetryAfterS})) end),
       gone_at = case when $12::smallint = 410 then coalesce(r.gone_at, clock_timestamp()) else r.gone_at end,
       next_sequence = r.next_sequence + t.lacks_number::integer
     from target t

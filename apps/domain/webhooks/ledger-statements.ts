@@ -20,7 +20,7 @@ const isProven = /* sql */ `
     when 'exhausted' then exists (
       select from delivery_attempt a
       where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
-        and a.is_last and a.run = d.run and a.finished_at is not null and (a.status is null
+        and a.ends_schedule and a.run = d.run and a.finished_at is not null and (a.status is null
         or a.status not between 200 and 299))
     else exists (
       select from webhook_deletion l where l.organization_id = d.organization_id and l.webhook_id = d.webhook_id::text)
@@ -42,7 +42,7 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
  * two attempts, and a claim of a dead worker holds them too. The index requires a number.
  */
 const isHeldUp = /* sql */ `(
-  coalesce(r.held_until > clock_timestamp(), false) or r.gone_at is not null
+  coalesce(r.retry_after_until > clock_timestamp(), false) or r.gone_at is not null
   or (select count(*) from (
       select from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0

@@ -1,4 +1,4 @@
-import { isAdmittingSql } from './delivery-admission.ts';
+import { isSendingSql } from './delivery-switch.ts';
 
 /**
  * Whether a delivery `d` is open, for statements that read the index of open deliveries. The second
@@ -25,4 +25,4 @@ const lateOf = (state: 'queued' | 'running') => /* sql */ `(select d.due_at from
 export const lateOfWebhookSql = /* sql */ `(
     select count(*) as count, min(l.due_at) as oldest from (
       ${lateOf('queued')} union all ${lateOf('running')} limit 1000
-    ) l where ${isAdmittingSql})`;
+    ) l where ${isSendingSql})`;

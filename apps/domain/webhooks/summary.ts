@@ -20,10 +20,8 @@ export interface WebhookHead {
   suspendedReason: 'failures' | 'gone' | null;
   /** Since when all deliveries fail; null when the last one was accepted, or none was made yet. */
   failingSince: string | null;
-  /**
-   * Until when nothing is sent, because the receiver asked so with `Retry-After`; null for none.
-   */
-  heldUntil: string | null;
+  /** Until when nothing is sent, because the receiver asked so with `Retry-After`; null for none. */
+  retryAfterUntil: string | null;
   /** How many deliveries may be in progress, 1 to 10; fewer while its receiver fails or is slow. */
   concurrency: number;
   /** As last checked; both null when not checked since a change of URL or secret. */

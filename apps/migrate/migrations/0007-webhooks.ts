@@ -69,7 +69,7 @@ export class Webhooks extends Migration {
         exhausted_in_row smallint not null default 0
           constraint receiver_exhausted_in_row_not_negative check (exhausted_in_row >= 0),
         -- Nothing is sent until then: the receiver said so with \`Retry-After\`.
-        held_until timestamptz,
+        retry_after_until timestamptz,
         -- When it answered 410: nothing is sent until the webhook is resumed.
         gone_at timestamptz,
         next_sequence bigint not null default 1 constraint receiver_next_sequence_positive check (next_sequence > 0),
@@ -119,7 +119,8 @@ export class Webhooks extends Migration {
       begin
         if new.state <> old.state then new.state_at := clock_timestamp(); end if;
         if new.url <> old.url or new.state = 'active' and old.state <> 'active' then
-          update receiver r set concurrency = 1, failing_since = null, exhausted_in_row = 0, held_until = null, gone_at = null
+          update receiver r set concurrency = 1, failing_since = null, exhausted_in_row = 0, retry_after_until = null,
+            gone_at = null
           where r.organization_id = new.organization_id and r.webhook_id = new.id;
         end if;
         return new;

@@ -91,9 +91,8 @@ export class Deliveries extends Migration {
         id uuid not null,
         number integer not null constraint delivery_attempt_number_positive check (number > 0),
         run integer not null,
-        -- Whether the schedule had no further attempt after this one: with a failure, the proof
-        -- that a delivery is exhausted.
-        is_last boolean not null,
+        -- Whether its failure ends the schedule, and is the proof that the delivery is exhausted.
+        ends_schedule boolean not null,
         signed_with uuid[] not null,
         started_at timestamptz not null,
         finished_at timestamptz,
@@ -195,16 +194,16 @@ export class Deliveries extends Migration {
       create index redelivery_by_webhook on redelivery (organization_id, webhook_id, id);
     `);
 
-    // Whether the region admits deliveries; each admission reads it in its own statement.
+    // The region's switch: whether it sends deliveries. Each admission of an attempt reads it.
     this.addSql(/* sql */ `
-      create table delivery_admission (
+      create table delivery_switch (
         -- One row.
-        id boolean primary key default true constraint delivery_admission_one_row check (id),
+        id boolean primary key default true constraint delivery_switch_one_row check (id),
         state text not null default 'running'
-          constraint delivery_admission_state_known check (state in ('running', 'paused', 'draining')),
+          constraint delivery_switch_state_known check (state in ('running', 'paused', 'draining')),
         changed_at timestamptz not null default now()
       );
-      insert into delivery_admission default values;
+      insert into delivery_switch default values;
     `);
 
     // The event and its deliveries are rows of the writer's own transaction: no writer can omit

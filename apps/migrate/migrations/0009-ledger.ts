@@ -245,7 +245,7 @@ export class Ledger extends Migration {
         when 'exhausted' then exists (
           select from delivery_attempt a
           where a.organization_id = d.organization_id and a.webhook_id = d.webhook_id and a.event_id = d.event_id
-            and a.is_last and a.run = d.run and a.finished_at is not null and (a.status is null
+            and a.ends_schedule and a.run = d.run and a.finished_at is not null and (a.status is null
             or a.status not between 200 and 299))
         else exists (
           select from webhook_deletion l

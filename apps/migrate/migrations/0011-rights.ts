@@ -262,12 +262,12 @@ export class Rights extends Migration {
       grant select, insert, update (valid_until), delete on webhook_secret to org_api_operator;
       grant select on delivery, receiver to org_api_operator;
       grant select on ledger_day, ledger_count, webhook_deletion, delivery_cancellation to org_api_operator;
-      grant select, update (state, changed_at) on delivery_admission to org_api_operator;
+      grant select, update (state, changed_at) on delivery_switch to org_api_operator;
       grant select on slot, migration_failure, contract_migration to org_api_operator;
       grant execute on function sealed_versions to org_api_operator;
       grant select (pepper_version, revoked_at, expires_at) on api_key to org_api_operator;
       grant select (organization_id, id, delivery_count, rolled_up, created_at) on event to org_api_operator;
-      grant select (organization_id, webhook_id, event_id, number, run, is_last, status, started_at, finished_at)
+      grant select (organization_id, webhook_id, event_id, number, run, ends_schedule, status, started_at, finished_at)
         on delivery_attempt to org_api_operator;
 
       -- Of webhooks, the operator sees all, because the ledger and the region's state count them,
@@ -290,9 +290,10 @@ export class Rights extends Migration {
       -- The worker delivers, keeps the ledger, and applies the retention of deliveries.
       grant select on event, webhook_secret, webhook_deletion, delivery_cancellation to org_api_worker;
       grant execute on function purge_expired_secrets to org_api_worker;
-      grant select, update (state, suspended_reason, signature_result, signature_checked_at) on webhook to org_api_worker;
-      grant select, update (concurrency, failing_since, exhausted_in_row, held_until, gone_at, next_sequence) on receiver
+      grant select, update (state, suspended_reason, signature_result, signature_checked_at) on webhook
         to org_api_worker;
+      grant select, update (concurrency, failing_since, exhausted_in_row, retry_after_until, gone_at, next_sequence)
+        on receiver to org_api_worker;
       -- A lock of a row needs the right to change it.
       grant select, update (organization_id) on slot_lock to org_api_worker;
       grant select, update (state, run, failures, attempts, sequence, due_at, settled_at) on delivery
@@ -303,7 +304,7 @@ export class Rights extends Migration {
       grant select, insert, delete, update (attempt_id, admitted_at, until) on slot to org_api_worker;
       grant select, update (state, end_reason, finished_at, due_at, reached, seen_all, seen, matched, queued)
         on redelivery to org_api_worker;
-      grant select on delivery_admission to org_api_worker;
+      grant select on delivery_switch to org_api_worker;
       grant select on ledger_day, ledger_count to org_api_worker;
       grant select, insert, update (due_at, reading, read_at) on maintenance_step to org_api_worker;
       grant execute on function purge_deliveries, fold_ledger, roll_up_ledger to org_api_worker;

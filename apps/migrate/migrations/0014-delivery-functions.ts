@@ -2,8 +2,8 @@ import { Migration } from '@mikro-orm/migrations';
 
 /** Whether a webhook `w` with its receiver `r` may be sent something now. */
 const maySend = /* sql */ `w.state = 'active' and r.gone_at is null
-          and (r.held_until is null or r.held_until <= statement_timestamp())
-          and (select a.state = 'running' from delivery_admission a)`;
+          and (r.retry_after_until is null or r.retry_after_until <= statement_timestamp())
+          and (select a.state = 'running' from delivery_switch a)`;
 
 /**
  * Functions that assign concurrency slots. Running workers of two versions may call them, so a
@@ -152,7 +152,8 @@ export class DeliveryFunctions extends Migration {
     this.addSql(/* sql */ `
       create function admit_attempt(organization uuid, webhook uuid, event uuid, asking_run integer, attempt uuid,
         schedule_attempts integer, slot_seconds double precision)
-      returns table (decision text, "waitMs" double precision, number integer, failures smallint, "isLast" boolean,
+      returns table (decision text, "waitMs" double precision, number integer, failures smallint,
+        "endsSchedule" boolean,
         url text, body text, sequence text, secrets json, "startedAt" text, "startedAtMs" double precision)
       language plpgsql volatile as $$
       #variable_conflict use_column
@@ -221,22 +222,23 @@ export class DeliveryFunctions extends Migration {
           where s.organization_id = organization and s.webhook_id = webhook
             and (s.valid_until is null or s.valid_until > clock_timestamp())
         ), inserted as (
-          insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last, signed_with,
-            started_at)
+          insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
+            signed_with, started_at)
           select organization, webhook, event, attempt, d.attempts + 1, asking_run,
             d.failures >= schedule_attempts - 1, coalesce((select array_agg(v.id) from valid v), '{}'), s.admitted_at
           from delivery d
           join slot s on s.organization_id = organization and s.webhook_id = webhook and s.event_id = event
           where d.organization_id = organization and d.webhook_id = webhook and d.event_id = event
           on conflict do nothing
-          returning number, is_last, started_at
+          returning number, ends_schedule, started_at
         ), admitted as (
-          select i.number, i.is_last, i.started_at from inserted i
+          select i.number, i.ends_schedule, i.started_at from inserted i
           union all
-          select a.number, a.is_last, a.started_at from delivery_attempt a
+          select a.number, a.ends_schedule, a.started_at from delivery_attempt a
           where a.organization_id = organization and a.webhook_id = webhook and a.event_id = event and a.id = attempt
         )
-        select 'admitted', null::double precision, a.number, d.failures, a.is_last, w.url, e.body, d.sequence::text,
+        select 'admitted', null::double precision, a.number, d.failures, a.ends_schedule, w.url, e.body,
+          d.sequence::text,
           (select json_agg(json_build_object('id', v.id, 'sealed', encode(v.sealed, 'base64'))
             order by v.valid_until desc nulls first, v.created_at desc) from valid v),
           a.started_at::text, (extract(epoch from a.started_at) * 1000)::double precision

@@ -91,7 +91,7 @@ export interface RegionSpec {
   };
   /**
    * Whether deliveries of the region are sent. Without it, the operator leaves that as it is, for
-   * example as `orgctl delivery admission` set it.
+   * example as `orgctl delivery switch` set it.
    */
   delivery?: {
     /**

@@ -1,9 +1,9 @@
-import { setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
+import { setDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { capitalize } from '../controller/conditions.ts';
 import type { Controller, JudgedCondition, Note } from '../kube/custom-resource.ts';
 import { kinds, type Region } from '../kube/resources.ts';
 import { assertRegion } from './access.ts';
-import { type AdmissionAction, planAdmission } from './admission.ts';
+import { type SwitchAction, planSwitch } from './delivery-switch.ts';
 import type { Connections } from './connections.ts';
 import { type ObservedRegion, observeRegion, withinPass } from './observe.ts';
 import { reportRegion } from './report.ts';
@@ -14,7 +14,7 @@ import { changeNamespace, type TemporalAction } from './temporal-namespace.ts';
 /** How often a region is looked at: its state is not in Kubernetes, so no watch shows it. */
 const resyncMs = 15_000;
 
-type RegionAction = AdmissionAction | SealingAction | TemporalAction;
+type RegionAction = SwitchAction | SealingAction | TemporalAction;
 
 /**
  * Keeps the status of a Region true. Pauses its deliveries, seals its secrets again and sets
@@ -38,15 +38,15 @@ export function createRegionController(
       return observeRegion(region, connections);
     },
     plan: (region, observed) => [
-      ...planAdmission(region, observed),
+      ...planSwitch(region, observed),
       ...planSealing(region, observed),
       ...planTemporal(region, observed),
     ],
     async execute(action, region, signal) {
       switch (action.kind) {
-        case 'setAdmission': {
+        case 'setDeliverySwitch': {
           const { pool } = await connections.openDatabase(region);
-          return setDeliveryAdmission(pool, action.state);
+          return setDeliverySwitch(pool, action.state);
         }
         case 'resealSecrets':
           return resealSecrets(region, connections, signal);
@@ -73,7 +73,7 @@ export function createRegionController(
 
 function describe(action: RegionAction): Note | null {
   switch (action.kind) {
-    case 'setAdmission':
+    case 'setDeliverySwitch':
       return { reason: 'DeliveryStateSet', message: `The state of deliveries is ${capitalize(action.state)}.` };
     case 'resealSecrets':
       return { reason: 'SecretsResealed', message: `Key version ${action.version} seals every stored secret.` };

@@ -1,8 +1,8 @@
 import type { Connection } from '@temporalio/client';
 import { endingSignal } from '#domain/db/end-statements.ts';
 import type { Sealing } from '#domain/resealing/count.ts';
-import type { DeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
-import { readDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
+import type { DeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
+import { readDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { type Ledger, type ledgerFaults, readLedger } from '#domain/webhooks/ledger.ts';
 import { type Failure, ReconcileFailed } from '../kube/custom-resource.ts';
 import type { Reason } from '../kube/reasons.ts';
@@ -16,7 +16,7 @@ type LedgerFaults = Pick<Ledger, (typeof ledgerFaults)[number]>;
 
 /** The observed state of a region. A part that could not be read has the reason instead. */
 export interface ObservedRegion {
-  database: (RegionState & { ledger: LedgerFaults; admission: DeliveryAdmission }) | Failure;
+  database: (RegionState & { ledger: LedgerFaults; deliverySwitch: DeliverySwitch }) | Failure;
   /** Null: Temporal has no such namespace. */
   temporal: ObservedNamespace | Failure | null;
   /** What is sealed with which key. */
@@ -69,6 +69,6 @@ async function readDatabase(region: Region, connections: Connections) {
   const { rows } = await pool.query<{ state: RegionState }>(readRegionStateSql);
   if (rows[0] === undefined) throw new Error('the region state answered no row');
   const ledger = await readLedger(pool);
-  const admission = await readDeliveryAdmission(pool);
-  return { ...rows[0].state, ledger, admission };
+  const deliverySwitch = await readDeliverySwitch(pool);
+  return { ...rows[0].state, ledger, deliverySwitch };
 }

@@ -3,7 +3,7 @@ import { isBalanced, ledgerFaults } from '#domain/webhooks/ledger.ts';
 import { capitalize, condition, conditionsOf, findProblem } from '../controller/conditions.ts';
 import type { Failure, JudgedCondition, Report } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
-import { judgeAdmission } from './admission.ts';
+import { judgeSwitch } from './delivery-switch.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import { judgeKeys, showSealed } from './sealing.ts';
 import { judgeTemporal } from './temporal.ts';
@@ -23,7 +23,7 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
   return {
     ...showDatabase(observed),
     secrets: { sealed: showSealed(observed), peppers: isUnreadable(database) ? undefined : database.peppers },
-    conditions: [summarize(parts), ...parts, judgeAdmission(observed), judgeKeys(region, observed, failure)],
+    conditions: [summarize(parts), ...parts, judgeSwitch(observed), judgeKeys(region, observed, failure)],
   };
 }
 
@@ -32,9 +32,9 @@ const types = ['Ready', 'SchemaCurrent', 'TemporalReady', 'LedgerBalanced', 'Del
 
 function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'conditions'> {
   if (isUnreadable(database)) return { schema: { expected: currentMigration } };
-  const { waiting, overdue, oldestDueAt, ledger, suspendedWebhooks, admission, pendingContract } = database;
-  const state = capitalize(admission.state);
-  const { underWay } = admission;
+  const { waiting, overdue, oldestDueAt, ledger, suspendedWebhooks, deliverySwitch, pendingContract } = database;
+  const state = capitalize(deliverySwitch.state);
+  const { underWay } = deliverySwitch;
   const pending = pendingContract.length === 0 ? undefined : pendingContract;
   return {
     schema: { applied: newestOf(database), expected: currentMigration, pending },

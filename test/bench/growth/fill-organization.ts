@@ -170,7 +170,7 @@ async function fillDeliveries(
      )
      ${attemptsSql({
        from: 'made',
-       isLast: 'n % 100 = 1',
+       endsSchedule: 'n % 100 = 1',
        status: 'case when n % 100 = 1 then 500 else 200 end',
        finishedAt: "at + interval '200 milliseconds'",
      })}`,

@@ -97,13 +97,11 @@ export async function arrange(t: ConsoleInstallation, mark: string): Promise<Sce
   const memberKey = await make.apiKey({ creator: member, scopes: ['org.read'], label: `${short} member’s key` });
   const webhook = await make.webhook({ orgId, description: `${short} webhook` });
   const pausedWebhook = await make.webhook({ orgId, description: `${short} paused` });
-  await database.pool.query(`update webhook set state = 'paused' where id = $1`, [
-    pausedWebhook.id,
-  ]);
+  await database.pool.query(`update webhook set state = 'paused' where id = $1`, [pausedWebhook.id]);
   const failedEventId = await make.delivery({
     webhook,
     state: 'exhausted',
-    attempts: [{ status: 500 }, { status: 503, isLast: true }],
+    attempts: [{ status: 500 }, { status: 503, endsSchedule: true }],
   });
   const waitingEventId = await make.delivery({
     webhook,

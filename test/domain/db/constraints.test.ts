@@ -33,8 +33,8 @@ const wrongStates: [state: string, constraint: string, statement: string][] = [
     'organization_slug_unique',
     `insert into organization (name, slug, kind, status) select name, slug, kind, status from organization`,
   ],
-  ['a second row about admission', 'delivery_admission_one_row', `insert into delivery_admission (id) values (false)`],
-  ['an unknown state of admission', 'delivery_admission_state_known', `update delivery_admission set state = 'held'`],
+  ['a second row about admission', 'delivery_switch_one_row', `insert into delivery_switch (id) values (false)`],
+  ['an unknown state of admission', 'delivery_switch_state_known', `update delivery_switch set state = 'held'`],
   ['a member with an unknown status', 'membership_status_known', `update membership set status = 'gone'`],
   ['an own role that takes a system role’s key', 'role_system_key_reserved', `${insertRole('$org', 'owner')}`],
   ['a system role that is not one of the five', 'role_system_key_reserved', insertRole('null', 'auditor', '6')],
@@ -342,7 +342,8 @@ function insertInvoice(shareCents: number): string {
 function insertKey({ number = '1', print = '01', length = 32, scopes = '{org.read}', expiresAt = 'null' }): string {
   return `insert into api_key (organization_id, creator_id, fingerprint, pepper_version, hint, scopes, number,
     expires_at)
-    values ('$org', '$user', decode(repeat('${print}', ${length}), 'hex'), 1, '', '${scopes}', ${number}, ${expiresAt})`;
+    values ('$org', '$user', decode(repeat('${print}', ${length}), 'hex'), 1, '', '${scopes}', ${number},
+      ${expiresAt})`;
 }
 
 async function setupScene(onFinished?: OnFinished): Promise<Scene> {

@@ -13,7 +13,7 @@ const delivery = `${webhook};
     select '$org', id, '${eventId}', 'queued', now(), now() from webhook`;
 
 const attempt = (number: number) => `
-  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, is_last,
+  insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
     signed_with, started_at)
     select '$org', id, '${eventId}', gen_random_uuid(), ${number}, 1, false, '{}', now() from webhook`;
 const slot = (attemptId = 'null') => `

@@ -34,7 +34,7 @@ async function setupDeliveries() {
         settledAt: minutesAgo(minutes),
         attempts: Array.from({ length: attempts }, (_, index) => ({
           status: state === 'delivered' && index === attempts - 1 ? 200 : 500,
-          isLast: state === 'exhausted' && index === attempts - 1,
+          endsSchedule: state === 'exhausted' && index === attempts - 1,
         })),
       }),
     search: (filter: Partial<DeliveryFilter>, page: Partial<Parameters<typeof searchDeliveries>[3]> = {}) =>

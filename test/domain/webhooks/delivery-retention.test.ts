@@ -7,7 +7,7 @@ import { setupDatabase } from '#test/setup.ts';
 import { insertSettled, openPool } from '#test/webhook-rows.ts';
 
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
-const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, isLast: true }] };
+const attempts = { delivered: [{ status: 204 }], exhausted: [{ status: 500 }, { status: 500, endsSchedule: true }] };
 
 /**
  * A webhook, and a purge with the worker's login. Before it purges, it rolls up everything that may

@@ -89,7 +89,7 @@ it('the list across webhooks is filtered by webhook, status, event type and time
     webhook: second,
     state: 'exhausted',
     createdAt: minutesAgo(90),
-    attempts: [{ status: 500, isLast: true }],
+    attempts: [{ status: 500, endsSchedule: true }],
   });
   const waiting = await t.make.delivery({ webhook: second, type: 'seat.given', createdAt: minutesAgo(5) });
   await t.pool.query(`update webhook set state = 'deleted', number = null where id = $1`, [first.id]);

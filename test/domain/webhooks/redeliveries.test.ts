@@ -258,10 +258,10 @@ describe('the rights', () => {
 
 type Webhook = Awaited<ReturnType<Awaited<ReturnType<typeof setupWebhooks>>['make']['webhook']>>;
 const exhausted = (webhook: Webhook) =>
-  ({ webhook, state: 'exhausted', attempts: [{ status: 500, isLast: true }] }) satisfies object as {
+  ({ webhook, state: 'exhausted', attempts: [{ status: 500, endsSchedule: true }] }) satisfies object as {
     webhook: Webhook;
     state: 'exhausted';
-    attempts: { status: number; isLast: boolean }[];
+    attempts: { status: number; endsSchedule: boolean }[];
   };
 
 async function setupRedeliveries() {

@@ -17,7 +17,7 @@ async function setupDeliveries() {
       state,
       createdAt: hoursAgo(hours),
       settledAt: hoursAgo(settledHours),
-      attempts: [{ status: state === 'delivered' ? 200 : 500, isLast: state === 'exhausted' }],
+      attempts: [{ status: state === 'delivered' ? 200 : 500, endsSchedule: state === 'exhausted' }],
     });
   const request = (selection: Selection, by: Parameters<typeof t.of>[1] = undefined) =>
     requestRedelivery(t.owner.orm.em, { ...t.of(id, by), selection });

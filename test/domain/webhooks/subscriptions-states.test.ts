@@ -33,7 +33,7 @@ describe('pausing a webhook', () => {
       await t.open({ state: 'running', run: 3, attempts: [{ status: 500 }] }),
     ];
     await t.open({ state: 'delivered', attempts: [{ status: 204 }] });
-    await t.open({ state: 'exhausted', attempts: [{ status: 410, isLast: true }] });
+    await t.open({ state: 'exhausted', attempts: [{ status: 410, endsSchedule: true }] });
     const before = await t.rows('select ctid, xmin, * from delivery order by event_id');
 
     expect(await t.pause(t.id)).toEqual({ deliveries: 3 });
@@ -220,7 +220,7 @@ describe('the maintenance, with the worker’s own login', () => {
     const failing = [await t.open(failed), await t.open(failed)];
     const exhausted = await t.open({
       state: 'exhausted',
-      attempts: [{ status: 410, startedAt: lately, isLast: true }],
+      attempts: [{ status: 410, startedAt: lately, endsSchedule: true }],
     });
     await t.rows('update receiver set failing_since = $1, exhausted_in_row = 2', [t.failedHours(73)]);
 

@@ -34,8 +34,8 @@ describe('an operator that is killed', () => {
   it('after it held the deliveries is followed by one that leaves them held', async () => {
     const t = await setup();
     await t.applyRegion({ delivery: { state: 'Draining' } });
-    await t.killAfter('setAdmission');
-    const read = () => t.rows('select state, changed_at from delivery_admission');
+    await t.killAfter('setDeliverySwitch');
+    const read = () => t.rows('select state, changed_at from delivery_switch');
     const before = await read();
     expect(before).toMatchObject([{ state: 'draining' }]);
 

@@ -31,12 +31,12 @@ export async function healthTab(
   warnings: Html,
 ): Promise<Html> {
   const deliveries = await listLatest(visit);
-  const { state, failingSince, heldUntil, concurrency, day, waiting, held } = webhook;
+  const { state, failingSince, retryAfterUntil, concurrency, day, waiting, held } = webhook;
   return live({
     id: 'webhook',
     href: visit.target,
     everySeconds: refreshSeconds(deliveries),
-    shown: [shownOf(deliveries), state, failingSince, heldUntil, concurrency, day, waiting, held],
+    shown: [shownOf(deliveries), state, failingSince, retryAfterUntil, concurrency, day, waiting, held],
     body: html`${warnings}${summaryOf(visit, webhook)}
       ${await health(visit, span)}
       ${latestDeliveries(visit, webhook, deliveries)}

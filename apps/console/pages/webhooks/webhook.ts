@@ -68,7 +68,7 @@ function managerNotice({ managedBy }: WebhookSummary): Html {
 }
 
 async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Html> {
-  const { state, suspendedReason, failingSince, heldUntil, concurrency } = webhook;
+  const { state, suspendedReason, failingSince, retryAfterUntil, concurrency } = webhook;
   const link = (path: string, label: string) =>
     canChange(webhook) ? html`<a href="${webhookPath(visit, path)}">${label}</a>` : nothing;
   const [resume, edit] = [link('/resume', 'Resume webhook'), link('/edit', 'Edit webhook')];
@@ -91,11 +91,11 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
       html`Suspended, because the receiver answered 410 Gone: it wants no more events at this URL.
         ${afterRepair(resume)}`,
     );
-  if (heldUntil !== null)
+  if (retryAfterUntil !== null)
     return statusNotice(
       'warning',
-      html`Nothing is sent until ${time(heldUntil)} (${relativeTime(heldUntil)}), because the receiver asked for it
-        with Retry-After. Then one delivery goes first, and the others follow once it is accepted.`,
+      html`Nothing is sent until ${time(retryAfterUntil)} (${relativeTime(retryAfterUntil)}), because the
+        receiver asked for it with Retry-After. Then one delivery goes first, and the others follow once it is accepted.`,
     );
   if (failingSince !== null)
     return statusNotice(

@@ -4,8 +4,8 @@
  */
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
-import type { AdmissionState } from '#domain/webhooks/delivery-admission.ts';
-import { readDeliveryAdmission, setDeliveryAdmission } from '#domain/webhooks/delivery-admission.ts';
+import type { SwitchState } from '#domain/webhooks/delivery-switch.ts';
+import { readDeliverySwitch, setDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -27,7 +27,7 @@ async function setup(settings: Record<string, string> = {}) {
     pool,
     startWorker: () => startTestWorker(database, settings),
     makeEvent: () => make.grant({ professional }),
-    set: (state: AdmissionState) => setDeliveryAdmission(pool, state),
+    set: (state: SwitchState) => setDeliverySwitch(pool, state),
     async countByState(): Promise<Record<string, number>> {
       const { rows } = await pool.query<{ state: string; count: number }>(
         'select state, count(*)::integer as count from delivery group by state',
@@ -48,7 +48,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
 
     await set(held);
     await makeEvent();
-    expect(await readDeliveryAdmission(pool)).toMatchObject({ state: held, underWay: 1, isDrained: false });
+    expect(await readDeliverySwitch(pool)).toMatchObject({ state: held, underWay: 1, isDrained: false });
     open.pop()?.writeHead(200).end();
     for (let event = 1; event < 20; event += 1) await makeEvent();
     await vi.waitFor(async () => expect(await countByState()).toEqual({ delivered: 1, queued: 20 }), patient);
@@ -57,8 +57,8 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     expect(receiver.received).toHaveLength(1);
     const { rows } = await pool.query(`select distinct run, attempts from delivery where state = 'queued'`);
     expect(rows).toEqual([{ run: 0, attempts: 0 }]);
-    await pool.query(`update delivery_admission set changed_at = changed_at - interval '10 seconds'`);
-    expect(await readDeliveryAdmission(pool)).toMatchObject({ state: held, underWay: 0, isDrained: true });
+    await pool.query(`update delivery_switch set changed_at = changed_at - interval '10 seconds'`);
+    expect(await readDeliverySwitch(pool)).toMatchObject({ state: held, underWay: 0, isDrained: true });
 
     receiver.answer = (response) => void response.writeHead(200).end();
     await set('running');
@@ -66,7 +66,7 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
     expect(receiver.received).toHaveLength(21);
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(21);
     expect(await readLedger(pool)).toMatchObject({ obligations: 21, delivered: 21, difference: 0, missing: 0 });
-    expect(await readDeliveryAdmission(pool)).toMatchObject({ state: 'running', isDrained: false });
+    expect(await readDeliverySwitch(pool)).toMatchObject({ state: 'running', isDrained: false });
   });
 
   it('a retry that comes due is not made, and its delivery continues afterwards', { timeout }, async () => {
@@ -107,9 +107,9 @@ describe.each(['paused', 'draining'] as const)('while deliveries are %s', (held)
 it('a state that is set already stays as old as it is', async () => {
   const { pool, set } = await setup();
   expect(await set('paused')).toBe(true);
-  const { changedAt } = await readDeliveryAdmission(pool);
+  const { changedAt } = await readDeliverySwitch(pool);
 
   expect(await set('paused')).toBe(false);
 
-  expect((await readDeliveryAdmission(pool)).changedAt).toBe(changedAt);
+  expect((await readDeliverySwitch(pool)).changedAt).toBe(changedAt);
 });
