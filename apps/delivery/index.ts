@@ -32,7 +32,7 @@ export interface DeliveryConfig extends AllowSettings {
   lateMs: number;
   /** How long the trial of a new process lasts; 0: it has none. */
   readyAfterMs: number;
-  /** First attempts of wide webhooks that a process makes at once, and as many others. */
+  /** First attempts of healthy webhooks that a process makes at once, and as many others. */
   slots: number;
   /** Null: bundled when the worker starts. */
   workflowBundle: WorkflowBundleWithSourceMap | null;

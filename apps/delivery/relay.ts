@@ -17,7 +17,7 @@ interface RelayOptions {
   startRun: (delivery: ClaimedDelivery) => Promise<void>;
   /** Returns whether Temporal does not answer, and not only this start failed. */
   isAway?: (cause: unknown) => boolean;
-  /** First attempts of wide webhooks that this process makes at once. */
+  /** First attempts of healthy webhooks that this process makes at once. */
   slots: number;
   /** How often it claims for slots that other workers free. */
   claimEveryMs?: number;
@@ -73,14 +73,16 @@ export function createRelay(options: RelayOptions) {
     }
   }
 
-  /** Claims deliveries of these webhooks. Returns how many, or null when there is no room for any. */
+  /**
+   * Claims deliveries of these webhooks. Returns how many, or null when there is no room for any.
+   */
   async function claim(webhooks: QueuedWebhook[]): Promise<number | null> {
-    const { wide, narrow } = starts.room();
-    if (wide === 0 && narrow === 0) return null;
+    const { healthy, degraded } = starts.room();
+    if (healthy === 0 && degraded === 0) return null;
     const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one shows whether Temporal is back
     const askedAtMs = Date.now();
-    const narrowLimit = temporalIsAway && wide > 0 ? 0 : narrow;
-    const bounds = [Math.min(wide, atMost), Math.min(narrowLimit, atMost), reservedMs / 1_000];
+    const degradedLimit = temporalIsAway && healthy > 0 ? 0 : degraded;
+    const bounds = [Math.min(healthy, atMost), Math.min(degradedLimit, atMost), reservedMs / 1_000];
     const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const { rows } = await pool.query<ClaimedDelivery>({ name: 'claimDeliveries', text: claimDeliveriesSql, values });
     turns.note(webhooks, rows);

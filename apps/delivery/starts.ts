@@ -19,18 +19,18 @@ interface QueueLimits {
 }
 
 /**
- * Deliveries of narrow webhooks start one by one, at most 20 a second: they become due together
+ * Deliveries of degraded webhooks start one by one, at most 20 a second: they become due together
  * when attempts time out together, and once spread out, they stay so.
  */
 const limits = {
-  wide: { atOnce: 16, restMs: 0, atMost: 64 },
-  narrow: { atOnce: 1, restMs: 50, atMost: 8 },
+  healthy: { atOnce: 16, restMs: 0, atMost: 64 },
+  degraded: { atOnce: 1, restMs: 50, atMost: 8 },
 } satisfies Record<string, QueueLimits>;
 
 interface StartsOptions {
   /** Never rejects. */
   start: (claim: Claim) => Promise<void>;
-  /** Attempts that this process makes at once for wide webhooks. */
+  /** Attempts that this process makes at once for healthy webhooks. */
   slots: number;
   /** Called when a queue that was full is half empty. */
   onRoom: () => void;
@@ -40,17 +40,17 @@ type RunName = Pick<ClaimedDelivery, 'webhookId' | 'eventId' | 'run'>;
 const nameOf = ({ webhookId, eventId, run }: RunName): string => `${webhookId}/${eventId}/${run}`;
 
 /**
- * Starts the runs of claimed deliveries, a bounded number at once; narrow webhooks have a queue of
- * their own, so others do not wait for their pauses.
+ * Starts the runs of claimed deliveries, a bounded number at once; degraded webhooks have a queue
+ * of their own, so others do not wait for their pauses.
  *
  * There is room only for what this process can attempt at once: its first tasks arrive with the
  * replies to its starts, and without a free slot they would wait there while their claims expire.
  * A claim that is older than its reservation is not started: the delivery may have a newer one.
  */
 export function createStarts({ start, slots, onRoom }: StartsOptions) {
-  const wide = createQueue(limits.wide, { start, onRoom });
-  const narrow = createQueue(limits.narrow, { start, onRoom });
-  /** Runs of wide webhooks that take a slot here, and until when (`performance.now()`). */
+  const healthy = createQueue(limits.healthy, { start, onRoom });
+  const degraded = createQueue(limits.degraded, { start, onRoom });
+  /** Runs of healthy webhooks that take a slot here, and until when (`performance.now()`). */
   const occupied = new Map<string, number>();
 
   function free(): number {
@@ -61,21 +61,21 @@ export function createStarts({ start, slots, onRoom }: StartsOptions) {
 
   return {
     add(claim: Claim): void {
-      if (!claim.delivery.narrow) occupied.set(nameOf(claim.delivery), performance.now() + reservedMs);
-      (claim.delivery.narrow ? narrow : wide).add(claim);
+      if (!claim.delivery.isDegraded) occupied.set(nameOf(claim.delivery), performance.now() + reservedMs);
+      (claim.delivery.isDegraded ? degraded : healthy).add(claim);
     },
-    isBusy: (): boolean => wide.isBusy() || narrow.isBusy(),
-    /** Returns how many more deliveries of wide and of narrow webhooks may be claimed. */
-    room: () => ({ wide: Math.max(0, Math.min(wide.room(), free())), narrow: narrow.room() }),
+    isBusy: (): boolean => healthy.isBusy() || degraded.isBusy(),
+    /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
+    room: () => ({ healthy: Math.max(0, Math.min(healthy.room(), free())), degraded: degraded.room() }),
     /** Keeps a run's slot until its attempt ends. */
     attemptBegun(run: RunName): void {
       if (occupied.has(nameOf(run))) occupied.set(nameOf(run), Number.POSITIVE_INFINITY);
     },
     attemptEnded: (run: RunName): void => void occupied.delete(nameOf(run)),
     /** Removes and returns what has not started. */
-    drop: (): Claim[] => [...wide.drop(), ...narrow.drop()],
+    drop: (): Claim[] => [...healthy.drop(), ...degraded.drop()],
     /** Resolves when everything is started or dropped. */
-    drained: () => Promise.all([wide.drained(), narrow.drained()]),
+    drained: () => Promise.all([healthy.drained(), degraded.drained()]),
   };
 }
 

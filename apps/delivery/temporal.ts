@@ -13,7 +13,7 @@ import { startDeadlineMs } from './times.ts';
 
 export interface TemporalOptions extends TemporalServer {
   activities: DeliveryActivities & TestActivities;
-  /** First attempts of wide webhooks that this process makes at once, and as many others. */
+  /** First attempts of healthy webhooks that this process makes at once, and as many others. */
   slots: number;
   /** Workflow code that was bundled before; null bundles it now (2 s). */
   bundle: WorkflowBundleWithSourceMap | null;

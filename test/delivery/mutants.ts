@@ -14,7 +14,7 @@ export interface Mutant {
 }
 
 const atHost = 'one organization never has more than 20 attempts at a host, whichever relays claim at once';
-const perOrganization = 'one organization never has more than 50 attempts of wide webhooks, and 5 of narrow ones';
+const perOrganization = 'one organization never has more than 50 attempts of healthy webhooks, and 5 of degraded ones';
 const oldestFirst = 'a claim takes the oldest first, numbers them without a gap, and no more than ten of a webhook';
 const turns = 'organizations take turns, by the slots that each holds';
 const leaves = 'a claim leaves a delivery that is not due, and one whose former attempt is still in progress';
@@ -82,15 +82,15 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'no bound of an organization',
     where: 'slot_room',
-    from: '50 - u.of_wide',
+    from: '50 - u.of_healthy',
     to: '99',
     caughtBy: perOrganization,
   },
   {
-    change: 'no bound of narrow webhooks',
+    change: 'no bound of degraded webhooks',
     where: 'slot_room',
-    from: '5 - u.of_narrow',
-    to: '50 - u.of_narrow',
+    from: '5 - u.of_degraded',
+    to: '50 - u.of_degraded',
     caughtBy: perOrganization,
   },
   {
@@ -101,11 +101,11 @@ export const mutants: readonly Mutant[] = [
     caughtBy: oldestFirst,
   },
   {
-    change: 'a slow receiver is wide',
+    change: 'a slow receiver is healthy',
     where: 'slot_room',
     from: 'or u.slow_ones >= 2',
     to: '',
-    caughtBy: 'a webhook is narrow while two of its attempts last longer than 3 s',
+    caughtBy: 'a webhook is degraded while two of its attempts last longer than 3 s',
   },
   {
     change: 'a paused webhook is claimed',
@@ -383,7 +383,7 @@ export const mutants: readonly Mutant[] = [
     caughtBy: window,
   },
   {
-    change: 'a slow 2xx opens a narrow webhook',
+    change: 'a slow 2xx opens a degraded webhook',
     where: 'recordOutcomeSql',
     from: 'least(r.concurrency, greatest(3, r.concurrency / 2))',
     to: 'greatest(3, r.concurrency / 2)',

@@ -165,18 +165,18 @@ describe('a relay with more deliveries than it can start', () => {
     expect(await rows('select max(run) as runs from delivery')).toEqual([{ runs: 1 }]);
   });
 
-  it('starts narrow ones one after another, at most twenty a second, and wide ones meanwhile', async () => {
+  it('starts degraded ones one after another, at most twenty a second, and healthy ones meanwhile', async () => {
     const { openRelay, addWebhooks, rows } = await arrange();
     await addWebhooks(1);
     await rows(`update receiver set concurrency = 1 where organization_id in (
       select organization_id from delivery group by 1 having count(*) > 1)`);
     const { begun } = await openRelay({ isHeld: false });
-    await vi.waitFor(() => expect(begun.filter(({ narrow }) => narrow)).toHaveLength(10), patient);
-    const narrow = begun.filter((delivery) => delivery.narrow);
-    expect(Math.min(...narrow.slice(1).map(({ atMs }, index) => atMs - (narrow[index]?.atMs ?? 0)))).toBeGreaterThan(
+    await vi.waitFor(() => expect(begun.filter(({ isDegraded }) => isDegraded)).toHaveLength(10), patient);
+    const degraded = begun.filter((delivery) => delivery.isDegraded);
+    expect(Math.min(...degraded.slice(1).map(({ atMs }, index) => atMs - (degraded[index]?.atMs ?? 0)))).toBeGreaterThan(
       45,
     );
-    const wideAt = begun.findIndex((delivery) => !delivery.narrow);
+    const wideAt = begun.findIndex((delivery) => !delivery.isDegraded);
     expect(wideAt).toBeLessThan(9);
   });
 

@@ -27,14 +27,14 @@ it('four relays at once keep every bound exactly, post once at a time, and lose,
   await world.run();
   const figures = await readFigures(engine);
   expect(world.violations).toEqual([]);
-  expect(figures).toMatchObject({ open: 0, concurrency: 0, openAttempts: 0, unproven: 0, gaps: 0 });
+  expect(figures).toMatchObject({ open: 0, slots: 0, openAttempts: 0, unproven: 0, gaps: 0 });
   expect(figures.attempts, 'posts and rows').toBe(world.posts);
   expect(world.deaths, 'processes that died').toBeGreaterThan(10);
   expect(figures.mostRuns, 'runs of a delivery').toBeGreaterThan(2);
   expect(world.most).toMatchObject({ webhook: 10, host: 20 });
-  expect(world.most.wide).toBeGreaterThan(30);
-  expect(world.most.wide).toBeLessThanOrEqual(50);
-  expect(world.most.narrow).toBeLessThanOrEqual(5);
+  expect(world.most.healthy).toBeGreaterThan(30);
+  expect(world.most.healthy).toBeLessThanOrEqual(50);
+  expect(world.most.degraded).toBeLessThanOrEqual(5);
 }, 120_000);
 
 type Kind = 'prompt' | 'half' | 'failing';
@@ -43,7 +43,7 @@ class World {
   posts = 0;
   deaths = 0;
   readonly violations: string[] = [];
-  readonly most = { webhook: 0, wide: 0, narrow: 0, host: 0 };
+  readonly most = { webhook: 0, healthy: 0, degraded: 0, host: 0 };
   private readonly engine: Engine;
   private readonly hooks: (Hook & { kind: Kind })[] = [];
   /** Running workflows by id; another object under an id ends the one before. */
@@ -110,7 +110,7 @@ class World {
   private async relay(): Promise<void> {
     while (!this.isOver) {
       const hooks = this.hooks.toSorted(() => this.random() - 0.5);
-      for (const claim of await this.engine.claim(hooks, { wide: 64, narrow: 8, reserveS: reserveMs / 1_000 })) {
+      for (const claim of await this.engine.claim(hooks, { healthy: 64, degraded: 8, reserveS: reserveMs / 1_000 })) {
         if (this.dies()) continue;
         const workflow = {};
         this.workflows.set(idOf(claim), workflow);
@@ -172,15 +172,20 @@ class World {
 
   private async observe(): Promise<void> {
     while (!this.isOver) {
-      const { rows } = await this.engine.owner.query<{ webhook: number; wide: number; narrow: number; host: number }>(
+      const { rows } = await this.engine.owner.query<{
+        webhook: number;
+        healthy: number;
+        degraded: number;
+        host: number;
+      }>(
         `select coalesce(max(of_webhook), 0)::int as webhook,
-           coalesce(max(of_kind) filter (where not narrow), 0)::int as wide,
-           coalesce(max(of_kind) filter (where narrow), 0)::int as narrow, coalesce(max(of_host), 0)::int as host
-         from (select narrow, count(*) over (partition by webhook_id) as of_webhook,
-           count(*) over (partition by organization_id, narrow) as of_kind,
+           coalesce(max(of_kind) filter (where not degraded), 0)::int as healthy,
+           coalesce(max(of_kind) filter (where degraded), 0)::int as degraded, coalesce(max(of_host), 0)::int as host
+         from (select degraded, count(*) over (partition by webhook_id) as of_webhook,
+           count(*) over (partition by organization_id, degraded) as of_kind,
            count(*) over (partition by organization_id, host) as of_host from slot) s`,
       );
-      for (const bound of ['webhook', 'wide', 'narrow', 'host'] as const)
+      for (const bound of ['webhook', 'healthy', 'degraded', 'host'] as const)
         this.most[bound] = Math.max(this.most[bound], rows[0]?.[bound] ?? 0);
       await sleep(2);
     }

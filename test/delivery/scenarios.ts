@@ -13,7 +13,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const hook = await engine.webhook({ events: 12 });
     const claims = await engine.claim([hook]);
     expect(claims).toHaveLength(10);
-    expect(claims.every(({ isFull, run, narrow }) => isFull && run === 1 && !narrow)).toBe(true);
+    expect(claims.every(({ isFull, run, isDegraded }) => isFull && run === 1 && !isDegraded)).toBe(true);
     const rows = await engine.deliveries(hook);
     expect(rows.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, null, null]);
     expect(await engine.claim([hook])).toEqual([]);
@@ -42,8 +42,8 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
   'organizations take turns, by the slots that each holds': async (engine) => {
     const busy = await engine.webhook({ events: 9 });
     const other = await engine.webhook({ events: 2 });
-    const claim = async (wide: number) =>
-      (await engine.claim([busy, other], { wide })).map(({ webhookId }) => (webhookId === other.webhookId ? 1 : 0));
+    const claim = async (healthy: number) =>
+      (await engine.claim([busy, other], { healthy })).map(({ webhookId }) => (webhookId === other.webhookId ? 1 : 0));
     expect((await claim(3)).sort()).toEqual([0, 0, 1]); // the oldest of each, and then the next oldest
     expect(await claim(1)).toEqual([1]); // one slot is free: for the organization that holds fewer
     expect(await claim(2)).toEqual([0, 0]);
@@ -66,7 +66,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.claim(hooks.slice(2))).toEqual([]);
   },
 
-  'one organization never has more than 50 attempts of wide webhooks, and 5 of narrow ones': async (engine) => {
+  'one organization never has more than 50 attempts of healthy webhooks, and 5 of degraded ones': async (engine) => {
     const hooks = [await engine.webhook()];
     const organizationId = hooks[0]?.organizationId ?? '';
     for (let more = 0; more < 6; more += 1) hooks.push(await engine.webhook({ organizationId }));
@@ -75,9 +75,9 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     await engine.owner.query('delete from slot where organization_id = $1', [organizationId]);
     await engine.owner.query(`update delivery set state = 'queued' where organization_id = $1`, [organizationId]);
     for (const hook of hooks) await engine.setConcurrency(hook, 4);
-    const narrow = await engine.claim(hooks);
-    expect(narrow).toHaveLength(5);
-    expect(narrow.every((claim) => claim.narrow)).toBe(true);
+    const degraded = await engine.claim(hooks);
+    expect(degraded).toHaveLength(5);
+    expect(degraded.every((claim) => claim.isDegraded)).toBe(true);
   },
 
   'a retry gets no slot beyond the webhook’s, and goes back to the queue at its place': async (engine) => {
@@ -94,7 +94,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
 
   'a retry of an organization for which a relay assigns slots asks again, and waits for nothing': async (engine) => {
     const hook = await engine.webhook({ events: 2 });
-    const [first] = await engine.claim([hook], { wide: 1 });
+    const [first] = await engine.claim([hook], { healthy: 1 });
     await engine.attempt(first as Run);
     await engine.pass([hook], 60);
     await inTransaction(engine, async (connection) => {
@@ -104,12 +104,12 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.ask(first as Run)).toMatchObject({ decision: 'admitted', number: 2, failures: 1 });
   },
 
-  'a webhook is narrow while two of its attempts last longer than 3 s': async (engine) => {
+  'a webhook is degraded while two of its attempts last longer than 3 s': async (engine) => {
     const hook = await engine.webhook({ events: 4 });
-    const claims = await engine.claim([hook], { wide: 2 });
+    const claims = await engine.claim([hook], { healthy: 2 });
     for (const claim of claims) await engine.admit(claim);
     await engine.pass([hook], 4);
-    expect(await engine.claim([hook], { narrow: 1 })).toMatchObject([{ narrow: true }]);
+    expect(await engine.claim([hook], { degraded: 1 })).toMatchObject([{ isDegraded: true }]);
   },
 
   'only the current run is admitted, and one that was only late still is': async (engine) => {
@@ -167,7 +167,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     ];
     for (const stop of stops) {
       const hook = await engine.webhook({ events: 2 });
-      const [first] = await engine.claim([hook], { wide: 1 });
+      const [first] = await engine.claim([hook], { healthy: 1 });
       try {
         await stop(hook);
         expect(await engine.ask(first as Run)).toMatchObject({ decision: 'stop' });
@@ -363,7 +363,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
 
   'a deleted webhook’s deliveries are cancelled, also one that was stored meanwhile': async (engine) => {
     const hook = await engine.webhook({ events: 2 });
-    const [claim] = await engine.claim([hook], { wide: 1 });
+    const [claim] = await engine.claim([hook], { healthy: 1 });
     await engine.attempt(claim as Run);
     await engine.change(hook, 'deleted');
     expect(await engine.cancelDeleted()).toMatchObject([{ webhookId: hook.webhookId, deliveries: 2 }]);
@@ -407,7 +407,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
 
   'Retry-After holds the webhook for its time, and then one probe goes first': async (engine) => {
     const hook = await engine.webhook({ events: 8 });
-    const claims = await engine.claim([hook], { wide: 3 });
+    const claims = await engine.claim([hook], { healthy: 3 });
     const [limited, other] = [await engine.admit(claims[0] as Run), await engine.admit(claims[1] as Run)];
     await engine.record(limited, { status: 429, retryAfterS: 20 });
     await engine.record(other, { kind: 'delivered' }); // it was sent before the receiver said so

@@ -167,7 +167,7 @@ async function arrange(settings: Record<string, string>) {
       client.workflow.start('deliverEvent', {
         taskQueue: deliverQueue,
         workflowId: workflowIdOf(await key()),
-        args: [{ ...(await key()), run, narrow: false, type: 'client.started', dueAtMs: Date.now() }],
+        args: [{ ...(await key()), run, isDegraded: false, type: 'client.started', dueAtMs: Date.now() }],
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         workflowIdConflictPolicy: 'TERMINATE_EXISTING',
       }),

@@ -69,7 +69,7 @@ class World {
   end = () => this.close();
 
   async claim(): Promise<Run[]> {
-    return this.engine.claim(this.hooks, { wide: 20, narrow: 20 });
+    return this.engine.claim(this.hooks, { healthy: 20, degraded: 20 });
   }
 
   start(run: Run): void {

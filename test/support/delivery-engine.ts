@@ -1,4 +1,3 @@
-import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from '#delivery/sql/admit.ts';
@@ -9,6 +8,7 @@ import { type OutcomeRow, type RecordedOutcome, recordOutcomeSql } from '#delive
 import { cancelDeletedSql, cancelOneSql, redeliverOneSql, requeueHeldSql } from '#delivery/sql/requests.ts';
 import { suspendWebhooksSql } from '#delivery/sql/suspend.ts';
 import type { Database } from '#domain/open-database.ts';
+import type { WebhookState } from '#domain/webhooks/webhook.entity.ts';
 import type { TestDatabase } from './database.ts';
 import { type OnFinished, setupDatabase } from './setup.ts';
 
@@ -53,7 +53,7 @@ export interface DeliveryState extends Run {
   /** The grant that its event is about. */
   grantId: string | null;
   dueInSeconds: number | null;
-  /** Its number: null without one, else whether an attempt holds it. */
+  /** Its slot: null without one, else whether an attempt holds it. */
   hasAttempt: boolean | null;
 }
 
@@ -147,10 +147,10 @@ export class Engine {
   /** Claims what the given webhooks have; all with queued deliveries by default. */
   async claim(
     hooks: readonly Hook[],
-    { wide = 200, narrow = 200, reserveS = 10, connection }: ClaimOptions = {},
+    { healthy = 200, degraded = 200, reserveS = 10, connection }: ClaimOptions = {},
   ): Promise<ClaimedDelivery[]> {
     const values = [hooks.map((hook) => hook.organizationId), hooks.map((hook) => hook.webhookId)];
-    return this.send('claimDeliveriesSql', [...values, wide, narrow, reserveS], connection);
+    return this.send('claimDeliveriesSql', [...values, healthy, degraded, reserveS], connection);
   }
 
   listQueued = () =>
@@ -245,7 +245,7 @@ export class Engine {
   async change({ webhookId }: Hook, state: WebhookState): Promise<void> {
     await this.owner.query(
       `update webhook set state = $2, suspended_reason = case $2 when 'suspended' then 'failures' end,
-         slot = case when $2 <> 'deleted' then number end where id = $1`,
+         number = case when $2 <> 'deleted' then number end where id = $1`,
       [webhookId, state],
     );
   }
@@ -320,8 +320,8 @@ interface NewWebhook {
 }
 
 interface ClaimOptions {
-  wide?: number;
-  narrow?: number;
+  healthy?: number;
+  degraded?: number;
   reserveS?: number;
   connection?: Queryable;
 }

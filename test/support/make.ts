@@ -345,7 +345,7 @@ export function createFactories(database: Database) {
       );
       if (finishedAt === null)
         await query(
-          `insert into slot (organization_id, webhook_id, event_id, run, host, narrow, attempt_id, admitted_at, until)
+          `insert into slot (organization_id, webhook_id, event_id, run, host, degraded, attempt_id, admitted_at, until)
            values ($1, $2, $3, $4, '', false, $5, $6::timestamptz, $6::timestamptz + interval '1 hour')`,
           [...of, run, id, startedAt],
         );

@@ -39,7 +39,7 @@ async function continueTwice(stage: Stage): Promise<{ workflowId: string; runIds
     webhookId,
     eventId,
     run: 2,
-    narrow: false,
+    isDegraded: false,
     type: 'client.started',
     dueAtMs: Date.now(),
     eventsPerExecution: 5,
@@ -83,7 +83,7 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    kind: 'delivered-to-a-narrow-webhook',
+    kind: 'delivered-to-a-degraded-webhook',
     async run(stage) {
       await stage.pool.query('update receiver set concurrency = 1 where webhook_id = $1', [stage.webhookId]);
       const eventId = await stage.makeEvent();

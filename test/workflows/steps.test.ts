@@ -14,10 +14,10 @@ import { shareInstallation } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { testNamespace } from '#test/worker.ts';
 import {
-  type NextStep,
   type AttemptInput,
   type DeliverEventInput,
   deliverQueue,
+  type NextStep,
   workflowIdOf,
 } from '#workflows/deliver-event/types.ts';
 import { timesFaster } from './virtual-time/speed.ts';
@@ -44,8 +44,8 @@ describe.concurrent('the workflow of a delivery', () => {
     expect(timersMs).toEqual([hourMs, 2 * hourMs].map((waitMs) => waitMs / timesFaster));
   });
 
-  it('makes none within a task for a narrow webhook', { timeout }, async () => {
-    const { run, asked } = await arrange([failed(hourMs), end], { narrow: true });
+  it('makes none within a task for a degraded webhook', { timeout }, async () => {
+    const { run, asked } = await arrange([failed(hourMs), end], { isDegraded: true });
     await run();
     expect(asked.map(({ isLocal }) => isLocal)).toEqual([false, false]);
   });
@@ -122,7 +122,7 @@ async function arrange(answers: (NextStep | Error)[], option: Partial<DeliverEve
   const input: DeliverEventInput = {
     ...key,
     run: 1,
-    narrow: false,
+    isDegraded: false,
     type: 'client.started',
     dueAtMs: Date.now(),
     ...option,

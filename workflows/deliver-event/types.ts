@@ -14,8 +14,8 @@ export interface DeliveryRun extends DeliveryId {
 
 /** A run that a relay starts. */
 export interface StartedRun extends DeliveryRun {
-  /** Whether its receiver fails or is slow: its first attempt takes no slot of the fast ones. */
-  narrow: boolean;
+  /** Whether its receiver fails or is slow: its first attempt takes no slot of the healthy ones. */
+  isDegraded: boolean;
   type: string;
   /** When it became due, Unix time in ms. */
   dueAtMs: number;
@@ -28,7 +28,7 @@ export interface DeliverEventInput extends StartedRun {
   eventsPerExecution?: number;
 }
 
-export interface AttemptInput extends Omit<StartedRun, 'narrow'> {
+export interface AttemptInput extends Omit<StartedRun, 'isDegraded'> {
   /** Internal errors that came one after another before it, which lengthen the wait. */
   internalErrors: number;
 }
@@ -41,10 +41,7 @@ export type NextStep =
   | { kind: 'wait'; waitMs: number; isInternalError: boolean };
 
 export interface DeliveryActivities {
-  /**
-   * Asks whether an attempt may be made now; if so, signs, posts and records it. Returns what the
-   * run does next.
-   */
+  /** Asks whether an attempt may be made now; if so, signs, posts and records it. Returns what the run does next. */
   attemptDelivery(input: AttemptInput): Promise<NextStep>;
 }
 
@@ -54,9 +51,6 @@ export const attemptTimeoutMs = 20_000;
 /** The task queue of all workflows. */
 export const deliverQueue = 'deliver';
 
-/**
- * Returns the id of a delivery's workflow, the same for all its runs: Temporal executes one at a
- * time.
- */
+/** Returns the id of a delivery's workflow, the same for all its runs: Temporal executes one at a time. */
 export const workflowIdOf = ({ organizationId, webhookId, eventId }: DeliveryId): string =>
   `delivery/${organizationId}/${webhookId}/${eventId}`;

@@ -16,9 +16,7 @@ const options = { startToCloseTimeout: attemptTimeoutMs, retry: { maximumAttempt
 const local = proxyLocalActivities<DeliveryActivities>(options);
 const remote = proxyActivities<DeliveryActivities>(options);
 
-/**
- * The wait after an attempt that failed in Temporal: its process died, or had an internal error.
- */
+/** The wait after an attempt that failed in Temporal: its process died, or had an internal error. */
 const failedAttemptWaitMs = 15_000;
 
 /**
@@ -27,11 +25,11 @@ const failedAttemptWaitMs = 15_000;
  * the table each time.
  */
 export async function deliverEvent(input: DeliverEventInput): Promise<void> {
-  const { narrow, internalErrors: errorsBefore, eventsPerExecution, ...run } = input;
+  const { isDegraded, internalErrors: errorsBefore, eventsPerExecution, ...run } = input;
   let internalErrors = errorsBefore ?? 0;
   let isFirst = errorsBefore === undefined;
   for (;;) {
-    const { attemptDelivery } = isFirst && !narrow ? local : remote;
+    const { attemptDelivery } = isFirst && !isDegraded ? local : remote;
     const next = await attemptDelivery({ ...run, internalErrors }).catch(afterFailedAttempt);
     if (next.kind === 'end') return;
     isFirst = false;

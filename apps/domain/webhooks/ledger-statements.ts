@@ -35,7 +35,7 @@ const settledStates = /* sql */ `('delivered', 'exhausted', 'cancelled')`;
 /**
  * Whether late deliveries of the webhook `w` with its receiver `r` wait for their own receiver or
  * for others of their organization: it is held, as many attempts as its concurrency, or as many as
- * its organization has, was used within the last minute, or it is narrow and was tried within the
+ * its organization has, was used within the last minute, or it is degraded and was tried within the
  * last five.
  *
  * Slots that are held now would say less: a hanging receiver leaves them free for seconds between
@@ -82,10 +82,7 @@ const independentCounts = /* sql */ `
   group by c.organization_id, c.webhook_id
   having sum(c.counted) <> sum(c.found)`;
 
-/**
- * Lists differences of the independent counts, at most `$1`: rows as those of
- * `listLedgerFaultsSql`.
- */
+/** Lists differences of the independent counts, at most `$1`: rows as those of `listLedgerFaultsSql`. */
 export const listUnexplainedSql = /* sql */ `
   select case when c.webhook_id is null then 'events_differ' else 'numbers_differ' end as kind,
     c.organization_id as "organizationId", c.webhook_id as "webhookId", null as "eventId", null as state,

@@ -131,8 +131,8 @@ export class Deliveries extends Migration {
         -- The run that it belongs to.
         run integer not null,
         host text not null,
-        -- Whether it counts for the narrow webhooks of its organization.
-        narrow boolean not null,
+        -- Whether it counts for the degraded webhooks of its organization.
+        degraded boolean not null,
         -- Both null until the attempt is admitted.
         attempt_id uuid,
         admitted_at timestamptz,

@@ -15,18 +15,18 @@ const maySend = /* sql */ `w.state = 'active' and r.gone_at is null
  */
 export class DeliveryFunctions extends Migration {
   override up(): void {
-    // Bounds: the receiver's `concurrency`; 50 of an organization for wide webhooks, a quarter of one
-    // worker's default `DELIVERY_SLOTS`, and 5 for narrow ones, whose attempts last seconds and
+    // Bounds: the receiver's `concurrency`; 50 of an organization for healthy webhooks, a quarter of one
+    // worker's default `DELIVERY_SLOTS`, and 5 for degraded ones, whose attempts last seconds and
     // take processor time from others; 20 of an organization at one host, because two webhooks are
-    // often on one machine. A webhook is narrow while its receiver fails or is slow: a
+    // often on one machine. A webhook is degraded while its receiver fails or is slow: a
     // concurrency below 5, or two attempts that have lasted for 3 s.
     this.addSql(/* sql */ `
       create function slot_room(organizations uuid[], webhooks uuid[])
-      returns table (organization_id uuid, webhook_id uuid, host text, narrow boolean, used bigint,
+      returns table (organization_id uuid, webhook_id uuid, host text, degraded boolean, used bigint,
         webhook_room bigint, organization_room bigint, host_room bigint)
       language sql stable as $$
-        select g.organization_id, g.webhook_id, w.host, b.narrow, u.of_webhook, r.concurrency - u.of_webhook,
-          case when b.narrow then 5 - u.of_narrow else 50 - u.of_wide end, 20 - u.of_host
+        select g.organization_id, g.webhook_id, w.host, b.degraded, u.of_webhook, r.concurrency - u.of_webhook,
+          case when b.degraded then 5 - u.of_degraded else 50 - u.of_healthy end, 20 - u.of_host
         from unnest(organizations, webhooks) as g (organization_id, webhook_id)
         join webhook w on w.organization_id = g.organization_id and w.id = g.webhook_id
         join receiver r on r.organization_id = g.organization_id and r.webhook_id = g.webhook_id
@@ -34,19 +34,19 @@ export class DeliveryFunctions extends Migration {
           select count(*) filter (where s.webhook_id = g.webhook_id) as of_webhook,
             count(*) filter (where s.webhook_id = g.webhook_id
               and s.admitted_at < statement_timestamp() - interval '3 seconds') as slow_ones,
-            count(*) filter (where s.narrow) as of_narrow, count(*) filter (where not s.narrow) as of_wide,
+            count(*) filter (where s.degraded) as of_degraded, count(*) filter (where not s.degraded) as of_healthy,
             count(*) filter (where s.host = w.host) as of_host
           from slot s where s.organization_id = g.organization_id
         ) u
-        cross join lateral (select r.concurrency < 5 or u.slow_ones >= 2 as narrow) b
+        cross join lateral (select r.concurrency < 5 or u.slow_ones >= 2 as degraded) b
         where ${maySend}
       $$;
     `);
 
     // Moves due deliveries of given webhooks (arrays of equal length without duplicates) from
     // `queued` to `running`, with a slot each that is reserved for `reserve_seconds`, and numbers
-    // those that have no number yet: at most `wide_limit` of wide webhooks and `narrow_limit` of
-    // narrow ones. It skips organizations for which another connection assigns slots, and rows that
+    // those that have no number yet: at most `healthy_limit` of healthy webhooks and `degraded_limit` of
+    // degraded ones. It skips organizations for which another connection assigns slots, and rows that
     // another one holds, so it waits for no claim.
     //
     // The organization that holds the fewest slots comes first, also with those of this claim, then
@@ -60,9 +60,9 @@ export class DeliveryFunctions extends Migration {
     // `isFull`: the webhook, its organization or its host has no slot left after this claim.
     // `dueAtMs`: Unix time in ms.
     this.addSql(/* sql */ `
-      create function claim_deliveries(organizations uuid[], webhooks uuid[], wide_limit integer,
-        narrow_limit integer, reserve_seconds double precision)
-      returns table ("organizationId" uuid, "webhookId" uuid, "eventId" uuid, run integer, narrow boolean,
+      create function claim_deliveries(organizations uuid[], webhooks uuid[], healthy_limit integer,
+        degraded_limit integer, reserve_seconds double precision)
+      returns table ("organizationId" uuid, "webhookId" uuid, "eventId" uuid, run integer, "isDegraded" boolean,
         "isFull" boolean, type text, "dueAtMs" double precision)
       language plpgsql volatile as $$
       #variable_conflict use_column
@@ -88,23 +88,23 @@ export class DeliveryFunctions extends Migration {
             limit greatest(0, least(r.webhook_room, r.organization_room, r.host_room))
           ) d
         ), ranked as (
-          select due.*, row_number() over (partition by due.organization_id, due.narrow
+          select due.*, row_number() over (partition by due.organization_id, due.degraded
               order by due.webhook_rank, due.created_at, due.event_id, due.webhook_id) as organization_rank,
             row_number() over (partition by due.organization_id, due.host
               order by due.webhook_rank, due.created_at, due.event_id, due.webhook_id) as host_rank
           from due
         ), chosen as materialized (
           select c.*, count(*) over (partition by c.webhook_id) >= c.webhook_room
-            or count(*) over (partition by c.organization_id, c.narrow) >= c.organization_room
+            or count(*) over (partition by c.organization_id, c.degraded) >= c.organization_room
             or count(*) over (partition by c.organization_id, c.host) >= c.host_room as is_full
           from (
-            select r.*, row_number() over (partition by r.narrow
+            select r.*, row_number() over (partition by r.degraded
               order by r.organization_rank - r.organization_room, r.created_at, r.event_id, r.webhook_id) as rank
             from ranked r where r.organization_rank <= r.organization_room and r.host_rank <= r.host_room
           ) c
-          where c.rank <= case when c.narrow then narrow_limit else wide_limit end
+          where c.rank <= case when c.degraded then degraded_limit else healthy_limit end
         ), picked as materialized (
-          select c.organization_id, c.webhook_id, c.event_id, c.host, c.narrow, c.is_full, d.due_at,
+          select c.organization_id, c.webhook_id, c.event_id, c.host, c.degraded, c.is_full, d.due_at,
             case when d.sequence is null then row_number() over (partition by c.webhook_id, d.sequence is null
               order by c.created_at, c.event_id) end as nth
           from chosen c cross join lateral (
@@ -125,14 +125,14 @@ export class DeliveryFunctions extends Migration {
           from (select p.*, n.first from picked p
             left join numbered n on n.organization_id = p.organization_id and n.webhook_id = p.webhook_id) p
           where d.organization_id = p.organization_id and d.webhook_id = p.webhook_id and d.event_id = p.event_id
-          returning d.organization_id, d.webhook_id, d.event_id, d.run, p.host, p.narrow, p.is_full, p.due_at
+          returning d.organization_id, d.webhook_id, d.event_id, d.run, p.host, p.degraded, p.is_full, p.due_at
         ), reserved as (
-          insert into slot (organization_id, webhook_id, event_id, run, host, narrow, until)
-          select m.organization_id, m.webhook_id, m.event_id, m.run, m.host, m.narrow,
+          insert into slot (organization_id, webhook_id, event_id, run, host, degraded, until)
+          select m.organization_id, m.webhook_id, m.event_id, m.run, m.host, m.degraded,
             clock_timestamp() + make_interval(secs => reserve_seconds)
           from moved m
         )
-        select m.organization_id, m.webhook_id, m.event_id, m.run, m.narrow, m.is_full,
+        select m.organization_id, m.webhook_id, m.event_id, m.run, m.degraded, m.is_full,
           (select e.type from event e where e.organization_id = m.organization_id and e.id = m.event_id),
           (extract(epoch from m.due_at) * 1000)::double precision
         from moved m;
@@ -199,8 +199,8 @@ export class DeliveryFunctions extends Migration {
             end if;
             delete from slot s
               where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event;
-            insert into slot (organization_id, webhook_id, event_id, run, host, narrow, attempt_id, admitted_at, until)
-            select organization, webhook, event, asking_run, r.host, r.narrow, attempt, clock_timestamp(),
+            insert into slot (organization_id, webhook_id, event_id, run, host, degraded, attempt_id, admitted_at, until)
+            select organization, webhook, event, asking_run, r.host, r.degraded, attempt, clock_timestamp(),
               clock_timestamp() + make_interval(secs => slot_seconds)
             from slot_room(array[organization], array[webhook]) r
             where r.webhook_room > 0 and r.organization_room > 0 and r.host_room > 0;

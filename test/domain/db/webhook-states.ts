@@ -17,7 +17,7 @@ const attempt = (number: number) => `
     signed_with, started_at)
     select '$org', id, '${eventId}', gen_random_uuid(), ${number}, 1, false, '{}', now() from webhook`;
 const slot = (attemptId = 'null') => `
-  insert into slot (organization_id, webhook_id, event_id, run, host, narrow, attempt_id, until)
+  insert into slot (organization_id, webhook_id, event_id, run, host, degraded, attempt_id, until)
     select '$org', id, '${eventId}', 1, 'a.example', false, ${attemptId}, now() from webhook`;
 
 export const wrongWebhookStates: [state: string, constraint: string, statement: string][] = [
