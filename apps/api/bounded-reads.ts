@@ -30,7 +30,7 @@ export interface ReadResult {
 
 /**
  * Runs reads within bounds of memory and of the database, for each key, each organization and the
- * process. What a read holds is released when its response ends in any way.
+ * process. What a read has reserved is released when its response ends in any way.
  *
  * Every read runs as a small one. PostgreSQL makes no large body then, it only decides, and the
  * read runs again as a large one. Each statement checks the key and begins after its requests, so a
@@ -43,11 +43,11 @@ export class BoundedReads {
 
   constructor(
     options: StatementOptions & {
-      /** The most that bodies may hold in this process, in MiB. */
+      /** The most memory of bodies in this process, in MiB. */
       memoryMiB: number;
       databasePoolMax: number;
       /** Called for each read that had to wait, with the level whose limit was reached. */
-      onWaited?: (end: 'admitted' | 'refused' | 'gone', limit: 'key' | 'organization' | 'pod') => void;
+      onWaited?: (end: 'admitted' | 'rejected' | 'gone', limit: 'key' | 'organization' | 'process') => void;
     },
   ) {
     const { memoryMiB, databasePoolMax, onWaited = () => {}, ...statements } = options;
@@ -57,37 +57,37 @@ export class BoundedReads {
     this.#statements = new ReadStatements(statements);
     // The limiter bounds the small bodies of one key: 120 in a minute.
     this.#memory = new Budget<'organization'>({
-      limits: { organization: small * organizationShare, pod: small },
+      limits: { organization: small * organizationShare, process: small },
       ...wait,
     });
-    const memory = { key: large * keyShare, organization: large * organizationShare, pod: large };
+    const memory = { key: large * keyShare, organization: large * organizationShare, process: large };
     this.#large = new LargeReads({ ...statements, databasePoolMax, memory, wait });
   }
 
-  /** Returns what is held for small and for large bodies, and how many reads wait. */
+  /** Returns what is reserved for small and for large bodies, and how many reads wait. */
   get state() {
-    const { held, waiting } = this.#memory.state;
+    const { reserved, waiting } = this.#memory.state;
     const large = this.#large.state;
-    return { smallBytes: held, largeBytes: large.bytes, waiting: waiting + large.waiting };
+    return { smallBytes: reserved, largeBytes: large.bytes, waiting: waiting + large.waiting };
   }
 
-  /** @throws BudgetExhausted or ApiError at the deadline, ClientGone, the error of a statement */
+  /** @throws BudgetFull or ApiError at the deadline, ClientGone, the error of a statement */
   async read(request: ReadRequest): Promise<ReadResult> {
     const { organizationId: organization, response } = request;
-    const reserved = this.#memory.reserve({ organization }, maxSmallBytes, response, leftMs(request));
-    const hold = reserved instanceof Promise ? await reserved : reserved;
-    let isHeld = false;
+    const reserving = this.#memory.reserve({ organization }, maxSmallBytes, response, leftMs(request));
+    const memory = reserving instanceof Promise ? await reserving : reserving;
+    let isKept = false;
     try {
       if (response.hasEnded) throw new ClientGone();
       const key = await this.#statements.read(request);
       if (key?.decision !== 'ok') return { key, content: null };
       if (key.body !== null) {
-        isHeld = true;
+        isKept = true;
         return { key, content: { etag: etagOf(key.body), body: key.body } };
       }
     } finally {
-      if (isHeld) response.onEnd(() => hold.release());
-      else hold.release();
+      if (isKept) response.onEnd(() => memory.release());
+      else memory.release();
     }
     return this.#large.read(request);
   }

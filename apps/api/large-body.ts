@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { ParameterizedContext } from 'koa';
-import type { Hold } from '#runtime/flow/budget.ts';
+import type { Reservation } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 
 const noBytes = Buffer.alloc(0);
@@ -10,16 +10,16 @@ const noBytes = Buffer.alloc(0);
 export class SharedBody {
   readonly bytes: number;
   readonly #chunks: Buffer[];
-  readonly #hold: Hold;
+  readonly #memory: Reservation;
   /** The number of chunks that each response has sent; without those that have ended. */
   readonly #sent = new Map<TrackedResponse, number>();
   #bytesLeft: number;
   #released = 0;
 
-  /** @param hold - the memory of the chunks, which is released with them. */
-  constructor(chunks: Buffer[], responses: Iterable<TrackedResponse>, hold: Hold) {
+  /** @param memory - of the chunks, which is released with them. */
+  constructor(chunks: Buffer[], responses: Iterable<TrackedResponse>, memory: Reservation) {
     this.#chunks = chunks;
-    this.#hold = hold;
+    this.#memory = memory;
     this.bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     this.#bytesLeft = this.bytes;
     for (const response of responses) this.#sent.set(response, 0);
@@ -31,7 +31,9 @@ export class SharedBody {
     this.#release();
   }
 
-  /** Yields the chunks for one of the responses, which has sent a chunk when it asks for the next. */
+  /**
+   * Yields the chunks for one of the responses, which has sent a chunk when it asks for the next.
+   */
   *chunksFor(response: TrackedResponse): Generator<Buffer> {
     for (let index = 0; index < this.#chunks.length; index += 1) {
       yield this.#chunks[index] ?? noBytes;
@@ -46,8 +48,8 @@ export class SharedBody {
       this.#chunks[this.#released] = noBytes;
       this.#released += 1;
     }
-    this.#hold.resize(this.#bytesLeft);
-    if (this.#sent.size === 0) this.#hold.release();
+    this.#memory.resize(this.#bytesLeft);
+    if (this.#sent.size === 0) this.#memory.release();
   }
 }
 
@@ -65,7 +67,7 @@ export class LargeBodies {
 
   /**
    * The next request on a connection is the only sign that a response was read. So a large one
-   * closes its connection: unread, it would be held for as long as an idle connection is kept.
+   * closes its connection: unread, it would be kept open for as long as an idle connection is kept.
    */
   send(ctx: ParameterizedContext, chunks: Iterable<Buffer>, bytes: number): void {
     ctx.body = Readable.from(this.#inTurns(chunks), { objectMode: false, highWaterMark: 1 });

@@ -18,7 +18,9 @@ const copiesWhileMade = 2;
 const usualBytes = 6 * mebibyte;
 /** By how much a body may grow from one statement to the next. */
 const growth = 1.125;
-/** A longer body than usual takes two statements; one more allows for a list that grows meanwhile. */
+/**
+ * A longer body than usual takes two statements; one more allows for a list that grows meanwhile.
+ */
 const maxTries = 3;
 /** Bodies longer than usual whose length is remembered, so that they take one statement later. */
 const maxLonger = 1_000;
@@ -28,7 +30,7 @@ const maxLonger = 1_000;
  * that does not read, which counts as memory of the pod. 20 parallel calls of a key never wait for
  * this.
  */
-const readersAtOnce = { key: 24, organization: 48, pod: 128 };
+const readersAtOnce = { key: 24, organization: 48, process: 128 };
 
 /**
  * The share of the database's connections for large bodies. A roster of 20,000 grants keeps a core
@@ -40,8 +42,8 @@ type Level = 'key' | 'organization';
 
 interface LargeReadsOptions extends StatementOptions {
   databasePoolMax: number;
-  /** The bytes that large bodies may hold. */
-  memory: Readonly<Record<Level | 'pod', number>>;
+  /** The bytes that may be reserved for large bodies. */
+  memory: Readonly<Record<Level | 'process', number>>;
   /** How reads wait for a share of anything. */
   wait: Omit<BudgetOptions<Level>, 'limits'>;
 }
@@ -136,17 +138,17 @@ export class LargeReads {
     this.#readers = new Budget({ limits: readersAtOnce, ...wait });
     this.#memory = new Budget({ limits: memory, ...wait });
     const connections = Math.max(1, Math.floor(databasePoolMax * connectionShare));
-    this.#connections = new Budget<'organization'>({ limits: { organization: 1, pod: connections }, ...wait });
+    this.#connections = new Budget<'organization'>({ limits: { organization: 1, process: connections }, ...wait });
     this.#usualBytes = Math.min(usualBytes, Math.floor(memory.key / copiesWhileMade));
   }
 
-  /** Returns the bytes that are held, and how many reads wait. */
+  /** Returns the bytes that are reserved, and how many reads wait. */
   get state() {
     const budgets = [this.#readers, this.#memory, this.#connections];
-    return { bytes: this.#memory.state.held, waiting: budgets.reduce((sum, { state }) => sum + state.waiting, 0) };
+    return { bytes: this.#memory.state.reserved, waiting: budgets.reduce((sum, { state }) => sum + state.waiting, 0) };
   }
 
-  /** @throws BudgetExhausted or ApiError at the deadline, ClientGone, the error of a statement */
+  /** @throws BudgetFull or ApiError at the deadline, ClientGone, the error of a statement */
   async read(request: ReadRequest): Promise<LargeResult> {
     const { endpoint, fingerprints, organizationId: organization, response } = request;
     const key = fingerprints.at(-1)?.toString('latin1') ?? '';
@@ -185,13 +187,16 @@ export class LargeReads {
     }
   }
 
-  /** Waits for memory and a connection, and runs the statement. A number: the bytes of a longer body. */
+  /**
+   * Waits for memory and a connection, and runs the statement. A number: the bytes of a longer
+   * body.
+   */
   async #tryFor(group: Group, maxBytes: number): Promise<LargeResult | number> {
     const { key, request } = group;
     const { organizationId: organization } = request;
     const bytes = maxBytes * copiesWhileMade;
-    const hold = await this.#memory.reserve({ key, organization }, bytes, group, leftMs(request));
-    let isHeld = false;
+    const memory = await this.#memory.reserve({ key, organization }, bytes, group, leftMs(request));
+    let isKept = false;
     try {
       const connection = await this.#connections.reserve({ organization }, 1, group, leftMs(request));
       const run = () => {
@@ -205,11 +210,11 @@ export class LargeReads {
       if (read === null || read.row.bytes === null) return { key: read?.row ?? null, content: null };
       const { row, chunks } = read;
       if (row.etag === null) return read.row.bytes;
-      isHeld = chunks.length > 0;
-      const body = isHeld ? new SharedBody(chunks, group.responses, hold) : null;
+      isKept = chunks.length > 0;
+      const body = isKept ? new SharedBody(chunks, group.responses, memory) : null;
       return { key: row, content: { etag: row.etag, body } };
     } finally {
-      if (!isHeld) hold.release();
+      if (!isKept) memory.release();
     }
   }
 

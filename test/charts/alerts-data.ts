@@ -84,8 +84,8 @@ export const healthy: Series = {
   [`org_api_limiter_without_redis{${api}}`]: always(0),
   [`org_api_answers_waiting{${api}}`]: always(2),
   // One key that does not read its answers exhausts only its own share.
-  [`org_api_answer_waits_total{${api},end="refused",limit="key"}`]: growing(9),
-  [`org_api_answer_waits_total{${api},end="refused",limit="pod"}`]: always(3),
+  [`org_api_answer_waits_total{${api},end="rejected",limit="key"}`]: growing(9),
+  [`org_api_answer_waits_total{${api},end="rejected",limit="process"}`]: always(3),
   [`org_api_database_connections{${api},state="waiting"}`]: `${'0 3 '.repeat(40)}${always(0)}`,
   [`org_api_setting_refused{${api},setting="REDIS_URL"}`]: always(0),
   [`org_api_setting_refused{${worker},setting="WEBHOOK_SECRET_KEYS"}`]: always(0),

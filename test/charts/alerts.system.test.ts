@@ -59,7 +59,7 @@ const faults: Fault[] = [
   },
   {
     when: 'pods have no memory left for answers',
-    changed: { [`org_api_answer_waits_total{${api},end="refused",limit="pod"}`]: growing(5) },
+    changed: { [`org_api_answer_waits_total{${api},end="rejected",limit="process"}`]: growing(5) },
     firing: ['OrgApiAnswerMemoryExhausted'],
   },
   {

@@ -24,10 +24,10 @@ it('organizations take turns, however many of their people wait', async () => {
   const { connections } = createShares(5);
   const order: string[] = [];
   const open = async (organization: string, person: string) => {
-    const hold = await connections.reserve({ organization, person }, 1, { onEnd: () => {} });
+    const reservation = await connections.reserve({ organization, person }, 1, { onEnd: () => {} });
     order.push(organization);
     await new Promise(setImmediate);
-    hold.release();
+    reservation.release();
   };
   const people = ['1', '2', '3', '4', '5'].map((person) => open('a', person));
   await Promise.all([...people, open('b', '6')]);

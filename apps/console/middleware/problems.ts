@@ -1,6 +1,6 @@
 import type { Middleware, ParameterizedContext } from 'koa';
 import { isServerAway, isStatementTimeout } from '#domain/db/server-away.ts';
-import { BudgetExhausted, ClientGone } from '#runtime/flow/budget.ts';
+import { BudgetFull, ClientGone } from '#runtime/flow/budget.ts';
 import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
@@ -56,11 +56,11 @@ function closeWithoutAnswer(ctx: ParameterizedContext<ConsoleState>): void {
 }
 
 /** By the level of the budget that is used up. */
-const busySentences: Record<string, string> & { pod: string } = {
+const busySentences: Record<string, string> & { process: string } = {
   session: 'Too many of your pages are in progress.',
   person: 'Too many of your pages or downloads are in progress.',
   organization: 'Too many pages or downloads of your organization are in progress.',
-  pod: 'Too many pages or downloads are in progress.',
+  process: 'Too many pages or downloads are in progress.',
 };
 
 interface Problem {
@@ -100,7 +100,7 @@ function problemOf(error: unknown, now: Date): Problem {
       sentence: unconfirmedSentence,
       next: unconfirmedNext,
     };
-  if (error instanceof BudgetExhausted) return exhaustionOf(error);
+  if (error instanceof BudgetFull) return exhaustionOf(error);
   if (error instanceof FormRefused)
     return {
       status: error.status,
@@ -129,11 +129,11 @@ function problemOf(error: unknown, now: Date): Problem {
   return faultOf(error);
 }
 
-const exhaustionOf = ({ level }: BudgetExhausted): Problem => ({
-  status: level === 'pod' ? 503 : 429,
-  code: level === 'pod' ? 'busy' : 'rate_limited',
+const exhaustionOf = ({ level }: BudgetFull): Problem => ({
+  status: level === 'process' ? 503 : 429,
+  code: level === 'process' ? 'busy' : 'rate_limited',
   title: 'Too many requests in progress',
-  sentence: busySentences[level] ?? busySentences.pod,
+  sentence: busySentences[level] ?? busySentences.process,
   next: 'Wait until one has finished, then try again.',
   retryAfterSeconds: 5,
 });

@@ -1,5 +1,5 @@
 import { hashOf } from '#domain/identity/token.ts';
-import { ClientGone, type Hold } from '#runtime/flow/budget.ts';
+import { ClientGone, type Reservation } from '#runtime/flow/budget.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
 import { waitMs } from '../web/shares.ts';
 import type { RouteMiddleware } from '../web/state.ts';
@@ -8,7 +8,7 @@ import { readCookie } from './cookies.ts';
 /**
  * Waits until no other request with this session's cookie is read, before anything is looked up.
  *
- * @throws BudgetExhausted when it waited too long, or too many wait.
+ * @throws BudgetFull when it waited too long, or too many wait.
  */
 export const reserveSession: RouteMiddleware = async (ctx, next) => {
   const token = readCookie(ctx, 'session');
@@ -16,34 +16,34 @@ export const reserveSession: RouteMiddleware = async (ctx, next) => {
   const { sessions } = ctx.state.console.shares;
   const answer = ctx.res as TrackedResponse;
   const startedAtMs = performance.now();
-  const hold = await sessions.reserve({ session: hashOf(token).toString('base64') }, 1, answer);
-  ctx.state.admission = { hold, waitedMs: performance.now() - startedAtMs };
-  await runWhileHeld(hold, answer, next);
+  const reservation = await sessions.reserve({ session: hashOf(token).toString('base64') }, 1, answer);
+  ctx.state.sessionShare = { reservation, waitedMs: performance.now() - startedAtMs };
+  await runWhileReserved(reservation, answer, next);
 };
 
 /**
  * Reserves a share of the database for a request with a session, until it has been carried out,
  * also when its browser has left.
  *
- * @throws BudgetExhausted when it waited too long, or too many wait.
+ * @throws BudgetFull when it waited too long, or too many wait.
  */
 export const reserveShare: RouteMiddleware = async (ctx, next) => {
-  const { personId, organizationId, console, visit, admission } = ctx.state;
-  if (personId === undefined || admission === undefined) return next();
+  const { personId, organizationId, console, visit, sessionShare } = ctx.state;
+  if (personId === undefined || sessionShare === undefined) return next();
   const { connections } = console.shares;
   const answer = ctx.res as TrackedResponse;
   // Pages outside an organization take turns by person.
   const holders = { organization: organizationId ?? personId, person: personId };
-  const connection = await connections.reserve(holders, 1, answer, Math.max(0, waitMs - admission.waitedMs));
-  ctx.state.visit = { ...visit, share: { session: admission.hold, connection } };
-  await runWhileHeld(connection, answer, next);
+  const connection = await connections.reserve(holders, 1, answer, Math.max(0, waitMs - sessionShare.waitedMs));
+  ctx.state.visit = { ...visit, share: { session: sessionShare.reservation, connection } };
+  await runWhileReserved(connection, answer, next);
 };
 
-async function runWhileHeld(hold: Hold, answer: TrackedResponse, next: () => Promise<unknown>): Promise<void> {
+async function runWhileReserved(reservation: Reservation, answer: TrackedResponse, next: () => Promise<unknown>): Promise<void> {
   try {
     if (answer.hasEnded) throw new ClientGone();
     await next();
   } finally {
-    hold.release();
+    reservation.release();
   }
 }

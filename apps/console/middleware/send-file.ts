@@ -10,7 +10,7 @@ import { isClientAbort } from './client-abort.ts';
  * Sends a file while it is created. If it cannot be finished, the connection is cut, so that half a
  * file never looks complete.
  *
- * @throws BudgetExhausted when too many downloads are in progress.
+ * @throws BudgetFull when too many downloads are in progress.
  */
 export async function sendFile(ctx: RouteContext, file: Download, downloads: Downloads): Promise<void> {
   const answer = ctx.res as TrackedResponse;
@@ -22,7 +22,7 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
   if (ctx.method === 'HEAD') return setHeaders();
   // A download has a budget of its own: once it has begun, its session's pages do not wait for it.
   visit.share?.connection.release();
-  const hold = await downloads.reserve({ person: personId, organization: organizationId }, 1, answer);
+  const reservation = await downloads.reserve({ person: personId, organization: organizationId }, 1, answer);
   visit.share?.session.release();
   try {
     const body = await file.open();
@@ -31,11 +31,13 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
     ctx.respond = false;
     await send(body, answer);
   } finally {
-    hold.release();
+    reservation.release();
   }
 }
 
-/** Resolves when the file has been sent, or its browser has left, and its last statement has ended. */
+/**
+ * Resolves when the file has been sent, or its browser has left, and its last statement has ended.
+ */
 async function send(body: Readable, answer: TrackedResponse): Promise<void> {
   const closed = new Promise((resolve) => body.once('close', resolve));
   const sent = pipeline(body, answer).catch((error: unknown) => {

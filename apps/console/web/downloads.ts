@@ -7,7 +7,7 @@ import { Budget } from '#runtime/flow/budget.ts';
  */
 export const createDownloads = () =>
   new Budget<'organization' | 'person'>({
-    limits: { organization: 4, person: 1, pod: 8 },
+    limits: { organization: 4, person: 1, process: 8 },
     maxWaiting: { each: 4, all: 100 },
     waitMs: 1_000,
   });

@@ -1,4 +1,4 @@
-import { Budget, type Hold } from '#runtime/flow/budget.ts';
+import { Budget, type Reservation } from '#runtime/flow/budget.ts';
 
 /** Pages and forms of one person, and of one organization, that a process reads at a time. */
 const pagesAtOnce = { organization: 4, person: 1 };
@@ -20,14 +20,14 @@ export const createShares = (databasePoolMax: number) => ({
    * Admits one request of a session at a time, before its first statement: the session is looked up
    * only for a request that is read next. Holders are hashes of cookies, of a session or not.
    */
-  sessions: new Budget<'session'>({ limits: { session: 1, pod: Number.POSITIVE_INFINITY }, maxWaiting, waitMs }),
+  sessions: new Budget<'session'>({ limits: { session: 1, process: Number.POSITIVE_INFINITY }, maxWaiting, waitMs }),
 
   /**
    * Divides the database's connections among pages and forms, when their person is known. Each runs
    * one statement at a time. More of them wait, and organizations take turns.
    */
   connections: new Budget<'organization' | 'person'>({
-    limits: { ...pagesAtOnce, pod: Math.max(1, databasePoolMax - otherConnections) },
+    limits: { ...pagesAtOnce, process: Math.max(1, databasePoolMax - otherConnections) },
     maxWaiting,
     waitMs,
   }),
@@ -35,10 +35,10 @@ export const createShares = (databasePoolMax: number) => ({
 
 export type Shares = ReturnType<typeof createShares>;
 
-/** What a request of a session holds. */
+/** What a request of a session has reserved. */
 export interface Share {
-  session: Hold;
-  connection: Hold;
+  session: Reservation;
+  connection: Reservation;
 }
 
 /** Lets other requests use the share while this one waits for another system. */

@@ -1,6 +1,6 @@
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import type { ErrorCode } from '#domain/contract/errors.ts';
-import type { Hold } from '#runtime/flow/budget.ts';
+import type { Reservation } from '#runtime/flow/budget.ts';
 import type { FormValues } from './form.ts';
 import type { Route } from './route.ts';
 import type { ConsoleParts, Visit } from './visit.ts';
@@ -23,8 +23,8 @@ export interface RouteState extends ConsoleState {
   route: Route;
   visit: Visit;
   form: SentForm;
-  /** Set with a session's cookie: its hold of the session, and how long it waited for it. */
-  admission?: { hold: Hold; waitedMs: number };
+  /** Set with a session's cookie: its share of the session, and how long it waited for it. */
+  sessionShare?: { reservation: Reservation; waitedMs: number };
 }
 
 /** A form as it was sent. */

@@ -63,7 +63,7 @@ export interface Visit extends Caller {
   flash: string | null;
   /** The token for every form of this session. */
   formToken: string;
-  /** The share of the database that the request holds; null without a session. */
+  /** The share of the database that the request has reserved; null without a session. */
   share: Share | null;
 }
 

@@ -1,10 +1,10 @@
-/** No budget was free in time; `level` names the limit. */
-export class BudgetExhausted<Level extends string = string> extends Error {
+/** Nothing of a budget was free in time; `level` names the limit. */
+export class BudgetFull<Level extends string = string> extends Error {
   readonly level: Level;
 
   constructor(level: Level) {
     super(`the ${level}'s share is used up`);
-    this.name = 'BudgetExhausted';
+    this.name = 'BudgetFull';
     this.level = level;
   }
 }
@@ -17,17 +17,17 @@ export class ClientGone extends Error {
   }
 }
 
-/** Who holds a part of the budget, by level; null is not known and not counted. */
+/** Who reserves a part of the budget, by level; null is not known and not counted. */
 type Holders<Level extends string> = Readonly<Record<Level, string | null>>;
 
 export interface BudgetOptions<Level extends string> {
-  /** The most that one holder of each level may hold at a time, and the whole process. */
-  limits: Readonly<Record<Level | 'pod', number>>;
+  /** The most that one holder of each level may reserve at a time, and the whole process. */
+  limits: Readonly<Record<Level | 'process', number>>;
   /** Requests that may wait, of one holder of the first level and in all. */
   maxWaiting: Readonly<{ each: number; all: number }>;
   waitMs: number;
   /** Called when a wait ends, with the level whose share was used up. */
-  onWaited?: (end: 'admitted' | 'refused' | 'gone', limit: Level | 'pod') => void;
+  onWaited?: (end: 'admitted' | 'rejected' | 'gone', limit: Level | 'process') => void;
 }
 
 /** Reports that the client disconnected: one response, or several. */
@@ -39,9 +39,9 @@ export interface Ends {
 interface Account<Level extends string> {
   readonly level: Level;
   readonly id: string;
-  held: number;
+  reserved: number;
   waiting: number;
-  /** Number of holds and waits that use this account. */
+  /** Number of reservations and waits that use this account. */
   users: number;
   /** Ticket of its last request that waited. */
   ticket: number;
@@ -53,14 +53,14 @@ const maxIdleAccounts = 10_000;
 interface Waiter<Level extends string> {
   accounts: Account<Level>[];
   amount: number;
-  /** Its place in the order of admission. */
+  /** Its rank in the order of admission. */
   ticket: number;
   admit: () => void;
 }
 
-/** A part of a budget that is held. */
-export class Hold {
-  /** Changes what is held by an amount; closes the accounts with null. */
+/** A reserved part of a budget. */
+export class Reservation {
+  /** Changes what is reserved by an amount; closes the accounts with null. */
   readonly #charge: (change: number | null) => void;
   #amount = 0;
   #isReleased = false;
@@ -70,7 +70,7 @@ export class Hold {
     this.#charge = charge;
   }
 
-  /** Changes the amount; a larger one is taken even when it is not free. */
+  /** Changes the amount; a larger one is reserved even when it is not free. */
   resize(amount: number): void {
     const change = amount - this.#amount;
     if (this.#isReleased || change === 0) return;
@@ -78,7 +78,7 @@ export class Hold {
     this.#charge(change);
   }
 
-  /** Releases all of it. Can be called twice; afterwards nothing can be taken. */
+  /** Releases all of it. Can be called twice; afterwards nothing can be reserved. */
   release(): void {
     if (this.#isReleased) return;
     this.resize(0);
@@ -92,7 +92,7 @@ export class Hold {
  * holder and for the process.
  *
  * An amount fits if holder and process stay within their limits, and one larger than a limit fits
- * while nothing else is held. Everything else waits. Holders of the first level are admitted
+ * while nothing else is reserved. Everything else waits. Holders of the first level are admitted
  * alternately (start-time fair queueing), so that many requests of one holder delay another's by
  * one only. A holder that has used up its share delays no other.
  */
@@ -100,43 +100,43 @@ export class Budget<Level extends string> {
   readonly #options: BudgetOptions<Level>;
   readonly #accounts = new Map<Level, Map<string, Account<Level>>>();
   #waiting: Waiter<Level>[] = [];
-  #held = 0;
+  #reserved = 0;
   /** Ticket of the last request that was admitted after a wait. */
   #lastTicket = 0;
 
   constructor(options: BudgetOptions<Level>) {
     this.#options = options;
-    for (const level of Object.keys(options.limits) as (Level | 'pod')[])
-      if (level !== 'pod') this.#accounts.set(level, new Map());
+    for (const level of Object.keys(options.limits) as (Level | 'process')[])
+      if (level !== 'process') this.#accounts.set(level, new Map());
   }
 
-  /** Returns what is held, and how many wait. */
+  /** Returns what is reserved, and how many wait. */
   get state() {
-    return { held: this.#held, waiting: this.#waiting.length };
+    return { reserved: this.#reserved, waiting: this.#waiting.length };
   }
 
   /**
-   * Takes a part of the budget, at once or after a wait.
+   * Reserves a part of the budget, at once or after a wait.
    *
    * @param client - ends the wait when it disconnects.
    * @param waitAtMostMs - shortens the wait of a request that has waited elsewhere.
-   * @returns the hold, or a promise of it, which rejects with BudgetExhausted or ClientGone.
-   * @throws BudgetExhausted when too many wait.
+   * @returns the reservation, or a promise of it, which rejects with BudgetFull or ClientGone.
+   * @throws BudgetFull when too many wait.
    */
   reserve(
     holders: Holders<Level>,
     amount: number,
     client: Ends,
     waitAtMostMs = this.#options.waitMs,
-  ): Hold | Promise<Hold> {
+  ): Reservation | Promise<Reservation> {
     const accounts = this.#open(holders);
-    const obstacle = this.#findObstacle(accounts, amount) ?? (this.#isPodAwaited() ? 'pod' : null);
-    if (obstacle === null) return this.#take(accounts, amount);
+    const obstacle = this.#findObstacle(accounts, amount) ?? (this.#isProcessAwaited() ? 'process' : null);
+    if (obstacle === null) return this.#charge(accounts, amount);
     const fullQueue = this.#options.maxWaiting.all === 0 ? obstacle : this.#findFullQueue(accounts);
     if (fullQueue === null) return this.#wait(accounts, amount, obstacle, client, waitAtMostMs);
     this.#close(accounts);
-    this.#options.onWaited?.('refused', fullQueue);
-    throw new BudgetExhausted(fullQueue);
+    this.#options.onWaited?.('rejected', fullQueue);
+    throw new BudgetFull(fullQueue);
   }
 
   /** Opens the accounts of the holders, in the order of levels; each gets one more user. */
@@ -147,7 +147,7 @@ export class Budget<Level extends string> {
       if (id === null) continue;
       let account = ofLevel.get(id);
       if (account === undefined) {
-        account = { level, id, held: 0, waiting: 0, users: 0, ticket: 0 };
+        account = { level, id, reserved: 0, waiting: 0, users: 0, ticket: 0 };
         ofLevel.set(id, account);
       }
       account.users += 1;
@@ -164,46 +164,46 @@ export class Budget<Level extends string> {
     }
   }
 
-  #take(accounts: Account<Level>[], amount: number): Hold {
-    const hold = new Hold((change) => {
+  #charge(accounts: Account<Level>[], amount: number): Reservation {
+    const reservation = new Reservation((change) => {
       if (change === null) return this.#close(accounts);
-      this.#held += change;
-      for (const account of accounts) account.held += change;
+      this.#reserved += change;
+      for (const account of accounts) account.reserved += change;
       if (change < 0 && this.#waiting.length > 0) this.#admitWaiting();
     });
-    hold.resize(amount);
-    return hold;
+    reservation.resize(amount);
+    return reservation;
   }
 
   /** Returns the level whose limit the amount would exceed, or null when it fits. */
-  #findObstacle(accounts: Account<Level>[], amount: number): Level | 'pod' | null {
+  #findObstacle(accounts: Account<Level>[], amount: number): Level | 'process' | null {
     const { limits } = this.#options;
-    for (const { level, held } of accounts) if (held > 0 && held + amount > limits[level]) return level;
-    return this.#held > 0 && this.#held + amount > limits.pod ? 'pod' : null;
+    for (const { level, reserved } of accounts) if (reserved > 0 && reserved + amount > limits[level]) return level;
+    return this.#reserved > 0 && this.#reserved + amount > limits.process ? 'process' : null;
   }
 
   /** Returns whether a request waits for the process's limit. A new one must not overtake it. */
-  #isPodAwaited(): boolean {
-    return this.#waiting.some(({ accounts, amount }) => this.#findObstacle(accounts, amount) === 'pod');
+  #isProcessAwaited(): boolean {
+    return this.#waiting.some(({ accounts, amount }) => this.#findObstacle(accounts, amount) === 'process');
   }
 
   /** Returns the level whose queue is full, or null. */
-  #findFullQueue([first]: Account<Level>[]): Level | 'pod' | null {
+  #findFullQueue([first]: Account<Level>[]): Level | 'process' | null {
     const { each, all } = this.#options.maxWaiting;
     if (first !== undefined && first.waiting >= each) return first.level;
-    return this.#waiting.length >= all ? 'pod' : null;
+    return this.#waiting.length >= all ? 'process' : null;
   }
 
   #wait(
     accounts: Account<Level>[],
     amount: number,
-    obstacle: Level | 'pod',
+    obstacle: Level | 'process',
     client: Ends,
     atMostMs: number,
-  ): Promise<Hold> {
-    const { promise, resolve, reject } = Promise.withResolvers<Hold>();
+  ): Promise<Reservation> {
+    const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
     /** Ends the wait once. Others may fit now. */
-    const end = (how: 'admitted' | 'refused' | 'gone', limit: Level | 'pod'): boolean => {
+    const end = (how: 'admitted' | 'rejected' | 'gone', limit: Level | 'process'): boolean => {
       const index = this.#waiting.indexOf(waiter);
       if (index < 0) return false;
       clearTimeout(timer);
@@ -223,12 +223,12 @@ export class Budget<Level extends string> {
       ticket,
       admit: () => {
         this.#lastTicket = ticket;
-        if (end('admitted', obstacle)) resolve(this.#take(accounts, amount));
+        if (end('admitted', obstacle)) resolve(this.#charge(accounts, amount));
       },
     };
     const timer = setTimeout(() => {
       const limit = this.#findObstacle(accounts, amount) ?? obstacle;
-      if (end('refused', limit)) reject(new BudgetExhausted(limit));
+      if (end('rejected', limit)) reject(new BudgetFull(limit));
     }, atMostMs);
     if (first !== undefined) first.ticket = ticket;
     for (const account of accounts) account.waiting += 1;
@@ -246,7 +246,7 @@ export class Budget<Level extends string> {
   #admitWaiting(): void {
     for (const { accounts, amount, admit } of [...this.#waiting]) {
       const obstacle = this.#findObstacle(accounts, amount);
-      if (obstacle === 'pod') return;
+      if (obstacle === 'process') return;
       if (obstacle === null) admit();
     }
   }
