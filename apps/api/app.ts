@@ -59,11 +59,11 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     windowSeconds: requestWindowSeconds,
     keyPrefix: `limit:${config.region}:`,
     onModeChange: (mode, reason) => {
-      metrics.limiterMode.set(mode === 'pod' ? 1 : 0);
+      metrics.limiterMode.set(mode === 'process' ? 1 : 0);
       metrics.limiterSwitches.inc({ mode });
       log.warn(
         { mode, reason },
-        mode === 'pod' ? 'limiter: Redis is away; this pod limits by itself' : 'limiter: Redis decides',
+        mode === 'process' ? 'limiter: Redis is away; this pod limits by itself' : 'limiter: Redis decides',
       );
     },
   });

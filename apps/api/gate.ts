@@ -32,7 +32,7 @@ export class Gate {
   }
 
   /**
-   * Returns the fingerprints of the request's key, if it is a genuine key of this region.
+   * Returns the fingerprints of the request's key, if it is a key that this region created.
    *
    * @throws ApiError `unauthenticated`, `invalid_api_key` or `rate_limited`.
    */
@@ -65,27 +65,27 @@ export class Gate {
    *
    * @throws ApiError `rate_limited` when the key has used up its window.
    */
-  async countCall(ctx: RequestContext, prints: Buffer[]): Promise<void> {
+  async countCall(ctx: RequestContext, keyFingerprints: Buffer[]): Promise<void> {
     const { limiter, refusals, tracing, trustedProxies } = this.#dependencies;
     // The oldest pepper decides: a key keeps one window while a new pepper is rolled out.
-    const decision = await tracing.span('limiter', () => limiter.take(prints.at(-1) as Buffer));
+    const decision = await tracing.span('limiter', () => limiter.decide(keyFingerprints.at(-1) as Buffer));
     const { admitted, left, resetSeconds } = decision;
     ctx.set('RateLimit-Policy', limitPolicy);
     ctx.set('RateLimit', `"key";r=${left};t=${resetSeconds}`);
     ctx.state.limitLeft = left;
     if (admitted) return;
     const address = clientAddress(ctx.req, trustedProxies);
-    for (const print of prints) refusals.count(print, address);
+    for (const fingerprint of keyFingerprints) refusals.count(fingerprint, address);
     ctx.set('Retry-After', String(resetSeconds));
     throw apiError('key_limit', { retryAfterSeconds: resetSeconds });
   }
 
-  /** Returns whether a request carries a bearer in the form of a key, and if it is genuine. */
-  bearerKind(ctx: RequestContext): 'none' | 'key' | 'genuine' {
+  /** Returns whether a request carries a bearer in the form of a key, and whether its tag is right. */
+  bearerKind(ctx: RequestContext): 'none' | 'key' | 'valid_key' {
     const { keys } = this.#dependencies;
     const bearer = bearerOf(ctx.get('Authorization'));
     if (!bearer?.startsWith('aln_')) return 'none';
-    return checkKey(bearer, keys.region, keys.tagSecrets).ok ? 'genuine' : 'key';
+    return checkKey(bearer, keys.region, keys.tagSecrets).ok ? 'valid_key' : 'key';
   }
 }
 

@@ -31,9 +31,7 @@ export class SharedBody {
     this.#release();
   }
 
-  /**
-   * Yields the chunks for one of the responses, which has sent a chunk when it asks for the next.
-   */
+  /** Yields the chunks for one of the responses, which has sent a chunk when it asks for the next. */
   *chunksFor(response: TrackedResponse): Generator<Buffer> {
     for (let index = 0; index < this.#chunks.length; index += 1) {
       yield this.#chunks[index] ?? noBytes;
@@ -54,41 +52,41 @@ export class SharedBody {
 }
 
 /**
- * How many bytes of large bodies are written in one turn of the event loop, of all responses
- * together. Without it, everything that clients' sockets have room for is written at once, 4 MB for
- * each, before any other request is handled.
+ * How many bytes of large bodies are written in one iteration of the event loop, of all responses.
+ * Without it, everything that clients' sockets have room for is written at once, 4 MB for each,
+ * before any other request is handled.
  */
-const bytesPerTurn = 262_144;
+const bytesPerIteration = 262_144;
 
 /** Sends large bodies: the next chunk is written when the client's socket has room for it. */
 export class LargeBodies {
-  #bytesLeft = bytesPerTurn;
-  #nextTurn: Promise<void> | null = null;
+  #bytesLeft = bytesPerIteration;
+  #nextIteration: Promise<void> | null = null;
 
   /**
    * The next request on a connection is the only sign that a response was read. So a large one
    * closes its connection: unread, it would be kept open for as long as an idle connection is kept.
    */
   send(ctx: ParameterizedContext, chunks: Iterable<Buffer>, bytes: number): void {
-    ctx.body = Readable.from(this.#inTurns(chunks), { objectMode: false, highWaterMark: 1 });
+    ctx.body = Readable.from(this.#inSlices(chunks), { objectMode: false, highWaterMark: 1 });
     ctx.length = bytes;
     ctx.set('Connection', 'close');
     ctx.remove('Keep-Alive');
   }
 
-  async *#inTurns(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
+  async *#inSlices(chunks: Iterable<Buffer>): AsyncGenerator<Buffer> {
     for (const chunk of chunks) {
-      while (this.#bytesLeft <= 0) await this.#untilNextTurn();
+      while (this.#bytesLeft <= 0) await this.#untilNextIteration();
       this.#bytesLeft -= chunk.length;
       yield chunk;
     }
   }
 
-  #untilNextTurn(): Promise<void> {
-    this.#nextTurn ??= setImmediate().then(() => {
-      this.#bytesLeft = bytesPerTurn;
-      this.#nextTurn = null;
+  #untilNextIteration(): Promise<void> {
+    this.#nextIteration ??= setImmediate().then(() => {
+      this.#bytesLeft = bytesPerIteration;
+      this.#nextIteration = null;
     });
-    return this.#nextTurn;
+    return this.#nextIteration;
   }
 }

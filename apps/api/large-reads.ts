@@ -18,9 +18,7 @@ const copiesWhileMade = 2;
 const usualBytes = 6 * mebibyte;
 /** By how much a body may grow from one statement to the next. */
 const growth = 1.125;
-/**
- * A longer body than usual takes two statements; one more allows for a list that grows meanwhile.
- */
+/** A longer body than usual takes two statements; one more allows for a list that grows meanwhile. */
 const maxTries = 3;
 /** Bodies longer than usual whose length is remembered, so that they take one statement later. */
 const maxLonger = 1_000;
@@ -57,8 +55,8 @@ interface LargeResult {
   content: { etag: string; body: SharedBody | null } | null;
 }
 
-/** Requests of one key for one large body, which its next statement answers. */
-class Group implements Ends {
+/** A large body that requests of one key share: one statement reads it for all that joined before it started. */
+class SharedLargeRead implements Ends {
   readonly name: string;
   /** The fingerprint under the oldest pepper. */
   readonly key: string;
@@ -66,7 +64,7 @@ class Group implements Ends {
   readonly request: ReadRequest;
   readonly #responses = new Set<TrackedResponse>();
   readonly #result = Promise.withResolvers<LargeResult>();
-  hasBegun = false;
+  isStarted = false;
 
   constructor(name: string, key: string, request: ReadRequest) {
     this.name = name;
@@ -82,22 +80,22 @@ class Group implements Ends {
     return [...this.#responses].every(({ hasEnded }) => hasEnded);
   }
 
-  /** @throws ClientGone when the client disconnected before the statement began. */
-  join(response: TrackedResponse): Promise<LargeResult> {
+  /** @throws ClientGone when the client disconnected before the statement started. */
+  add(response: TrackedResponse): Promise<LargeResult> {
     this.#responses.add(response);
     return new Promise((resolve, reject) => {
       this.#result.promise.then(resolve, reject);
       response.onEnd(() => {
-        if (!this.hasBegun) reject(new ClientGone());
+        if (!this.isStarted) reject(new ClientGone());
       });
     });
   }
 
-  settle(read: Promise<LargeResult>): void {
+  resolveWith(read: Promise<LargeResult>): void {
     read.then(this.#result.resolve, this.#result.reject);
   }
 
-  /** Calls back when the last of the responses has ended, including those that join later. */
+  /** Calls back when the last of the responses has ended, including those that are added later. */
   onEnd(callback: () => void): void {
     const next = [...this.#responses].find(({ hasEnded }) => !hasEnded);
     if (next === undefined) callback();
@@ -116,10 +114,10 @@ class Group implements Ends {
 }
 
 /**
- * Reads large bodies: alone, in chunks. Requests of a key for one body wait together for memory and
- * a connection, and one statement answers all of them: 20 parallel calls for a roster of 20,000
- * grants take 2 statements. The memory is reserved before the statement, which gets the amount as a
- * bound. Each statement checks the key again and begins after its requests.
+ * Reads large bodies in chunks, in statements of their own. Requests of a key for one body wait
+ * once for memory and a connection, and one statement answers all of them: 20 parallel calls for a
+ * roster of 20,000 grants take 2 statements. The memory is reserved before the statement, which
+ * gets the amount as a bound. Each statement checks the key again and begins after its requests.
  */
 export class LargeReads {
   readonly #options: LargeReadsOptions;
@@ -129,8 +127,8 @@ export class LargeReads {
   readonly #usualBytes: number;
   /** Bytes of bodies that are longer than usual, by organization and operation. */
   readonly #longer = new BoundedMap<string, number>(maxLonger);
-  /** Groups whose statement has not begun, by key, organization and operation. */
-  readonly #groups = new Map<string, Group>();
+  /** Those whose statement has not started, by key, organization and operation. */
+  readonly #waiting = new Map<string, SharedLargeRead>();
 
   constructor(options: LargeReadsOptions) {
     const { databasePoolMax, memory, wait } = options;
@@ -156,12 +154,12 @@ export class LargeReads {
     try {
       if (response.hasEnded) throw new ClientGone();
       const name = `${key} ${organization} ${endpoint.operationId}`;
-      const gathering = this.#groups.get(name);
-      const group = gathering ?? new Group(name, key, request);
-      const result = group.join(response);
-      if (gathering === undefined) {
-        this.#groups.set(name, group);
-        group.settle(this.#readFor(group));
+      const waiting = this.#waiting.get(name);
+      const shared = waiting ?? new SharedLargeRead(name, key, request);
+      const result = shared.add(response);
+      if (waiting === undefined) {
+        this.#waiting.set(name, shared);
+        shared.resolveWith(this.#readFor(shared));
       }
       return await result;
     } finally {
@@ -169,49 +167,46 @@ export class LargeReads {
     }
   }
 
-  /** Reads for the requests that gather until the statement begins. */
-  async #readFor(group: Group): Promise<LargeResult> {
-    const { endpoint, organizationId } = group.request;
+  /** Reads for the requests that are added until the statement starts. */
+  async #readFor(shared: SharedLargeRead): Promise<LargeResult> {
+    const { endpoint, organizationId } = shared.request;
     const list = `${organizationId} ${endpoint.operationId}`;
     let maxBytes = Math.max(this.#usualBytes, Math.ceil((this.#longer.get(list) ?? 0) * growth));
     try {
       for (let tries = 0; tries < maxTries; tries += 1) {
-        const read = await this.#tryFor(group, maxBytes);
+        const read = await this.#tryFor(shared, maxBytes);
         if (typeof read !== 'number') return read;
         this.#longer.set(list, read);
         maxBytes = Math.ceil(read * growth);
       }
       throw apiError('unavailable');
     } finally {
-      this.#stopGathering(group);
+      this.#close(shared);
     }
   }
 
-  /**
-   * Waits for memory and a connection, and runs the statement. A number: the bytes of a longer
-   * body.
-   */
-  async #tryFor(group: Group, maxBytes: number): Promise<LargeResult | number> {
-    const { key, request } = group;
+  /** Waits for memory and a connection, and runs the statement. A number: the bytes of a longer body. */
+  async #tryFor(shared: SharedLargeRead, maxBytes: number): Promise<LargeResult | number> {
+    const { key, request } = shared;
     const { organizationId: organization } = request;
     const bytes = maxBytes * copiesWhileMade;
-    const memory = await this.#memory.reserve({ key, organization }, bytes, group, leftMs(request));
+    const memory = await this.#memory.reserve({ key, organization }, bytes, shared, leftMs(request));
     let isKept = false;
     try {
-      const connection = await this.#connections.reserve({ organization }, 1, group, leftMs(request));
+      const connection = await this.#connections.reserve({ organization }, 1, shared, leftMs(request));
       const run = () => {
-        if (group.hasEnded) throw new ClientGone();
-        this.#stopGathering(group);
+        if (shared.hasEnded) throw new ClientGone();
+        this.#close(shared);
         const { pool, tracing, onStatement } = this.#options;
         onStatement?.(1);
-        return tracing.span('statement', () => readInChunks(pool, request, group, maxBytes, group.unchanged));
+        return tracing.span('statement', () => readInChunks(pool, request, shared, maxBytes, shared.unchanged));
       };
       const read = await Promise.try(run).finally(() => connection.release());
       if (read === null || read.row.bytes === null) return { key: read?.row ?? null, content: null };
       const { row, chunks } = read;
       if (row.etag === null) return read.row.bytes;
       isKept = chunks.length > 0;
-      const body = isKept ? new SharedBody(chunks, group.responses, memory) : null;
+      const body = isKept ? new SharedBody(chunks, shared.responses, memory) : null;
       return { key: row, content: { etag: row.etag, body } };
     } finally {
       if (!isKept) memory.release();
@@ -219,8 +214,8 @@ export class LargeReads {
   }
 
   /** From then on, the next statement answers new requests. */
-  #stopGathering(group: Group): void {
-    group.hasBegun = true;
-    if (this.#groups.get(group.name) === group) this.#groups.delete(group.name);
+  #close(shared: SharedLargeRead): void {
+    shared.isStarted = true;
+    if (this.#waiting.get(shared.name) === shared) this.#waiting.delete(shared.name);
   }
 }

@@ -60,8 +60,8 @@ const varchar = 1_043;
 const latin1ToBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 /**
- * Turns each chunk into bytes as it arrives. As one row, a body of 26 MB was one string in one turn
- * of the event loop, which took up to 31 ms.
+ * Turns each chunk into bytes as it arrives. As one row, a body of 26 MB was one string in one
+ * iteration of the event loop, which took up to 31 ms.
  */
 const chunkTypes = {
   getTypeParser: (type: number, format?: 'text' | 'binary') =>

@@ -22,11 +22,11 @@ export const leftMs = ({ deadlineMs }: ReadRequest): number => Math.max(0, deadl
 const maxReads = 32;
 
 /**
- * How many statements run before reads wait for one of them. A statement counts for at most
- * `busyMs`, so that a slow one delays no other operation.
+ * How many recent statements run before reads wait for one of them. A statement is recent for
+ * `recentMs`, so that a slow one delays no other operation.
  */
-const maxBusy = 2;
-const busyMs = 10;
+const maxRecent = 2;
+const recentMs = 10;
 
 /** The most statements of one operation: a slow one leaves connections to the others. */
 const maxOfOperation = 3;
@@ -41,10 +41,10 @@ export interface StatementOptions {
 
 interface QueuedRead {
   request: ReadRequest;
-  /** Whether it shares no statement, because one that it shared was rejected. */
-  isAlone: boolean;
-  /** Ends the wait: its statement begins. */
-  begin: () => void;
+  /** Whether it runs again by itself, because a statement that it shared was rejected. */
+  isUnshared: boolean;
+  /** Ends the wait: its statement starts. */
+  onStarted: () => void;
   resolve: (row: AuthorizedRow | null) => void;
   reject: (cause: unknown) => void;
 }
@@ -70,10 +70,10 @@ class Queue {
   /** Removes the reads of the next statement, and those that no longer wait for one. */
   shift(): QueuedRead[] {
     this.#dropEnded();
-    const next = this.#reads.findIndex(({ isAlone }, index) => isAlone && index > 0);
+    const next = this.#reads.findIndex(({ isUnshared }, index) => isUnshared && index > 0);
     const [first] = this.#reads;
-    const alone = first?.isAlone === true ? 1 : maxReads;
-    return this.#reads.splice(0, Math.min(alone, next < 0 ? maxReads : next));
+    const atMost = first?.isUnshared === true ? 1 : maxReads;
+    return this.#reads.splice(0, Math.min(atMost, next < 0 ? maxReads : next));
   }
 
   #dropEnded(): void {
@@ -88,20 +88,20 @@ class Queue {
 }
 
 /**
- * Runs the statements of small bodies, together.
+ * Runs the statements of small bodies. Waiting reads share one.
  *
- * A read waits for no later one: it waits while `maxBusy` statements run, and the next
- * statement takes all reads of its operation that have arrived. So each read's statement begins
+ * A read waits for no later one: it waits while `maxRecent` recent statements run, and the next
+ * statement answers all reads of its operation that have arrived. So each read's statement begins
  * after its request, and its decision and body come from that statement's snapshot. When a
- * statement is rejected or times out, each of its reads runs again alone, so that one changes no
- * other's response. When a connection breaks, exactly the reads of its statement fail.
+ * statement is rejected or times out, each of its reads runs again by itself, so that one changes
+ * no other's response. When a connection breaks, exactly the reads of its statement fail.
  */
 export class ReadStatements {
   readonly #options: StatementOptions;
   readonly #queues = new Map<Endpoint, Queue>();
   /** Queues with reads, in the order in which their statements begin. */
   #waiting: Queue[] = [];
-  #busy = 0;
+  #recent = 0;
   #isScheduled = false;
 
   constructor(options: StatementOptions) {
@@ -109,7 +109,7 @@ export class ReadStatements {
   }
 
   /**
-   * Runs a read together with waiting ones. Null: no key has the fingerprint.
+   * Runs a read in a statement with waiting ones. Null: no key has the fingerprint.
    *
    * @throws ApiError at its deadline, ClientGone when the client disconnected before its statement
    * began, or the error of the statement.
@@ -121,7 +121,7 @@ export class ReadStatements {
       wait.reject(cause);
       result.reject(cause);
     };
-    this.#enqueue({ request, isAlone: false, begin: wait.resolve, resolve: result.resolve, reject });
+    this.#enqueue({ request, isUnshared: false, onStarted: wait.resolve, resolve: result.resolve, reject });
     // A read that is dropped from its queue rejects both, and only the first is awaited.
     result.promise.catch(() => {});
     await wait.promise;
@@ -140,16 +140,16 @@ export class ReadStatements {
     this.#schedule();
   }
 
-  /** Reads that become ready in one turn of the event loop share a statement. */
+  /** Reads that become ready in one iteration of the event loop share a statement. */
   #schedule(): void {
-    if (this.#isScheduled || this.#busy >= maxBusy || this.#waiting.length === 0) return;
+    if (this.#isScheduled || this.#recent >= maxRecent || this.#waiting.length === 0) return;
     this.#isScheduled = true;
     process.nextTick(() => this.#runWaiting());
   }
 
   #runWaiting(): void {
     this.#isScheduled = false;
-    while (this.#busy < maxBusy) {
+    while (this.#recent < maxRecent) {
       const next = this.#waiting.findIndex(({ running }) => running < maxOfOperation);
       const [queue] = next < 0 ? [] : this.#waiting.splice(next, 1);
       if (queue === undefined) return;
@@ -160,10 +160,10 @@ export class ReadStatements {
   }
 
   async #runShared(queue: Queue, reads: QueuedRead[]): Promise<void> {
-    const endBusy = this.#beginBusy();
+    const endRecent = this.#countRecent();
     const startedMs = performance.now();
     queue.running += 1;
-    for (const { begin } of reads) begin();
+    for (const { onStarted } of reads) onStarted();
     try {
       this.#options.onStatement?.(reads.length);
       const values = readValues(reads.map(({ request }) => request));
@@ -175,26 +175,26 @@ export class ReadStatements {
       const runsAgain = reads.length > 1 && isStatementError(cause);
       const ranMs = performance.now() - startedMs;
       for (const read of reads)
-        if (runsAgain) this.#enqueue(aloneAfter(ranMs, read));
+        if (runsAgain) this.#enqueue(unsharedAfter(ranMs, read));
         else read.reject(cause);
     }
     queue.running -= 1;
-    endBusy();
+    endRecent();
     this.#schedule();
   }
 
-  /** Returns a function that ends it; it ends by itself after `busyMs`. */
-  #beginBusy(): () => void {
-    let isBusy = true;
-    this.#busy += 1;
+  /** Counts a statement as recent until the returned function is called, `recentMs` at most. */
+  #countRecent(): () => void {
+    let isRecent = true;
+    this.#recent += 1;
     const end = () => {
-      if (!isBusy) return;
-      isBusy = false;
+      if (!isRecent) return;
+      isRecent = false;
       clearTimeout(timer);
-      this.#busy -= 1;
+      this.#recent -= 1;
       this.#schedule();
     };
-    const timer = setTimeout(end, busyMs);
+    const timer = setTimeout(end, recentMs);
     return end;
   }
 }
@@ -203,6 +203,6 @@ export class ReadStatements {
 const isStatementError = (cause: unknown): boolean => cause instanceof pg.DatabaseError && !isServerAway(cause);
 
 /** Returns a read that runs again by itself. What its statement took was no wait. */
-function aloneAfter(ranMs: number, { request, ...read }: QueuedRead): QueuedRead {
-  return { ...read, isAlone: true, request: { ...request, deadlineMs: request.deadlineMs + ranMs } };
+function unsharedAfter(ranMs: number, { request, ...read }: QueuedRead): QueuedRead {
+  return { ...read, isUnshared: true, request: { ...request, deadlineMs: request.deadlineMs + ranMs } };
 }

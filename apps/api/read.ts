@@ -95,7 +95,7 @@ export class Reads {
   }
 
   /**
-   * Answers another method or an unknown path. A genuine key is not accepted here, but its use is
+   * Answers another method or an unknown path. A key is not accepted here, but its use is
    * recorded.
    */
   readonly rejectOther: Middleware<RequestState> = async (ctx) => {
@@ -105,7 +105,7 @@ export class Reads {
     const bearer = this.#gate.bearerKind(ctx);
     const isKnown = route !== undefined || ctx.method === 'CONNECT'; // which names no path
     const error = apiError(!isKnown ? 'unknown_path' : bearer === 'none' ? 'other_method' : 'key_with_other_method');
-    if (bearer === 'genuine') {
+    if (bearer === 'valid_key') {
       const fingerprints = this.#gate.identifyKey(ctx);
       await this.#gate.countCall(ctx, fingerprints);
       const key = await this.#identify(fingerprints);
@@ -152,7 +152,9 @@ function noteKey(ctx: RequestContext, { keyId, organizationId, expiresAt }: KeyR
   if (expiresAt !== null) ctx.set('Key-Expires', expiresAt);
 }
 
-/** Keeps responses out of shared caches, and makes others ask again: a key may have been revoked. */
+/**
+ * Keeps responses out of shared caches, and makes others ask again: a key may have been revoked.
+ */
 function setCacheHeaders(ctx: RequestContext): void {
   ctx.set('Cache-Control', 'private, no-cache');
   ctx.set('Vary', 'Authorization');

@@ -8,7 +8,7 @@ const PROBE_INTERVAL_MS = 500;
 const BATCH_CALLS = 128;
 
 /** Who decides: Redis for all pods, or this pod alone because Redis is away or not configured. */
-type LimiterMode = 'redis' | 'pod';
+type LimiterMode = 'redis' | 'process';
 
 /** The limiter's decision about one call. */
 export interface LimitDecision {
@@ -37,9 +37,9 @@ export interface LimiterOptions {
 }
 
 /**
- * The calls of each key that this pod admitted, as times (ms, never decreasing), oldest first and at
- * most `limit`. A time exactly one window old still counts, as in sliding-window.lua. A key that is
- * not used for a window is dropped.
+ * The calls of each key that this pod admitted, as times (ms, never decreasing), oldest first and
+ * at most `limit`. A time exactly one window old still counts, as in sliding-window.lua. A key that
+ * is not used for a window is dropped.
  */
 export class PodWindows {
   readonly #limit: number;
@@ -98,17 +98,17 @@ interface Call {
 /**
  * Limits the calls of each key in any window, for all pods together.
  *
- * Redis decides. Calls of one turn of the event loop share one run of sliding-window.lua, which
- * costs 1.1 µs of this process for each; with a command for each, a whole read takes 1.39 times the
- * processor time (test/bench/reads). The pod counts what Redis admits through it.
+ * Redis decides. Calls of one iteration of the event loop share one run of sliding-window.lua,
+ * which costs 1.1 µs of this process for each; with a command for each, a whole read takes 1.39
+ * times the processor time (test/bench/reads). The pod counts what Redis admits through it.
  *
  * After the first failure (timeout, closed connection, any error) the pod's count alone decides
- * every waiting and later call, until a probe finds that Redis runs the script again. For one window
- * from then on both have to admit, since Redis does not know the calls before. So Redis admits
- * `limit` calls in any window for all pods together, and each pod at most that many in a window in
- * which Redis is away, goes or comes. Errors of that window are rejections: a call that Redis
- * rejected stays counted here, and Redis may count calls that the pod decided after it stopped
- * waiting. `resetSeconds` of the pod may then be too short by `commandTimeoutMs`.
+ * every waiting and later call, until a probe finds that Redis runs the script again. For one
+ * window from then on both have to admit, since Redis does not know the calls before. So Redis
+ * admits `limit` calls in any window for all pods together, and each pod at most that many in a
+ * window in which Redis is away, goes or comes. Errors of that window are rejections: a call that
+ * Redis rejected stays counted here, and Redis may count calls that the pod decided after it
+ * stopped waiting. `resetSeconds` of the pod may then be too short by `commandTimeoutMs`.
  */
 export class Limiter {
   readonly #options: LimiterOptions;
@@ -117,10 +117,11 @@ export class Limiter {
   readonly #pod: PodWindows;
   readonly #redis: RedisWindow | null;
   readonly #probes;
-  #mode: LimiterMode = 'pod';
+  #mode: LimiterMode = 'process';
   #bothUntilMs = Number.NEGATIVE_INFINITY;
-  #gathered: Call[] = [];
-  readonly #asked = new Set<Call[]>();
+  /** Calls for the next run of the script, and those whose run has not been answered. */
+  #next: Call[] = [];
+  readonly #pending = new Set<Call[]>();
   #awayReason = 'no Redis is configured';
   #isStopped = false;
 
@@ -158,8 +159,8 @@ export class Limiter {
   }
 
   /**
-   * Connects to Redis. Resolves within about a second also when there is none, in `pod` mode, and
-   * keeps trying. Never rejects.
+   * Connects to Redis. Resolves within about a second also when there is none, in `process` mode,
+   * and keeps trying. Never rejects.
    */
   async start(): Promise<void> {
     if (this.#redis !== null) {
@@ -171,13 +172,10 @@ export class Limiter {
         if (!this.#isStopped) void this.#probes.start();
       }
     }
-    if (this.#mode === 'pod' && !this.#isStopped) this.#options.onModeChange?.('pod', this.#awayReason);
+    if (this.#mode === 'process' && !this.#isStopped) this.#options.onModeChange?.('process', this.#awayReason);
   }
 
-  /**
-   * Disconnects from Redis; waiting and later calls are decided here. May be called twice and before
-   * `start`.
-   */
+  /** Disconnects from Redis; waiting and later calls are decided here. May be called twice and before `start`. */
   async stop(): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;
@@ -187,41 +185,41 @@ export class Limiter {
   }
 
   /**
-   * Decides one call of the key with this fingerprint (bytes, or their text as it appears in Redis).
-   * Never rejects and always settles.
+   * Decides one call of the key with this fingerprint (bytes, or their text as it appears in
+   * Redis). Never rejects and always settles.
    */
-  take(fingerprint: string | Buffer): Promise<LimitDecision> {
+  decide(fingerprint: string | Buffer): Promise<LimitDecision> {
     const key = typeof fingerprint === 'string' ? fingerprint : fingerprint.toString('base64url');
     const nowMs = this.#now();
-    if (this.#mode === 'pod') return Promise.resolve(this.#decideHere(key, nowMs));
+    if (this.#mode === 'process') return Promise.resolve(this.#decideHere(key, nowMs));
     const isCounted = nowMs <= this.#bothUntilMs;
     if (isCounted) {
       if (this.#pod.left(key, nowMs) === 0) return Promise.resolve(this.#decideHere(key, nowMs));
       this.#pod.count(key, nowMs);
     }
     return new Promise((settle) => {
-      if (this.#gathered.length === 0) setImmediate(() => this.#askRedis());
-      this.#gathered.push({ key, isCounted, settle });
+      if (this.#next.length === 0) setImmediate(() => this.#askRedis());
+      this.#next.push({ key, isCounted, settle });
     });
   }
 
   #askRedis(): void {
-    const calls = this.#gathered;
-    this.#gathered = [];
+    const calls = this.#next;
+    this.#next = [];
     for (let first = 0; first < calls.length; first += BATCH_CALLS)
       void this.#askFor(calls.slice(first, first + BATCH_CALLS));
   }
 
   async #askFor(batch: Call[]): Promise<void> {
     if (this.#redis === null) return;
-    this.#asked.add(batch);
+    this.#pending.add(batch);
     try {
       const reply = await this.#redis.ask(batch.map(({ key }) => key));
-      if (!this.#asked.delete(batch)) return; // decided here meanwhile
+      if (!this.#pending.delete(batch)) return; // decided here meanwhile
       for (const [index, call] of batch.entries())
         this.#settleAsRedisSays(call, Number(reply[2 * index]), Number(reply[2 * index + 1]) / 1_000);
     } catch (error) {
-      if (this.#asked.has(batch)) this.#leaveRedis(reasonOf(error));
+      if (this.#pending.has(batch)) this.#leaveRedis(reasonOf(error));
     }
   }
 
@@ -240,19 +238,19 @@ export class Limiter {
   #decideHere(key: string, nowMs: number, isCounted = false): LimitDecision {
     const admitted = isCounted || this.#pod.left(key, nowMs) > 0;
     if (admitted && !isCounted) this.#pod.count(key, nowMs);
-    return this.#decision(admitted, admitted ? this.#pod.left(key, nowMs) : 0, this.#pod.waitMs(key, nowMs), 'pod');
+    return this.#decision(admitted, admitted ? this.#pod.left(key, nowMs) : 0, this.#pod.waitMs(key, nowMs), 'process');
   }
 
   #leaveRedis(reason: string): void {
     this.#awayReason = reason;
-    if (this.#mode === 'pod') return;
-    this.#mode = 'pod';
+    if (this.#mode === 'process') return;
+    this.#mode = 'process';
     const nowMs = this.#now();
-    for (const { key, isCounted, settle } of [...this.#asked].flat().concat(this.#gathered))
+    for (const { key, isCounted, settle } of [...this.#pending].flat().concat(this.#next))
       settle(this.#decideHere(key, nowMs, isCounted));
-    this.#asked.clear();
-    this.#gathered = [];
-    if (!this.#isStopped) this.#options.onModeChange?.('pod', reason);
+    this.#pending.clear();
+    this.#next = [];
+    if (!this.#isStopped) this.#options.onModeChange?.('process', reason);
   }
 
   #returnToRedis(): void {

@@ -1,6 +1,6 @@
 /**
  * A roster of 100,000 grants passes from PostgreSQL to the socket in chunks: one snapshot, bounded
- * memory, short turns of the event loop, and never a truncated body that looks complete.
+ * memory, short iterations of the event loop, and never a truncated body that looks complete.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -163,7 +163,7 @@ it('an answer that its client has already, or that is too long, leaves no chunk 
   expect(bytes).toBeLessThan(2_000);
 });
 
-it('chunks arrive in many turns of the event loop, at most 40 in one', async () => {
+it('chunks arrive in many iterations of the event loop, at most 40 in one', async () => {
   const { values } = shared();
   const chunksOfTurns = [0];
   let isDone = false;
@@ -276,7 +276,7 @@ it('a client that disconnects while its roster is sent frees what was held', asy
   await untilFigures(api.metricsUrl, ({ heldBytes }) => heldBytes === 0);
 });
 
-it('large answers write 256 KiB in one turn of the event loop, all together', async () => {
+it('large answers write 256 KiB in one iteration of the event loop, all together', async () => {
   const chunks = 64;
   const bytesOfTurns = [0];
   const app = new Koa();

@@ -45,7 +45,7 @@ async function started(options: Partial<LimiterOptions> = {}): Promise<Limiter> 
 
 /** Makes several calls at once; throws when they are not all answered in time. */
 async function burst(limiter: Limiter, calls: number, key = 'key'): Promise<LimitDecision[]> {
-  const decisions = Promise.all(Array.from({ length: calls }, () => limiter.take(key)));
+  const decisions = Promise.all(Array.from({ length: calls }, () => limiter.decide(key)));
   const hung = wait(SETTLED_WITHIN_MS, null, { ref: false });
   const settled = await Promise.race([decisions, hung]);
   if (settled === null) throw new Error(`A call hung: not all were answered within ${SETTLED_WITHIN_MS} ms`);
@@ -60,8 +60,8 @@ describe('the limiter while Redis is away', () => {
     expect(admitted(await burst(limiter, 50))).toBe(50);
     server.pause();
     expect(admitted(await burst(limiter, 200))).toBe(70);
-    expect(limiter.mode).toBe('pod');
-    expect((await burst(limiter, 1, 'other'))[0]).toMatchObject({ admitted: true, left: 119, decidedBy: 'pod' });
+    expect(limiter.mode).toBe('process');
+    expect((await burst(limiter, 1, 'other'))[0]).toMatchObject({ admitted: true, left: 119, decidedBy: 'process' });
     server.resume();
     await mode(limiter, 'redis');
     expect(admitted(await burst(limiter, 200))).toBe(0);
@@ -78,9 +78,9 @@ describe('the limiter while Redis is away', () => {
     const limiter = await started();
     server.pause();
     await burst(limiter, 1);
-    expect(limiter.mode).toBe('pod');
+    expect(limiter.mode).toBe('process');
     let settled = false;
-    void limiter.take('key').then(() => {
+    void limiter.decide('key').then(() => {
       settled = true;
     });
     await Promise.resolve(); // decided without any timer or socket
@@ -106,7 +106,7 @@ describe('the limiter while Redis is away', () => {
     const limiter = await started();
     expect(admitted(await burst(limiter, 50))).toBe(50);
     await server.kill();
-    await mode(limiter, 'pod');
+    await mode(limiter, 'process');
     expect(admitted(await burst(limiter, 30))).toBe(30);
     await server.start();
     await mode(limiter, 'redis');
@@ -121,7 +121,7 @@ describe('the limiter while Redis is away', () => {
     let count = 0;
     const loop = async () => {
       while (count < limit) {
-        if ((await limiter.take('key')).admitted) count++;
+        if ((await limiter.decide('key')).admitted) count++;
         await wait(1);
       }
     };
@@ -129,7 +129,7 @@ describe('the limiter while Redis is away', () => {
     await until('some calls have been admitted', () => count > 100);
     await server.kill();
     await loops;
-    expect(limiter.mode).toBe('pod');
+    expect(limiter.mode).toBe('process');
     expect(count).toBe(limit);
     expect(admitted(await burst(limiter, 200))).toBe(0);
   }, 30_000);
@@ -154,7 +154,7 @@ describe('the limiter while Redis is away', () => {
     let isOver = false;
     const call = async () => {
       const fromMs = performance.now();
-      const { admitted } = await limiter.take('key');
+      const { admitted } = await limiter.decide('key');
       if (admitted) admittedMs.push({ fromMs, toMs: performance.now() });
     };
     const callers = Array.from({ length: 4 }, async () => {
@@ -165,7 +165,7 @@ describe('the limiter while Redis is away', () => {
     });
     for (let change = 0; change < 12; change++) {
       server.pause();
-      await mode(limiter, 'pod');
+      await mode(limiter, 'process');
       await wait(Math.random() * 300);
       server.resume();
       await mode(limiter, 'redis');
@@ -184,7 +184,7 @@ describe('the limiter while Redis is away', () => {
   it('starts without Redis, logs the reason, and uses Redis once it is there', async () => {
     await server.kill();
     const limiter = await started();
-    expect(limiter.mode).toBe('pod');
+    expect(limiter.mode).toBe('process');
     expect(modeChanges).toEqual([expect.stringMatching(/^pod: connect ECONNREFUSED/)]);
     expect(admitted(await burst(limiter, 200))).toBe(120);
     await server.start();
@@ -195,7 +195,7 @@ describe('the limiter while Redis is away', () => {
   it('starts within its deadline while Redis is paused, and uses Redis when it resumes', async () => {
     server.pause();
     const limiter = await started();
-    expect(limiter.mode).toBe('pod');
+    expect(limiter.mode).toBe('process');
     expect(admitted(await burst(limiter, 200))).toBe(120);
     server.resume();
     await mode(limiter, 'redis');
@@ -205,14 +205,14 @@ describe('the limiter while Redis is away', () => {
     const limiter = await started();
     await burst(limiter, 20);
     await server.look.config('SET', 'maxmemory', '1');
-    await mode(limiter, 'pod');
+    await mode(limiter, 'process');
     expect(modeChanges.at(-1)).toMatch(/^pod: OOM /);
     expect(admitted(await burst(limiter, 30))).toBe(30);
     await server.look.config('SET', 'maxmemory', '0');
     await mode(limiter, 'redis');
 
     await server.look.replicaof('127.0.0.1', await freePort());
-    await mode(limiter, 'pod');
+    await mode(limiter, 'process');
     expect(modeChanges.at(-1)).toMatch(/^pod: (READONLY|MASTERDOWN) /);
     expect(admitted(await burst(limiter, 30))).toBe(30);
     await server.look.replicaof('NO', 'ONE');

@@ -21,9 +21,9 @@ const counts = { admitted: 0, refused: 0, byPod: 0 };
 const endMs = performance.now() + Number(durationMs);
 async function loop(): Promise<void> {
   while (performance.now() < endMs) {
-    const decision = await limiter.take('key');
+    const decision = await limiter.decide('key');
     counts[decision.admitted ? 'admitted' : 'refused']++;
-    if (decision.decidedBy === 'pod') counts.byPod++;
+    if (decision.decidedBy === 'process') counts.byPod++;
     if (!decision.admitted) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }

@@ -46,13 +46,13 @@ interface Timed {
 }
 async function timed(limiter: Limiter, fingerprint = 'key'): Promise<Timed> {
   const fromMs = performance.now();
-  const decision = await limiter.take(fingerprint);
+  const decision = await limiter.decide(fingerprint);
   return { decision, fromMs, toMs: performance.now() };
 }
 
 async function untilRefused(limiter: Limiter, pauseMs: number): Promise<LimitDecision> {
   for (;;) {
-    const decision = await limiter.take('key');
+    const decision = await limiter.decide('key');
     if (!decision.admitted) return decision;
     await wait(pauseMs);
   }
@@ -79,7 +79,7 @@ describe('the limiter with Redis', () => {
   it('admits 120 of 200 parallel calls, counts down, and refuses the others within the minute', async () => {
     const limiter = await limiterOf({ limit: 120, windowSeconds: 60 });
     expect(limiter.mode).toBe('redis');
-    const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.take('key')));
+    const decisions = await Promise.all(Array.from({ length: 200 }, () => limiter.decide('key')));
     const admitted = decisions.filter((decision) => decision.admitted);
     expect(admitted.map((decision) => decision.left)).toEqual(Array.from({ length: 120 }, (_, call) => 119 - call));
     for (const decision of decisions) expect(decision).toMatchObject({ decidedBy: 'redis', resetSeconds: 60 });
@@ -88,16 +88,16 @@ describe('the limiter with Redis', () => {
 
   it('asks Redis again after a refusal, and counts each key separately', async () => {
     const limiter = await limiterOf({ limit: 3, windowSeconds: 60 });
-    for (let call = 0; call < 4; call++) await limiter.take('key');
-    expect(await limiter.take('key')).toEqual({ admitted: false, left: 0, resetSeconds: 60, decidedBy: 'redis' });
-    expect(await limiter.take('other')).toEqual({ admitted: true, left: 2, resetSeconds: 60, decidedBy: 'redis' });
+    for (let call = 0; call < 4; call++) await limiter.decide('key');
+    expect(await limiter.decide('key')).toEqual({ admitted: false, left: 0, resetSeconds: 60, decidedBy: 'redis' });
+    expect(await limiter.decide('other')).toEqual({ admitted: true, left: 2, resetSeconds: 60, decidedBy: 'redis' });
   });
 
   it('stores the same compact fingerprint for bytes and for text', async () => {
     const limiter = await limiterOf({ limit: 3, windowSeconds: 60, keyPrefix: 'limit:us:' });
     const fingerprint = Buffer.alloc(32, 255);
-    await limiter.take(fingerprint);
-    expect((await limiter.take(fingerprint.toString('base64url'))).left).toBe(1);
+    await limiter.decide(fingerprint);
+    expect((await limiter.decide(fingerprint.toString('base64url'))).left).toBe(1);
     expect(await server.look.exists(`limit:us:${fingerprint.toString('base64url')}`)).toBe(1);
   });
 
@@ -128,10 +128,10 @@ describe('the limiter with Redis', () => {
       const limiter = await limiterOf({ limit: 4, windowSeconds });
       for (const asksAgain of [false, true, false]) {
         const first = await untilRefused(limiter, pauseMs);
-        const refused = asksAgain ? await limiter.take('key') : first; // refused calls meanwhile change nothing
+        const refused = asksAgain ? await limiter.decide('key') : first; // refused calls meanwhile change nothing
         expect(refused).toMatchObject({ admitted: false, decidedBy: 'redis' });
         await wait(refused.resetSeconds * 1_000 + 1); // Node's timers may fire a fraction of a millisecond early
-        expect(await limiter.take('key')).toMatchObject({ admitted: true });
+        expect(await limiter.decide('key')).toMatchObject({ admitted: true });
       }
     };
     await Promise.all([lone(1, 0), lone(1, 30), lone(1.01, 5), lone(0.5, 40), lone(0.999, 1), lone(1.5, 200)]);
@@ -151,13 +151,13 @@ describe('the limiter without Redis', () => {
     });
     expect(modeChanges).toEqual(['pod: no Redis is configured']);
     for (let call = 0; call < 120; call++) {
-      expect(await limiter.take('key')).toMatchObject({ admitted: true, left: 119 - call, decidedBy: 'pod' });
+      expect(await limiter.decide('key')).toMatchObject({ admitted: true, left: 119 - call, decidedBy: 'process' });
       nowMs += 10;
     }
-    const refused = await limiter.take('key');
-    expect(refused).toEqual({ admitted: false, left: 0, resetSeconds: 59, decidedBy: 'pod' });
+    const refused = await limiter.decide('key');
+    expect(refused).toEqual({ admitted: false, left: 0, resetSeconds: 59, decidedBy: 'process' });
     nowMs += refused.resetSeconds * 1_000;
-    expect(await limiter.take('key')).toMatchObject({ admitted: true });
+    expect(await limiter.decide('key')).toMatchObject({ admitted: true });
   });
 
   it('can be stopped before it is started, and twice', async () => {
@@ -169,7 +169,7 @@ describe('the limiter without Redis', () => {
     });
     await limiter.stop();
     await limiter.stop();
-    expect(await limiter.take('key')).toMatchObject({ admitted: true, decidedBy: 'pod' });
-    expect(await limiter.take('key')).toMatchObject({ admitted: false, decidedBy: 'pod' });
+    expect(await limiter.decide('key')).toMatchObject({ admitted: true, decidedBy: 'process' });
+    expect(await limiter.decide('key')).toMatchObject({ admitted: false, decidedBy: 'process' });
   });
 });

@@ -102,7 +102,7 @@ it('the limiter reconnects to Redis with the new password, and with the old one 
   await redis.call('client', 'kill', 'user', user);
   const switches = () =>
     logLines.filter((line) => line.includes('limiter: ')).map((line) => (JSON.parse(line) as { mode: string }).mode);
-  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'pod', 'redis']), patient);
+  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'process', 'redis']), patient);
 
   await redis.call('acl', 'setuser', user, '>second');
   secret.replace({ ...values, REDIS_URL: urlWith('second') });
@@ -110,7 +110,7 @@ it('the limiter reconnects to Redis with the new password, and with the old one 
   await redis.call('acl', 'setuser', user, '<first');
   await redis.call('client', 'kill', 'user', user);
 
-  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'pod', 'redis', 'pod', 'redis']), patient);
+  await vi.waitFor(() => expect(switches()).toEqual(['redis', 'process', 'redis', 'process', 'redis']), patient);
   expect(logLines.join('')).not.toContain('zzword');
 }, 60_000);
 
