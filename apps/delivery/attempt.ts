@@ -44,21 +44,21 @@ export interface AttemptOptions extends Sender {
   pool: Pool;
   /** The waits of the schedule; it has one attempt more. */
   delaysMs: readonly number[];
-  /** Called when an activity began, or ended with the next step; null: it failed. */
-  onBegun: (input: AttemptInput) => void;
+  /** Called when an activity started, or ended with the next step; null: it failed. */
+  onStarted: (input: AttemptInput) => void;
   onEnded: (input: AttemptInput, next: NextStep | null, line: AttemptLine | null) => void;
 }
 
 /** Creates the activity of deliveries, over the connections of the worker that runs it. */
 export function createAttempts(options: AttemptOptions): DeliveryActivities {
-  const { pool, delaysMs, post, sign, onBegun, onEnded, onInternalError } = options;
+  const { pool, delaysMs, post, sign, onStarted, onEnded, onInternalError } = options;
 
   async function attempt(input: AttemptInput): Promise<{ next: NextStep; line: AttemptLine | null }> {
-    const beganAt = performance.now();
+    const startedAt = performance.now();
     const id = randomUUIDv7();
-    const admission = await admit(pool, [...idsOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000], beganAt);
+    const admission = await admit(pool, [...idsOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000], startedAt);
     if (admission.decision !== 'admitted') return { next: nextWithoutAttempt(admission, input), line: null };
-    const isLate = performance.now() - beganAt > postUntilMs;
+    const isLate = performance.now() - startedAt > postUntilMs;
     const request = prepare(input, admission, isLate);
     const outcome = request === null ? nothingSent : await post(request);
     const recorded = recordedOf(outcome);
@@ -67,7 +67,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
       ? waitAfterInternalErrorMs('internal', input.internalErrors, Math.random())
       : waitAfterFailureMs(delaysMs, admission.failures, Math.random());
     const ended = { id, recorded, waitMs, admission, outcome, headers: request?.headers ?? null };
-    const state = await record(input, ended, beganAt + recordUntilMs);
+    const state = await record(input, ended, startedAt + recordUntilMs);
     if (outcome.rest !== null) await recordRest(input, id, outcome.rest);
     const { organizationId, webhookId, eventId, run, type } = input;
     const { status, cause, timingsMs } = outcome;
@@ -137,7 +137,7 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
 
   return {
     async attemptDelivery(input) {
-      onBegun(input);
+      onStarted(input);
       try {
         const { next, line } = await attempt(input);
         onEnded(input, next, line);
@@ -189,8 +189,8 @@ function nextWithoutAttempt(
  * a lost connection: the attempt's id finds an admission whose reply was lost. `away`: PostgreSQL
  * did not answer in time.
  */
-async function admit(pool: Pool, values: unknown[], beganAt: number): Promise<Admission> {
-  const giveUpAt = beganAt + postUntilMs;
+async function admit(pool: Pool, values: unknown[], startedAt: number): Promise<Admission> {
+  const giveUpAt = startedAt + postUntilMs;
   const ask = () => pool.query<AdmissionRow>({ name: 'admitAttempt', text: admitAttemptSql, values });
   for (;;) {
     try {

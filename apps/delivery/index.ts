@@ -145,7 +145,7 @@ async function openDeliveries(options: OpeningOptions): Promise<{ stop(): Promis
     ...sender,
     pool,
     delaysMs: config.delaysMs,
-    onBegun: (run) => relay?.attemptBegun(run),
+    onStarted: (run) => relay?.attemptStarted(run),
     onEnded(run, next, line) {
       relay?.attemptEnded(run);
       if (line !== null) report(line, options);

@@ -18,11 +18,11 @@ const restShare = 5;
  */
 export function createPoll(options: {
   /** Polls once, and returns whether it found work. `isWoken`: work is known to exist. */
-  look: (isWoken: boolean) => Promise<boolean>;
+  poll: (isWoken: boolean) => Promise<boolean>;
   /** The wait after a poll that failed. */
   retryEveryMs: number;
 }) {
-  const { look, retryEveryMs } = options;
+  const { poll, retryEveryMs } = options;
   let stopped = true;
   let isWoken = true;
   let running: Promise<void> | null = null;
@@ -31,15 +31,15 @@ export function createPoll(options: {
   async function run(): Promise<void> {
     let foundAt = Number.NEGATIVE_INFINITY;
     while (!stopped) {
-      const begunAt = performance.now();
+      const startedAt = performance.now();
       const woken = isWoken;
       isWoken = false;
       try {
-        const found = await look(woken);
+        const found = await poll(woken);
         const endedAt = performance.now();
         if (found) foundAt = endedAt;
         const leastMs = endedAt - foundAt < latelyMs ? waitsMs.lately : waitsMs.idle;
-        const restMs = Math.min(Math.max(leastMs, restShare * (endedAt - begunAt)), waitsMs.most);
+        const restMs = Math.min(Math.max(leastMs, restShare * (endedAt - startedAt)), waitsMs.most);
         await pause(found ? waitsMs.lately : restMs);
       } catch {
         isWoken = true;

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { createPoll } from './poll.ts';
+import { createScan } from './scan.ts';
 import {
   type ClaimedDelivery,
   claimDeliveriesSql,
@@ -9,7 +10,6 @@ import {
 } from './sql/claim.ts';
 import { type Claim, createStarts } from './starts.ts';
 import { reservedMs } from './times.ts';
-import { createTurns } from './turns.ts';
 
 interface RelayOptions {
   pool: Pool;
@@ -42,9 +42,9 @@ const retryEveryMs = 250;
 export function createRelay(options: RelayOptions) {
   const { pool, startRun, isAway = () => false, slots, claimEveryMs = 500, onError } = options;
   const { onClaimed = () => {}, onStarted = () => {} } = options;
-  const poll = createPoll({ look, retryEveryMs });
-  const starts = createStarts({ start, slots, onRoom: poll.wake });
-  const turns = createTurns({ fullEveryMs: claimEveryMs });
+  const poll = createPoll({ poll: claimNext, retryEveryMs });
+  const starts = createStarts({ start, slots, onFree: poll.wake });
+  const scan = createScan({ fullEveryMs: claimEveryMs });
   const deleted = new Set<string>();
   let temporalIsAway = false;
   let failedAt = Number.NEGATIVE_INFINITY;
@@ -52,20 +52,20 @@ export function createRelay(options: RelayOptions) {
 
   /**
    * Claims for webhooks with new work and, when an attempt has ended (`isWoken`) and every
-   * `claimEveryMs`, for those that are held up. Returns whether it claimed any delivery.
+   * `claimEveryMs`, for saturated ones. Returns whether it claimed any delivery.
    */
-  async function look(isWoken: boolean): Promise<boolean> {
+  async function claimNext(isWoken: boolean): Promise<boolean> {
     try {
       if (temporalIsAway && (starts.isBusy() || performance.now() - failedAt < retryEveryMs)) return false;
-      const turn = turns.next(isWoken);
-      const values = [turn.after.organizationId, turn.after.webhookId, turn.atMost];
+      const step = scan.next(isWoken);
+      const values = [step.after.organizationId, step.after.webhookId, step.atMost];
       const { rows: listed } = await pool.query<QueuedWebhook>({ name: 'listQueued', text: listQueuedSql, values });
       for (const { webhookId, state } of listed) if (state === 'deleted') deleted.add(webhookId);
       isFailing = temporalIsAway;
-      const covered = turns.choose(turn, listed);
+      const covered = scan.select(step, listed);
       const claimed = covered.length > 0 ? await claim(covered) : 0;
       if (claimed === null) return false;
-      turns.advance(turn, listed, covered);
+      scan.advance(step, listed, covered);
       return claimed > 0;
     } catch (cause) {
       fail(cause);
@@ -74,23 +74,22 @@ export function createRelay(options: RelayOptions) {
   }
 
   /**
-   * Claims deliveries of these webhooks. Returns how many, or null when there is no room for any.
-   */
+   * Claims deliveries of these webhooks. Returns how many, or null when this process has no free capacity. */
   async function claim(webhooks: QueuedWebhook[]): Promise<number | null> {
-    const { healthy, degraded } = starts.room();
+    const { healthy, degraded } = starts.free();
     if (healthy === 0 && degraded === 0) return null;
     const atMost = temporalIsAway ? 1 : Number.POSITIVE_INFINITY; // one shows whether Temporal is back
-    const askedAtMs = Date.now();
+    const requestedAtMs = Date.now();
     const degradedLimit = temporalIsAway && healthy > 0 ? 0 : degraded;
     const bounds = [Math.min(healthy, atMost), Math.min(degradedLimit, atMost), reservedMs / 1_000];
     const values = [...columnsOf(webhooks, ['organizationId', 'webhookId']), ...bounds];
     const { rows } = await pool.query<ClaimedDelivery>({ name: 'claimDeliveries', text: claimDeliveriesSql, values });
-    turns.note(webhooks, rows);
+    scan.note(webhooks, rows);
     if (rows.length === 0) return 0;
     onClaimed(rows.length);
     const claimedAtMs = Date.now();
-    for (const delivery of rows) starts.add({ delivery, askedAtMs, claimedAtMs });
-    starts.room(); // notes which queues are full, so that they report when they have room
+    for (const delivery of rows) starts.add({ delivery, requestedAtMs, claimedAtMs });
+    starts.free(); // notes which queues are full, so that they report when they are half empty
     return rows.length;
   }
 
@@ -102,7 +101,7 @@ export function createRelay(options: RelayOptions) {
       if (!isAway(cause)) return; // only this delivery failed: it is claimed again after its reservation
       temporalIsAway = true;
       failedAt = performance.now();
-      await giveBack([claim, ...starts.drop()]); // the others would only wait for Temporal too
+      await returnClaims([claim, ...starts.drop()]); // the others would only wait for Temporal too
       return;
     }
     if (temporalIsAway) {
@@ -113,7 +112,7 @@ export function createRelay(options: RelayOptions) {
   }
 
   /** Returns claims, so that no delivery has to wait until its reservation ends. */
-  async function giveBack(claims: Claim[]): Promise<void> {
+  async function returnClaims(claims: Claim[]): Promise<void> {
     const deliveries = claims.map(({ delivery }) => delivery);
     for (const delivery of deliveries) starts.attemptEnded(delivery);
     if (claims.length === 0) return;
@@ -130,7 +129,7 @@ export function createRelay(options: RelayOptions) {
     start: poll.start,
     /** Claims at once: an attempt ended, or a delivery became due. */
     wake: poll.wake,
-    attemptBegun: starts.attemptBegun,
+    attemptStarted: starts.attemptStarted,
     attemptEnded(run: Parameters<typeof starts.attemptEnded>[0]): void {
       starts.attemptEnded(run);
       poll.wake();
@@ -142,12 +141,12 @@ export function createRelay(options: RelayOptions) {
       return ids;
     },
     /**
-     * Stops claiming, returns claims that have not begun, and waits for the others. Can be called
+     * Stops claiming, returns claims that have not started, and waits for the others. Can be called
      * twice, and before `start`.
      */
     async stop(): Promise<void> {
       await poll.stop();
-      await Promise.all([giveBack(starts.drop()), starts.drained()]);
+      await Promise.all([returnClaims(starts.drop()), starts.drained()]);
     },
   };
 }

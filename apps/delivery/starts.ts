@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClaimedDelivery } from './sql/claim.ts';
 import { reservedMs } from './times.ts';
 
-/** A claimed delivery, and when its claim was sent and answered (Unix, ms). */
+/** A claimed delivery, and when its claim was requested and returned (Unix, ms). */
 export interface Claim {
   delivery: ClaimedDelivery;
-  askedAtMs: number;
+  requestedAtMs: number;
   claimedAtMs: number;
 }
 
@@ -33,7 +33,7 @@ interface StartsOptions {
   /** Attempts that this process makes at once for healthy webhooks. */
   slots: number;
   /** Called when a queue that was full is half empty. */
-  onRoom: () => void;
+  onFree: () => void;
 }
 
 type RunName = Pick<ClaimedDelivery, 'webhookId' | 'eventId' | 'run'>;
@@ -43,17 +43,17 @@ const nameOf = ({ webhookId, eventId, run }: RunName): string => `${webhookId}/$
  * Starts the runs of claimed deliveries, a bounded number at once; degraded webhooks have a queue
  * of their own, so others do not wait for their pauses.
  *
- * There is room only for what this process can attempt at once: its first tasks arrive with the
+ * It queues only what this process can attempt at once: its first tasks arrive with the
  * replies to its starts, and without a free slot they would wait there while their claims expire.
  * A claim that is older than its reservation is not started: the delivery may have a newer one.
  */
-export function createStarts({ start, slots, onRoom }: StartsOptions) {
-  const healthy = createQueue(limits.healthy, { start, onRoom });
-  const degraded = createQueue(limits.degraded, { start, onRoom });
+export function createStarts({ start, slots, onFree }: StartsOptions) {
+  const healthy = createQueue(limits.healthy, { start, onFree });
+  const degraded = createQueue(limits.degraded, { start, onFree });
   /** Runs of healthy webhooks that take a slot here, and until when (`performance.now()`). */
   const occupied = new Map<string, number>();
 
-  function free(): number {
+  function freeSlots(): number {
     const now = performance.now();
     for (const [run, until] of occupied) if (until < now) occupied.delete(run);
     return slots - occupied.size;
@@ -66,9 +66,9 @@ export function createStarts({ start, slots, onRoom }: StartsOptions) {
     },
     isBusy: (): boolean => healthy.isBusy() || degraded.isBusy(),
     /** Returns how many more deliveries of healthy and of degraded webhooks may be claimed. */
-    room: () => ({ healthy: Math.max(0, Math.min(healthy.room(), free())), degraded: degraded.room() }),
+    free: () => ({ healthy: Math.max(0, Math.min(healthy.free(), freeSlots())), degraded: degraded.free() }),
     /** Keeps a run's slot until its attempt ends. */
-    attemptBegun(run: RunName): void {
+    attemptStarted(run: RunName): void {
       if (occupied.has(nameOf(run))) occupied.set(nameOf(run), Number.POSITIVE_INFINITY);
     },
     attemptEnded: (run: RunName): void => void occupied.delete(nameOf(run)),
@@ -79,7 +79,7 @@ export function createStarts({ start, slots, onRoom }: StartsOptions) {
   };
 }
 
-function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onRoom }: Omit<StartsOptions, 'slots'>) {
+function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onFree }: Omit<StartsOptions, 'slots'>) {
   const queued: Claim[] = [];
   const starting = new Set<Promise<void>>();
   let wasFull = false;
@@ -92,13 +92,13 @@ function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onRoom }:
   function fill(): void {
     while (starting.size < atOnce && queued.length > 0) {
       const claim = queued.shift() as Claim;
-      if (Date.now() - claim.askedAtMs > reservedMs) continue;
+      if (Date.now() - claim.requestedAtMs > reservedMs) continue;
       const started = startAndRest(claim).then(() => {
         starting.delete(started);
         fill();
         if (!wasFull || 2 * (queued.length + starting.size) > atMost) return;
         wasFull = false;
-        onRoom();
+        onFree();
       });
       starting.add(started);
     }
@@ -109,7 +109,7 @@ function createQueue({ atOnce, restMs, atMost }: QueueLimits, { start, onRoom }:
       queued.push(claim);
       fill();
     },
-    room(): number {
+    free(): number {
       const left = Math.max(0, atMost - queued.length - starting.size);
       wasFull = left === 0;
       return left;

@@ -34,11 +34,11 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
     parentSpanId: runSpanIdOf(run),
   });
   return {
-    started({ delivery, askedAtMs, claimedAtMs }: Claim, startedAtMs: number): void {
+    started({ delivery, requestedAtMs, claimedAtMs }: Claim, startedAtMs: number): void {
       tracing.record({
         ...partOf(delivery),
         name: 'delivery.start',
-        startedAtMs: askedAtMs,
+        startedAtMs: requestedAtMs,
         endedAtMs: startedAtMs,
         attributes: { ...idsOf(delivery), 'org_api.event_type': delivery.type },
         events: [{ name: 'claimed', atMs: claimedAtMs }],
@@ -100,10 +100,7 @@ export function createDeliveryTraces(tracing: Pick<Tracing, 'record'>) {
   };
 }
 
-/**
- * Returns the end of each completed phase, in order. Each is rounded alone, so their sum may pass
- * the total's end.
- */
+/** Returns the end of each completed phase, in order. Each is rounded alone, so their sum may pass the total's end. */
 function phasesOf(startedAtMs: number, { dns, connect, tls, firstByte, total }: AttemptLine['timingsMs']) {
   const phases = { dns, connect, tls, first_byte: firstByte };
   let atMs = startedAtMs;

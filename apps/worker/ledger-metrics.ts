@@ -4,7 +4,7 @@ import { type Ledger, readLedger, rollUpLedger } from '#domain/webhooks/ledger.t
 import { createIntervalLoop } from '#runtime/flow/interval-loop.ts';
 import { metricsIn } from '#runtime/metrics.ts';
 import { countFailingWebhooksSql, type FailingWebhooks } from './count-webhooks.ts';
-import { addStepsSql, finishStepSql, readStepSql, type TakenStep, takeStepSql } from './step-statements.ts';
+import { addStepsSql, type ClaimedStep, claimStepSql, finishStepSql, readStepSql } from './step-statements.ts';
 
 const help: Record<keyof Ledger, string> = {
   obligations: 'Deliveries that events require, as counted when they were created.',
@@ -61,10 +61,10 @@ export function ledgerMetrics(
 
   async function readWhenDue(): Promise<void> {
     await pool.query(addStepsSql, [[step]]);
-    const { rows } = await pool.query<TakenStep>(takeStepSql, [[step]]);
-    const [taken] = rows;
-    if (taken === undefined) return;
-    const beganAt = performance.now();
+    const { rows } = await pool.query<ClaimedStep>(claimStepSql, [[step]]);
+    const [claimed] = rows;
+    if (claimed === undefined) return;
+    const startedAt = performance.now();
     let reading: Reading | null = null;
     try {
       await rollUpLedger(pool);
@@ -75,8 +75,13 @@ export function ledgerMetrics(
       });
       reading = { ledger, webhooks: counted.rows[0] as FailingWebhooks };
     } finally {
-      const pauseMs = Math.max(everyMs, pauseFactor * (performance.now() - beganAt));
-      await pool.query(finishStepSql, [taken.name, taken.until, pauseMs / 1_000, reading && JSON.stringify(reading)]);
+      const pauseMs = Math.max(everyMs, pauseFactor * (performance.now() - startedAt));
+      await pool.query(finishStepSql, [
+        claimed.name,
+        claimed.until,
+        pauseMs / 1_000,
+        reading && JSON.stringify(reading),
+      ]);
     }
   }
 

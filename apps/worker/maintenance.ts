@@ -9,7 +9,7 @@ import {
   type StepOptions,
   stepsOfMaintenance,
 } from './maintenance-steps.ts';
-import { addStepsSql, finishStepSql, type TakenStep, takeStepSql } from './step-statements.ts';
+import { addStepsSql, type ClaimedStep, claimStepSql, finishStepSql } from './step-statements.ts';
 
 /** How many intervals a failed step pauses, so that one that times out leaves time to the others. */
 const pausedRuns = 10;
@@ -38,8 +38,8 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
   const steps = new Map<string, Step>(stepsOfMaintenance({ ...options, everyMs }).map((step) => [step.name, step]));
   let client: pg.Client | null = null;
   let openedBy: PostgresServer | null = null;
-  /** What this worker has taken and not finished: after a lost connection it need not wait for its end. */
-  let taken: TakenStep | null = null;
+  /** What this worker has claimed and not finished: after a lost connection it need not wait for its end. */
+  let claimed: ClaimedStep | null = null;
 
   async function connect(): Promise<pg.Client> {
     openedBy = serverNow(server);
@@ -66,19 +66,19 @@ export function createMaintenance(options: MaintenanceOptions): Pick<IntervalLoo
     if (client !== null && openedBy !== serverNow(server)) drop(client); // its login is being replaced
     client ??= await connect();
     for (let tried = 0; tried < steps.size && !signal.aborted; tried += 1) {
-      if (taken !== null) await finish(client, taken, 0);
-      const { rows }: { rows: TakenStep[] } = await client.query<TakenStep>(takeStepSql, [maintenanceSteps]);
-      taken = rows[0] ?? null;
-      const step = steps.get(taken?.name ?? '');
-      if (taken === null || step === undefined) break;
-      await finish(client, taken, await runStep(step, client));
+      if (claimed !== null) await finish(client, claimed, 0);
+      const { rows }: { rows: ClaimedStep[] } = await client.query<ClaimedStep>(claimStepSql, [maintenanceSteps]);
+      claimed = rows[0] ?? null;
+      const step = steps.get(claimed?.name ?? '');
+      if (claimed === null || step === undefined) break;
+      await finish(client, claimed, await runStep(step, client));
     }
     onRun();
   }
 
-  async function finish(holder: pg.Client, { name, until }: TakenStep, pauseMs: number): Promise<void> {
+  async function finish(holder: pg.Client, { name, until }: ClaimedStep, pauseMs: number): Promise<void> {
     await holder.query(finishStepSql, [name, until, pauseMs / 1_000, null]);
-    taken = null;
+    claimed = null;
   }
 
   /**

@@ -1,29 +1,29 @@
 /** How long a worker that ends or hangs in a step of maintenance keeps the others from it, in seconds. */
-const stepHeldSeconds = 60;
+const stepClaimSeconds = 60;
 
 /** Adds the rows of the steps `$1` (names) that have none. */
 export const addStepsSql = /* sql */ `
   insert into maintenance_step (name) select unnest($1::text[]) on conflict do nothing`;
 
-/** A step that a worker has taken. `until` is by PostgreSQL's clock, with microseconds. */
-export interface TakenStep {
+/** A step that a worker has claimed. `until` is by PostgreSQL's clock, with microseconds. */
+export interface ClaimedStep {
   name: string;
   until: string;
 }
 
 /**
- * Takes the step of `$1` (names) that has been due for longest, for a minute: no other worker takes it until
- * then, or until `finishStepSql`. Returns a `TakenStep`, or no row.
+ * Claims the step of `$1` (names) that has been due for longest, for a minute: no other worker
+ * claims it until then, or until `finishStepSql`. Returns a `ClaimedStep`, or no row.
  */
-export const takeStepSql = /* sql */ `
-  update maintenance_step s set due_at = clock_timestamp() + interval '${stepHeldSeconds} seconds'
+export const claimStepSql = /* sql */ `
+  update maintenance_step s set due_at = clock_timestamp() + interval '${stepClaimSeconds} seconds'
   where s.name = (
     select n.name from maintenance_step n where n.name = any ($1::text[]) and n.due_at <= clock_timestamp()
     order by n.due_at limit 1 for no key update skip locked)
   returning s.name, s.due_at::text as until`;
 
 /**
- * Finishes the step `$1`, taken until `$2`: it is due again in `$3` seconds. `$4`: what it found
+ * Finishes the step `$1`, claimed until `$2`: it is due again in `$3` seconds. `$4`: what it found
  * (json), or null. Changes nothing when the worker was too late.
  */
 export const finishStepSql = /* sql */ `

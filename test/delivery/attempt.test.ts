@@ -404,7 +404,7 @@ async function arrange({ proxied, url = 'http://127.0.0.1:9/', errors = [], ...r
       posts.push(request.url);
       return post(request);
     },
-    onBegun: () => {},
+    onStarted: () => {},
     onEnded: (_, __, line) => void (line === null ? null : lines.push(line)),
     onInternalError: (error, { eventId: id }, code) => errors.push([code, id, (error as Error).message]),
   });

@@ -35,7 +35,7 @@ async function setup() {
         resolve: async () => ({ ok: false, cause: 'dns_failed' }),
       }),
     sign: () => ({}),
-    onBegun: () => {},
+    onStarted: () => {},
     onEnded: () => {},
     onInternalError: (error) => void errors.push(error),
   });

@@ -5,7 +5,7 @@ export interface Mutant {
   /** What is broken. */
   change: string;
   /** The statement, or the function of PostgreSQL. */
-  where: keyof Statements | 'slot_room' | 'claim_deliveries' | 'admit_attempt' | 'record_event' | 'release_blocked';
+  where: keyof Statements | 'free_slots' | 'claim_deliveries' | 'admit_attempt' | 'record_event' | 'release_blocked';
   /** The text that is replaced, everywhere in it, and its replacement. */
   from: string | RegExp;
   to: string;
@@ -60,14 +60,14 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'the oldest goes first, whatever slots its organization has',
     where: 'claim_deliveries',
-    from: 'r.organization_rank - r.organization_room, ',
+    from: 'r.organization_rank - r.organization_free, ',
     to: '',
     caughtBy: turns,
   },
   {
     change: 'slots that are held do not count for turns',
     where: 'claim_deliveries',
-    from: 'r.organization_rank - r.organization_room, ',
+    from: 'r.organization_rank - r.organization_free, ',
     to: 'r.organization_rank, ',
     caughtBy: turns,
   },
@@ -78,59 +78,59 @@ export const mutants: readonly Mutant[] = [
     to: 'for no key update nowait) l',
     caughtBy: atHost,
   },
-  { change: 'no bound at a host', where: 'slot_room', from: '20 - u.of_host', to: '99', caughtBy: atHost },
+  { change: 'no bound at a host', where: 'free_slots', from: '20 - u.of_host', to: '99', caughtBy: atHost },
   {
     change: 'no bound of an organization',
-    where: 'slot_room',
+    where: 'free_slots',
     from: '50 - u.of_healthy',
     to: '99',
     caughtBy: perOrganization,
   },
   {
     change: 'no bound of degraded webhooks',
-    where: 'slot_room',
+    where: 'free_slots',
     from: '5 - u.of_degraded',
     to: '50 - u.of_degraded',
     caughtBy: perOrganization,
   },
   {
     change: 'no bound of a webhook',
-    where: 'slot_room',
+    where: 'free_slots',
     from: 'r.concurrency - u.of_webhook',
     to: '99',
     caughtBy: oldestFirst,
   },
   {
     change: 'a slow receiver is healthy',
-    where: 'slot_room',
+    where: 'free_slots',
     from: 'or u.slow_ones >= 2',
     to: '',
     caughtBy: 'a webhook is degraded while two of its attempts last longer than 3 s',
   },
   {
     change: 'a paused webhook is claimed',
-    where: 'slot_room',
+    where: 'free_slots',
     from: "w.state = 'active'",
     to: 'true',
     caughtBy: stopped,
   },
   {
     change: 'a held receiver is claimed',
-    where: 'slot_room',
+    where: 'free_slots',
     from: /\(r\.retry_after_until[\s\S]*?statement_timestamp\(\)\)/,
     to: 'true',
     caughtBy: stopped,
   },
   {
     change: 'a gone receiver is claimed',
-    where: 'slot_room',
+    where: 'free_slots',
     from: 'r.gone_at is null',
     to: 'true',
     caughtBy: stopped,
   },
   {
     change: 'a paused region is claimed',
-    where: 'slot_room',
+    where: 'free_slots',
     from: /\(select a\.state[^)]*\)/,
     to: 'true',
     caughtBy: stopped,
@@ -237,7 +237,7 @@ export const mutants: readonly Mutant[] = [
   {
     change: 'a retry needs no slot',
     where: 'admit_attempt',
-    from: 'r.webhook_room > 0',
+    from: 'r.webhook_free > 0',
     to: 'true',
     caughtBy: 'a retry gets no slot beyond the webhook’s, and goes back to the queue at its place',
   },

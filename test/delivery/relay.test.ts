@@ -156,7 +156,7 @@ describe('a relay with more deliveries than it can start', () => {
     const { relay, begun, seen } = await openRelay({ isHeld: false, slots: 20 });
     await vi.waitFor(() => expect(begun).toHaveLength(20), patient);
     const [first, second] = begun;
-    relay.attemptBegun(first as ClaimedDelivery);
+    relay.attemptStarted(first as ClaimedDelivery);
     relay.attemptEnded(second as ClaimedDelivery);
     await vi.waitFor(() => expect(begun).toHaveLength(21), patient);
     for (const delivery of begun.slice(2, 11)) relay.attemptEnded(delivery);
@@ -173,9 +173,9 @@ describe('a relay with more deliveries than it can start', () => {
     const { begun } = await openRelay({ isHeld: false });
     await vi.waitFor(() => expect(begun.filter(({ isDegraded }) => isDegraded)).toHaveLength(10), patient);
     const degraded = begun.filter((delivery) => delivery.isDegraded);
-    expect(Math.min(...degraded.slice(1).map(({ atMs }, index) => atMs - (degraded[index]?.atMs ?? 0)))).toBeGreaterThan(
-      45,
-    );
+    expect(
+      Math.min(...degraded.slice(1).map(({ atMs }, index) => atMs - (degraded[index]?.atMs ?? 0))),
+    ).toBeGreaterThan(45);
     const wideAt = begun.findIndex((delivery) => !delivery.isDegraded);
     expect(wideAt).toBeLessThan(9);
   });

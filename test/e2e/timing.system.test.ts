@@ -10,7 +10,7 @@ import { startReceiver } from '#test/receiver.ts';
 import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { startTestWorker, testNamespace } from '#test/worker.ts';
-import { type NextStep, type DeliveryActivities, workflowIdOf } from '#workflows/deliver-event/types.ts';
+import { type DeliveryActivities, type NextStep, workflowIdOf } from '#workflows/deliver-event/types.ts';
 import { defaultDelaysMs, parseSchedule } from '../../apps/worker/schedule-setting.ts';
 import { timesFaster } from '../workflows/virtual-time/speed.ts';
 
@@ -128,7 +128,7 @@ function attemptsThatFail(pool: Pool, steps: NextStep[]): DeliveryActivities {
     delaysMs: defaultDelaysMs,
     sign: () => ({}),
     post: async () => refusedPost,
-    onBegun: () => {},
+    onStarted: () => {},
     onEnded: (_, next) => void (next === null ? null : steps.push(next)),
     onInternalError: () => {},
   });

@@ -21,9 +21,9 @@ export class DeliveryFunctions extends Migration {
     // often on one machine. A webhook is degraded while its receiver fails or is slow: a
     // concurrency below 5, or two attempts that have lasted for 3 s.
     this.addSql(/* sql */ `
-      create function slot_room(organizations uuid[], webhooks uuid[])
+      create function free_slots(organizations uuid[], webhooks uuid[])
       returns table (organization_id uuid, webhook_id uuid, host text, degraded boolean, used bigint,
-        webhook_room bigint, organization_room bigint, host_room bigint)
+        webhook_free bigint, organization_free bigint, host_free bigint)
       language sql stable as $$
         select g.organization_id, g.webhook_id, w.host, b.degraded, u.of_webhook, r.concurrency - u.of_webhook,
           case when b.degraded then 5 - u.of_degraded else 50 - u.of_healthy end, 20 - u.of_host
@@ -73,19 +73,19 @@ export class DeliveryFunctions extends Migration {
           select o.organization_id from slot_lock o where o.organization_id = any (organizations)
           for no key update skip locked) l;
         return query
-        with room as materialized (
-          select r.* from slot_room(organizations, webhooks) r where r.organization_id = any (locked)
+        with free as materialized (
+          select r.* from free_slots(organizations, webhooks) r where r.organization_id = any (locked)
         ), due as (
           select r.*, d.event_id, d.created_at,
             r.used + row_number() over (partition by r.webhook_id order by d.created_at, d.event_id) as webhook_rank
-          from room r cross join lateral (
+          from free r cross join lateral (
             select d.event_id, d.created_at from delivery d
             where d.organization_id = r.organization_id and d.webhook_id = r.webhook_id and d.state = 'queued'
               and d.due_at <= statement_timestamp() and not exists (
                 select from slot s where s.organization_id = d.organization_id and s.webhook_id = d.webhook_id
                   and s.event_id = d.event_id)
             order by d.created_at, d.event_id
-            limit greatest(0, least(r.webhook_room, r.organization_room, r.host_room))
+            limit greatest(0, least(r.webhook_free, r.organization_free, r.host_free))
           ) d
         ), ranked as (
           select due.*, row_number() over (partition by due.organization_id, due.degraded
@@ -93,21 +93,21 @@ export class DeliveryFunctions extends Migration {
             row_number() over (partition by due.organization_id, due.host
               order by due.webhook_rank, due.created_at, due.event_id, due.webhook_id) as host_rank
           from due
-        ), chosen as materialized (
-          select c.*, count(*) over (partition by c.webhook_id) >= c.webhook_room
-            or count(*) over (partition by c.organization_id, c.degraded) >= c.organization_room
-            or count(*) over (partition by c.organization_id, c.host) >= c.host_room as is_full
+        ), selected as materialized (
+          select c.*, count(*) over (partition by c.webhook_id) >= c.webhook_free
+            or count(*) over (partition by c.organization_id, c.degraded) >= c.organization_free
+            or count(*) over (partition by c.organization_id, c.host) >= c.host_free as is_full
           from (
             select r.*, row_number() over (partition by r.degraded
-              order by r.organization_rank - r.organization_room, r.created_at, r.event_id, r.webhook_id) as rank
-            from ranked r where r.organization_rank <= r.organization_room and r.host_rank <= r.host_room
+              order by r.organization_rank - r.organization_free, r.created_at, r.event_id, r.webhook_id) as rank
+            from ranked r where r.organization_rank <= r.organization_free and r.host_rank <= r.host_free
           ) c
           where c.rank <= case when c.degraded then degraded_limit else healthy_limit end
         ), picked as materialized (
           select c.organization_id, c.webhook_id, c.event_id, c.host, c.degraded, c.is_full, d.due_at,
             case when d.sequence is null then row_number() over (partition by c.webhook_id, d.sequence is null
               order by c.created_at, c.event_id) end as nth
-          from chosen c cross join lateral (
+          from selected c cross join lateral (
             select d.sequence, d.state, d.due_at from delivery d
             where d.organization_id = c.organization_id and d.webhook_id = c.webhook_id and d.event_id = c.event_id
             limit 1
@@ -199,11 +199,12 @@ export class DeliveryFunctions extends Migration {
             end if;
             delete from slot s
               where s.organization_id = organization and s.webhook_id = webhook and s.event_id = event;
-            insert into slot (organization_id, webhook_id, event_id, run, host, degraded, attempt_id, admitted_at, until)
+            insert into slot (organization_id, webhook_id, event_id, run, host, degraded, attempt_id, admitted_at,
+              until)
             select organization, webhook, event, asking_run, r.host, r.degraded, attempt, clock_timestamp(),
               clock_timestamp() + make_interval(secs => slot_seconds)
-            from slot_room(array[organization], array[webhook]) r
-            where r.webhook_room > 0 and r.organization_room > 0 and r.host_room > 0;
+            from free_slots(array[organization], array[webhook]) r
+            where r.webhook_free > 0 and r.organization_free > 0 and r.host_free > 0;
             has_slot := found;
             if has_slot <> (found_delivery.state = 'running') then
               update delivery d set state = case when has_slot then 'running' else 'queued' end
@@ -248,7 +249,7 @@ export class DeliveryFunctions extends Migration {
         left join event e on e.organization_id = organization and e.id = event;
       end $$;
 
-      grant execute on function slot_room, claim_deliveries, admit_attempt to org_api_worker;
+      grant execute on function free_slots, claim_deliveries, admit_attempt to org_api_worker;
     `);
   }
 }

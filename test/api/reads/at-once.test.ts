@@ -69,7 +69,7 @@ const changes: Record<string, [change: Change, code: ErrorCode]> = {
  * answer of each read.
  */
 async function readBeside(c: Case, apis: TestApi[], change: Change) {
-  const reads: { beganAt: number; status: number; error: string | undefined }[] = [];
+  const reads: { startedAt: number; status: number; error: string | undefined }[] = [];
   let committedAt = Number.POSITIVE_INFINITY;
   let began = 0;
   let left = Number.POSITIVE_INFINITY;
@@ -87,10 +87,10 @@ async function readBeside(c: Case, apis: TestApi[], change: Change) {
       }
       // Reads continue while the change runs, up to a limit.
       if (began > 90 && committedAt === Number.POSITIVE_INFINITY) await changing;
-      const beganAt = performance.now();
+      const startedAt = performance.now();
       const answer = await api.get(`/v1/orgs/${c.creator.orgId}/clients`, { key: c.made.key });
       const { error } = (await answer.json()) as { error?: string };
-      reads.push({ beganAt, status: answer.status, error });
+      reads.push({ startedAt, status: answer.status, error });
     }
   }
   await Promise.all(Array.from({ length: readers }, (_, n) => read(apis[n % apis.length] as TestApi)));
@@ -114,12 +114,12 @@ it.each(Object.entries(changes))('%s is seen by every read that begins after it'
   const results = await Promise.all(cases.map((c) => readBeside(c, apis, change)));
 
   for (const { reads, committedAt } of results) {
-    const after = reads.filter((read) => read.beganAt > committedAt);
+    const after = reads.filter((read) => read.startedAt > committedAt);
     expect(after.length).toBeGreaterThanOrEqual(readsAfter - readers);
     expect(new Set(after.map((read) => `${read.status} ${read.error}`))).toEqual(
       new Set([code === 'invalid_api_key' ? '401 invalid_api_key' : `403 ${code}`]),
     );
-    expect(reads.filter((read) => read.beganAt < committedAt && read.status === 200).length).toBeGreaterThan(0);
+    expect(reads.filter((read) => read.startedAt < committedAt && read.status === 200).length).toBeGreaterThan(0);
     expect(reads.map((read) => read.status)).not.toContain(429);
   }
 });
@@ -129,15 +129,15 @@ it('an expiry is seen by every read that begins after its time', async () => {
   const creator = await make.member();
   const expiresAt = new Date(Date.now() + 2_000);
   const { key } = await make.apiKey({ creator, expiresAt });
-  const reads: { beganAt: number; status: number }[] = [];
-  while (reads.filter((read) => read.beganAt > expiresAt.getTime()).length < 20) {
-    const beganAt = Date.now();
+  const reads: { startedAt: number; status: number }[] = [];
+  while (reads.filter((read) => read.startedAt > expiresAt.getTime()).length < 20) {
+    const startedAt = Date.now();
     const { status } = await api.get(`/v1/orgs/${creator.orgId}`, { key });
-    reads.push({ beganAt, status });
-    if (beganAt < expiresAt.getTime()) await new Promise((resolve) => setTimeout(resolve, 20));
+    reads.push({ startedAt, status });
+    if (startedAt < expiresAt.getTime()) await new Promise((resolve) => setTimeout(resolve, 20));
   }
   expect(reads[0]?.status).toBe(200);
-  for (const read of reads) if (read.beganAt >= expiresAt.getTime()) expect(read.status).toBe(401);
+  for (const read of reads) if (read.startedAt >= expiresAt.getTime()) expect(read.status).toBe(401);
 });
 
 it('a restored permission or membership is seen by the next read', async () => {

@@ -87,7 +87,7 @@ async function measureTurn(options: {
   const postInTurn = async () => {
     while (left > 0) {
       left -= 1;
-      const beganAt = performance.now();
+      const startedAt = performance.now();
       const outcome = await postOnce({
         url: `${receiver.url}/`,
         headers: { 'content-type': 'application/json', 'webhook-id': '0' },
@@ -98,7 +98,7 @@ async function measureTurn(options: {
         ...(sessions === null ? {} : { tls: { sessions, webhookId: 'webhook' } }),
       });
       if (outcome.kind !== 'delivered') throw new Error(`a post of the benchmark failed: ${outcome.cause}`);
-      tookMs.push(performance.now() - beganAt);
+      tookMs.push(performance.now() - startedAt);
     }
   };
   const receiverBefore = cpuMicrosOf(receiver.pid) ?? Number.NaN;

@@ -1,0 +1,76 @@
+import type { ClaimedDelivery, QueuedWebhook } from './sql/claim.ts';
+
+/** One step of the scan for work: it lists at most `atMost` webhooks after one. */
+interface Step {
+  after: { organizationId: string; webhookId: string };
+  atMost: number;
+  /** Whether saturated webhooks are covered too. */
+  includesSaturated: boolean;
+}
+
+/** Webhooks that one step lists, and that one claim covers: one of 10,000 webhooks took 180 ms instead of 4. */
+const listedAtOnce = 512;
+const coveredAtOnce = 64;
+
+const nil = '00000000-0000-0000-0000-000000000000';
+const beginning = { organizationId: nil, webhookId: nil };
+
+/**
+ * Reaches every waiting webhook: it goes through the webhooks in the order of their ids, a bounded
+ * number in each step, and then begins again.
+ *
+ * Webhooks without a free slot are saturated and skipped. They are covered when an attempt has
+ * ended, and every `fullEveryMs`: other workers free slots too.
+ */
+export function createScan({ fullEveryMs }: { fullEveryMs: number }) {
+  let saturated = new Set<string>();
+  let missed = new Set<string>();
+  let position: Step['after'] = beginning;
+  let isFull = false;
+  let fullAt = Number.NEGATIVE_INFINITY;
+
+  return {
+    /** `isWoken`: an attempt has ended. */
+    next(isWoken: boolean): Step {
+      if (position === beginning) isFull = performance.now() - fullAt > fullEveryMs;
+      const includesSaturated = isFull || isWoken;
+      return { after: position, atMost: includesSaturated ? coveredAtOnce : listedAtOnce, includesSaturated };
+    },
+
+    /** Selects the webhooks that a claim covers. */
+    select(step: Step, listed: readonly QueuedWebhook[]): QueuedWebhook[] {
+      // All that wait are listed, so others need not be remembered.
+      if (step.after === beginning && listed.length < step.atMost)
+        saturated = saturated.intersection(new Set(listed.map(({ webhookId }) => webhookId)));
+      return listed
+        .filter(({ webhookId, state }) => state === 'active' && (step.includesSaturated || !saturated.has(webhookId)))
+        .slice(0, coveredAtOnce);
+    },
+
+    /**
+     * Notes a claim: those of the covered webhooks that have no slot left, and those of which it
+     * got nothing twice in a row, are saturated. Once may be chance: another connection assigned
+     * slots of the organization.
+     */
+    note(covered: readonly QueuedWebhook[], deliveries: readonly ClaimedDelivery[]): void {
+      const claimed = new Set(deliveries.map(({ webhookId }) => webhookId));
+      const full = new Set(deliveries.filter(({ isFull }) => isFull).map(({ webhookId }) => webhookId));
+      const missedNow = new Set<string>();
+      for (const { webhookId } of covered) {
+        if (full.has(webhookId) || missed.has(webhookId)) saturated.add(webhookId);
+        else if (claimed.has(webhookId)) saturated.delete(webhookId);
+        else missedNow.add(webhookId);
+      }
+      missed = missedNow;
+    },
+
+    /** Advances behind the last webhook that needs no other step in this pass. */
+    advance(step: Step, listed: readonly QueuedWebhook[], covered: readonly QueuedWebhook[]): void {
+      const isCut = covered.length === coveredAtOnce && covered.at(-1) !== listed.at(-1);
+      const last = isCut ? covered.at(-1) : listed.at(-1);
+      const isEnd = last === undefined || (!isCut && listed.length < step.atMost);
+      position = isEnd ? beginning : last;
+      if (isEnd && isFull) fullAt = performance.now();
+    },
+  };
+}
