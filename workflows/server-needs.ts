@@ -21,7 +21,7 @@ export async function findUnmetNeeds(
     workflowService.getSystemInfo({}),
     workflowService.describeNamespace({ namespace }),
   ]);
-  return judgeServer({
+  return unmetNeedsOf({
     version: serverVersion ?? '',
     startsEagerly: namespaceInfo?.capabilities?.eagerWorkflowStart === true,
   });
@@ -33,8 +33,8 @@ export interface ServerFacts {
   startsEagerly: boolean;
 }
 
-/** Judges a server by what it says of itself. */
-export function judgeServer({ version, startsEagerly }: ServerFacts): UnmetNeed[] {
+/** Checks a server by what it reports about itself. */
+export function unmetNeedsOf({ version, startsEagerly }: ServerFacts): UnmetNeed[] {
   const needs: UnmetNeed[] = [];
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor, oldestMinor] = oldestVersion;

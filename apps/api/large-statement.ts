@@ -4,7 +4,7 @@ import { runForClient } from '#runtime/run-for-client.ts';
 import type { Endpoint } from './endpoints.ts';
 import { authorized, type BodySql, type KeyRow, type ReadValues, readValues } from './reads/authorized.ts';
 
-/** Bytes of a chunk: what is written to a socket at a time, and by which its progress is judged. */
+/** Bytes of a chunk: what is written to a socket at a time, and by which its progress is measured. */
 export const chunkBytes = 65_536;
 
 /**

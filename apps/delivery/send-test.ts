@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { generateSecret } from '#domain/webhooks/secret.ts';
 import { signatureHeaders } from '#domain/webhooks/sign.ts';
-import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
+import { signatureResultOf } from '#domain/webhooks/signature-result.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import type { SendTestInput, SignatureCheck, TestActivities, TestResult } from '#workflows/send-test/types.ts';
 import { withoutText } from './attempt.ts';
@@ -64,7 +64,7 @@ export async function tryBothSignatures({
   const good = resultOf(goodPost, goodOutcome);
   if (!good.delivered) {
     const { isInternalError } = goodOutcome;
-    return { result: judgeSignatures(good, null), good, bad: null, isInternalError };
+    return { result: signatureResultOf(good, null), good, bad: null, isInternalError };
   }
   const badPost = makePost(input, target, signing);
   const { request, eventId: id, timestampSeconds } = badPost;
@@ -74,7 +74,7 @@ export async function tryBothSignatures({
   }
   const badOutcome = await send(badPost, post);
   const bad = resultOf(badPost, badOutcome);
-  return { result: judgeSignatures(good, bad), good, bad, isInternalError: badOutcome.isInternalError };
+  return { result: signatureResultOf(good, bad), good, bad, isInternalError: badOutcome.isInternalError };
 }
 
 async function findTarget(pool: Pool, { organizationId, webhookId }: SendTestInput): Promise<TestTarget | null> {

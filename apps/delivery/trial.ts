@@ -63,7 +63,7 @@ export class Trial {
   async #check(): Promise<void> {
     const { durationMs, deliveries = 20, countFailedTasks } = this.#options;
     if (this.#state !== 'underway') return;
-    // Judged before the count: what ends afterwards may belong to a task that fails next.
+    // Decided before the count: what ends afterwards may belong to a task that fails next.
     const isEnough = this.#deliveries >= deliveries || performance.now() - this.#startedAt >= durationMs;
     const failed = await countFailedTasks();
     if (failed > 0) return this.fail(`${failed} workflow tasks failed.`);

@@ -28,7 +28,7 @@ const listedWithinMs = 900_000;
 /**
  * Starts the operator: its metrics and health, a cache of the objects, and the election. Resolves
  * when it listens, also while the API server is away: it is live then, and not ready. `stop` may be
- * called twice. `now` returns milliseconds, by which it judges how old the last list and Secrets are.
+ * called twice. `now` returns milliseconds, by which it decides how old the last list and Secrets are.
  */
 export async function startOperator(
   config: OperatorConfig,

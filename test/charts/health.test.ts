@@ -13,7 +13,7 @@ import { regionIn } from '#test/api-server.ts';
 import { blocksOf, readPage } from '#test/documents.ts';
 import type { Manifest } from '#test/render-charts.ts';
 import { completeStatus, condition } from '../../apps/operator/controller/conditions.ts';
-import type { CustomResource, JudgedCondition } from '../../apps/operator/kube/custom-resource.ts';
+import type { CustomResource, ReportedCondition } from '../../apps/operator/kube/custom-resource.ts';
 import { kinds, type Region } from '../../apps/operator/kube/resources.ts';
 import { reportRegion } from '../../apps/operator/region/report.ts';
 import { getTool } from '../../charts/tools.ts';
@@ -30,7 +30,7 @@ const scriptOf = (kind: string): string =>
 const metadata = { uid: '1', generation: 2, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 
 /** An object with a complete status. */
-function withStatus(kind: string, conditions: JudgedCondition[], generation = 2): CustomResource {
+function withStatus(kind: string, conditions: ReportedCondition[], generation = 2): CustomResource {
   const resource = {
     apiVersion: 'orgapi.dev/v1alpha1',
     kind,
@@ -72,7 +72,7 @@ type Change = Partial<{ database: object; temporal: object | null }>;
 const observe = (change: Change = {}) =>
   reportRegion(region, { ...quietRegion, ...change } as Parameters<typeof reportRegion>[1], null).conditions;
 
-const regions: [what: string, conditions: JudgedCondition[], health: string, release: string][] = [
+const regions: [what: string, conditions: ReportedCondition[], health: string, release: string][] = [
   ['Ready', observe(), 'Healthy', 'current'],
   ['not migrated', observe({ database: { reason: 'NotMigrated', message: '' } }), 'Progressing', 'waiting'],
   ['without a namespace', observe({ temporal: null }), 'Progressing', 'waiting'],
@@ -113,7 +113,7 @@ describe('Argo CD', () => {
   });
 
   const ready = condition('Ready', true, 'Applied', 'The webhook is as declared.');
-  it.each<[string, JudgedCondition[], string]>([
+  it.each<[string, ReportedCondition[], string]>([
     ['active', [ready, condition('Delivering', true, 'Active', '')], 'Healthy'],
     ['paused', [ready, condition('Delivering', false, 'Paused', '')], 'Suspended'],
     ['suspended', [ready, condition('Delivering', false, 'Suspended', '')], 'Degraded'],

@@ -1,6 +1,6 @@
 import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { judgeAddress } from '#domain/webhooks/address/addresses.ts';
+import { checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { connections } from '#test/connections.ts';
 import { type Manifest, ofKind, pick, podsOf, regions, render } from '#test/render-charts.ts';
 import { renderOperator } from './promtool.ts';
@@ -91,7 +91,7 @@ describe('NetworkPolicies', () => {
     const edges = [...public4.except, ...public6.except, public4.cidr, public6.cidr].flatMap(edgesOf);
     expect(edges.length).toBeGreaterThan(70);
     for (const address of [...edges, '93.184.215.14', '1.1.1.1', '2606:4700::1111', 'fd00::1', 'fe80::1', '::1'])
-      expect([address, isLetOut(address)]).toEqual([address, judgeAddress(address, nothingAllowed).ok]);
+      expect([address, isLetOut(address)]).toEqual([address, checkAddress(address, nothingAllowed).ok]);
   });
 
   it('allow webhooks egress to any port, except what an operator excludes', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { regionIn } from '#test/api-server.ts';
 import type { Region } from '../../apps/operator/kube/resources.ts';
 import type { ObservedRegion } from '../../apps/operator/region/observe.ts';
-import { judgeTemporal, planTemporal } from '../../apps/operator/region/temporal.ts';
+import { evaluateTemporal, planTemporal } from '../../apps/operator/region/temporal.ts';
 import type { ObservedNamespace } from '../../apps/operator/region/temporal-namespace.ts';
 
 type Declared = Partial<Region['spec']['temporal']>;
@@ -38,7 +38,7 @@ describe('the namespace of Temporal', () => {
     ['is not touched while Temporal is away', { retention: '48h' }, away, [], 'Unknown TemporalUnreachable'],
   ])('%s', (_, declared, temporal, actions, expected) => {
     const region = declare(declared);
-    const { status, reason } = judgeTemporal(region, observe(temporal), null);
+    const { status, reason } = evaluateTemporal(region, observe(temporal), null);
 
     expect(planTemporal(region, observe(temporal))).toEqual(actions);
     expect(`${status} ${reason}`).toBe(expected);
@@ -47,7 +47,7 @@ describe('the namespace of Temporal', () => {
   it('names the request that Temporal refused', () => {
     const failure = { reason: 'TemporalRefused' as const, message: 'Temporal refused UpdateNamespace (7).' };
 
-    expect(judgeTemporal(declare({ retention: '48h' }), observe(found), failure)).toMatchObject({
+    expect(evaluateTemporal(declare({ retention: '48h' }), observe(found), failure)).toMatchObject({
       status: 'False',
       ...failure,
     });

@@ -14,12 +14,12 @@ import { setupDatabase } from '#test/setup.ts';
 import { openTestTemporal } from '#test/temporal.ts';
 import { frontName, startTemporalFront } from '#test/temporal-front.ts';
 import { testNamespace } from '#test/worker.ts';
-import { findUnmetNeeds, judgeServer } from '#workflows/server-needs.ts';
+import { findUnmetNeeds, unmetNeedsOf } from '#workflows/server-needs.ts';
 import { startRedis } from '../../apps/dev/servers/redis.ts';
 import { checkPem } from '../../apps/orgctl/doctor/certificates.ts';
 import type { Finding } from '../../apps/orgctl/doctor/finding.ts';
-import { judgePostgres } from '../../apps/orgctl/doctor/postgresql.ts';
-import { judgeRedis } from '../../apps/orgctl/doctor/redis.ts';
+import { checkServerSettings } from '../../apps/orgctl/doctor/postgresql.ts';
+import { checkRedisSettings } from '../../apps/orgctl/doctor/redis.ts';
 
 /** What is wrong with PostgreSQL of every run, which writes nothing to its disk in time. */
 const lossy = 'a crash loses committed events, as these are off: fsync, full_page_writes, synchronous_commit';
@@ -148,7 +148,7 @@ describe('PostgreSQL', () => {
       synchronousCommit: 'on',
     };
     const wrong = (facts: Partial<typeof good>) =>
-      judgePostgres({ ...good, ...facts }).flatMap(({ state, message }) => (state === 'failed' ? [message] : []));
+      checkServerSettings({ ...good, ...facts }).flatMap(({ state, message }) => (state === 'failed' ? [message] : []));
     expect(wrong({})).toEqual([]);
     expect(wrong({ version: 140_012 })).toEqual(['PostgreSQL 14 is too old']);
     expect(wrong({ encoding: 'SQL_ASCII' })).toEqual(['the database is encoded in SQL_ASCII']);
@@ -179,7 +179,7 @@ it('a Redis that evicts counts, and one that is away, are found', async () => {
 });
 
 it('a Redis of an older version is judged by what it says of itself', () => {
-  const states = (version: string) => judgeRedis({ version, policy: 'noeviction' })[0]?.state;
+  const states = (version: string) => checkRedisSettings({ version, policy: 'noeviction' })[0]?.state;
   expect(['6.2.14', '7.0.0', '7.2.4', '10.1.0', 'unknown'].map(states)).toEqual(['failed', 'ok', 'ok', 'ok', 'failed']);
 });
 
@@ -220,7 +220,7 @@ describe('Temporal', () => {
     const { connection } = await openTestTemporal();
     expect(await findUnmetNeeds(connection, testNamespace())).toEqual([]);
     const problems = (facts: object) =>
-      judgeServer({ version: '1.29.0', startsEagerly: true, ...facts }).map(({ remedy }) => remedy);
+      unmetNeedsOf({ version: '1.29.0', startsEagerly: true, ...facts }).map(({ remedy }) => remedy);
     expect(problems({})).toEqual([]);
     expect(problems({ version: '1.31.2' })).toEqual([]);
     expect(problems({ version: '1.28.1' })).toEqual(['Upgrade it to 1.29 or newer.']);

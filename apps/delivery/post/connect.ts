@@ -16,22 +16,22 @@ export function openConnection(options: {
   port: number;
   signal: AbortSignal;
 }): Promise<OpenedSocket> {
-  const judged = options.addresses.map((address) => ({ address, family: isIP(address) }));
+  const addresses = options.addresses.map((address) => ({ address, family: isIP(address) }));
   const socket = connect({
     host: options.hostname,
     port: options.port,
     noDelay: true,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: addressTimeoutMs,
-    lookup: (_hostname, _options, callback) => callback(null, judged),
+    lookup: (_hostname, _options, callback) => callback(null, addresses),
   });
   return reach(socket, 'connect', options.signal);
 }
 
 /**
  * Opens TLS over a connection: 1.2 or newer, with a certificate for the host of the URL. `ca` (PEM)
- * replaces Node's authorities. `session` is resumed if the receiver accepts it; `onSession` gets the
- * ones that it offers, once its certificate is checked.
+ * replaces Node's authorities. `session` is resumed if the receiver accepts it; `onSession` gets
+ * the ones that it offers, once its certificate is checked.
  */
 export function secureConnection(options: {
   socket: Socket;

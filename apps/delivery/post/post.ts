@@ -1,8 +1,8 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
-import { type AllowList, judgeAddress } from '#domain/webhooks/address/addresses.ts';
+import { type AllowList, checkAddress } from '#domain/webhooks/address/addresses.ts';
 import type { RefusalCause } from '#domain/webhooks/address/refusals.ts';
-import { judgeUrl, type Target } from '#domain/webhooks/address/url.ts';
+import { checkUrl, type Target } from '#domain/webhooks/address/url.ts';
 import { type Cause, causeOfStatus, propertiesOf } from '#domain/webhooks/causes.ts';
 import { postDeadlineMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
@@ -86,7 +86,7 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
     validateHeaderName(name);
     validateHeaderValue(name, value);
   }
-  const target = judgeUrl(post.url, post.allow);
+  const target = checkUrl(post.url, post.allow);
   if (!target.ok) {
     if (isDamaged(target.cause, post.url)) throw new Error(`the stored URL is damaged: ${target.cause}`);
     return target.cause;
@@ -165,9 +165,9 @@ async function findAddresses(
   const resolution = await Promise.race([post.resolve(target.hostname, signal), aborted(signal)]);
   if (!resolution?.ok) return { ok: false, cause: resolution?.cause ?? 'dns_timeout' };
   progress.timingsMs.dns = since(lookedUpAt);
-  const judged = resolution.addresses.map((address) => judgeAddress(address, post.allow));
-  if (!judged.every((one) => one.ok)) return { ok: false, cause: 'name_not_public' };
-  if (target.url.protocol === 'http:' && !judged.every((one) => one.allowed)) return { ok: false, cause: 'url_scheme' };
+  const checked = resolution.addresses.map((address) => checkAddress(address, post.allow));
+  if (!checked.every((one) => one.ok)) return { ok: false, cause: 'name_not_public' };
+  if (target.url.protocol === 'http:' && !checked.every((one) => one.allowed)) return { ok: false, cause: 'url_scheme' };
   return { ok: true, addresses: resolution.addresses };
 }
 

@@ -14,10 +14,7 @@ import { isWholePublicKey } from './passkey-key.ts';
 import { IdentityRefused } from './refused.ts';
 import type { RelyingParty } from './types.ts';
 
-/**
- * Passkeys (WebAuthn). The authenticator verifies its user; its make is neither requested nor
- * judged.
- */
+/** Passkeys (WebAuthn). The authenticator verifies its user; its make is neither requested nor checked. */
 
 /** A passkey as it is stored. */
 export interface StoredPasskey {

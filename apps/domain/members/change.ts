@@ -18,9 +18,9 @@ import { getRole } from './roles.ts';
 
 /**
  * Changes of members: their names, and whether they may act. Each requires `org.members.manage`,
- * and an owner where an owner is changed. `createEnrolment` invites, `createLink` renews a link. The
- * keys of a member stop with their access, because each read checks it; `previewImpact` lists them
- * beforehand.
+ * and an owner where an owner is changed. `createEnrolment` invites, `createLink` renews a link.
+ * The keys of a member stop with their access, because each read checks it; `previewImpact` lists
+ * them beforehand.
  */
 
 /** A member, and the caller. */
@@ -196,7 +196,7 @@ const leaver = (personId: string): Actor => ({ personId, permissions: new Set(),
 async function endAccess(tx: EntityManager, membership: Membership, isActiveOwner: boolean): Promise<void> {
   const { organizationId, personId } = membership;
   if (isActiveOwner) await assertOwnerRemains(tx, organizationId, personId);
-  await tx.flush(); // the sessions are judged by what is written
+  await tx.flush(); // the sessions are checked by what is written
   await endSessionsWithoutAccess(tx, personId);
 }
 

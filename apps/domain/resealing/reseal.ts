@@ -75,9 +75,9 @@ async function resealRow(
   keys: SealingKeys,
 ): Promise<'resealed' | 'current' | 'gone' | UnopenedRow> {
   for (let was: Buffer | null = sealed; was !== null; was = await findSealed(pool, kind, ids)) {
-    const judged = judge(kind, { ids, sealed: was }, keys);
-    if (!Buffer.isBuffer(judged)) return judged;
-    if (await swap(pool, kind, ids, was, judged)) return 'resealed';
+    const text = sealAgain(kind, { ids, sealed: was }, keys);
+    if (!Buffer.isBuffer(text)) return text;
+    if (await swap(pool, kind, ids, was, text)) return 'resealed';
   }
   return 'gone';
 }
@@ -86,7 +86,7 @@ async function resealRow(
  * Returns the new text of a row. A row under the newest version is unsealed as well: this finds a
  * key that was replaced under its own version.
  */
-function judge(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys): Buffer | 'current' | UnopenedRow {
+function sealAgain(kind: SealedKind, { ids, sealed }: SealedRow, keys: SealingKeys): Buffer | 'current' | UnopenedRow {
   try {
     const row = kind.rowOf(ids);
     const resealed = reseal(sealed, row, keys);

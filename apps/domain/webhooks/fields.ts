@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { type EventType, eventTypes as knownEventTypes } from '../contract/events.ts';
 import type { AllowList } from './address/addresses.ts';
 import { refusals } from './address/refusals.ts';
-import { judgeUrl } from './address/url.ts';
+import { checkUrl } from './address/url.ts';
 import { descriptionMaxCharacters } from './limits.ts';
 import { WebhookRefused } from './refused.ts';
 import { isSecret } from './secret.ts';
@@ -14,7 +14,7 @@ import { Webhook } from './webhook.entity.ts';
  * @throws WebhookRefused with what is wrong and what its owner can do.
  */
 export function assertUrl(url: string, allow: AllowList): void {
-  const target = judgeUrl(url, allow);
+  const target = checkUrl(url, allow);
   if (!target.ok) throw new WebhookRefused('url_refused', refusals[target.cause]);
 }
 
@@ -39,7 +39,9 @@ export async function assertUrlIsFree(
   );
 }
 
-/** Returns a URL as it is requested: the host in lower case, no default port, no dots in the path. */
+/**
+ * Returns a URL as it is requested: the host in lower case, no default port, no dots in the path.
+ */
 const normalizeUrl = (url: string): string => URL.parse(url)?.href ?? url;
 
 /**

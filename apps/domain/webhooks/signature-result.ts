@@ -30,7 +30,7 @@ interface Taken {
 }
 
 /** Returns the result; `bad` null: not sent, because the good event was not accepted. */
-export function judgeSignatures(good: Taken, bad: Taken | null): SignatureResult {
+export function signatureResultOf(good: Taken, bad: Taken | null): SignatureResult {
   if (!good.delivered) return isRefusal(good.status) ? 'refuses_good_signatures' : 'no_answer';
   if (bad === null) return 'no_answer';
   if (bad.delivered) return 'accepts_bad_signatures';

@@ -1,8 +1,8 @@
-import type { Condition, CustomResource, JudgedCondition, Report } from '../kube/custom-resource.ts';
+import type { Condition, CustomResource, Report, ReportedCondition } from '../kube/custom-resource.ts';
 import type { Reason } from '../kube/reasons.ts';
 
 /** Returns a condition: whether it holds (null: unknown), its reason in a word and a sentence. */
-export function condition(type: string, holds: boolean | null, reason: Reason, message: string): JudgedCondition {
+export function condition(type: string, holds: boolean | null, reason: Reason, message: string): ReportedCondition {
   return { type, status: holds === null ? 'Unknown' : holds ? 'True' : 'False', reason, message };
 }
 
@@ -14,7 +14,7 @@ export const conditionsOf = (type: string) => ({
 });
 
 /** Returns the first condition that is false, else the first that is unknown. */
-export const findProblem = (conditions: readonly JudgedCondition[]): JudgedCondition | undefined =>
+export const findProblem = (conditions: readonly ReportedCondition[]): ReportedCondition | undefined =>
   conditions.find(({ status }) => status === 'False') ?? conditions.find(({ status }) => status === 'Unknown');
 
 /**
@@ -28,10 +28,10 @@ export function completeStatus(
 ): Record<string, unknown> {
   const before = new Map(resource.status?.conditions?.map((one) => [one.type, one]));
   const { generation } = resource.metadata;
-  const conditions = report.conditions.map((judged): Condition => {
-    const old = before.get(judged.type);
-    const lastTransitionTime = old?.status === judged.status ? old.lastTransitionTime : showTime(now);
-    return { ...judged, observedGeneration: generation, lastTransitionTime };
+  const conditions = report.conditions.map((reported): Condition => {
+    const old = before.get(reported.type);
+    const lastTransitionTime = old?.status === reported.status ? old.lastTransitionTime : showTime(now);
+    return { ...reported, observedGeneration: generation, lastTransitionTime };
   });
   return { ...report, observedGeneration: generation, conditions };
 }

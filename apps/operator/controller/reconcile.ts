@@ -6,9 +6,9 @@ import {
   type AnyController,
   type CustomResource,
   type Failure,
-  type JudgedCondition,
   ReconcileFailed,
   type Report,
+  type ReportedCondition,
 } from '../kube/custom-resource.ts';
 import type { RecordEvent } from '../kube/events.ts';
 import { customObjects, keepForeignFields } from '../kube/objects.ts';
@@ -88,7 +88,7 @@ async function applyReport(
   resource: CustomResource,
   report: Report<CustomResource>,
   { controller, api, onStatus }: ReconcileOptions,
-): Promise<JudgedCondition | undefined> {
+): Promise<ReportedCondition | undefined> {
   const now = new Date();
   const apply = async (status: Record<string, unknown>) => {
     if (await customObjects(api, controller.kind).applyStatus(resource, status)) onStatus();

@@ -29,7 +29,7 @@ export interface Condition {
 }
 
 /** A condition as `report` gives it; the runner adds generation and time. */
-export type JudgedCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'> & { reason: Reason };
+export type ReportedCondition = Omit<Condition, 'observedGeneration' | 'lastTransitionTime'> & { reason: Reason };
 
 /** A key of a Secret. */
 export interface SecretRef {
@@ -48,7 +48,7 @@ export interface CustomResource<Spec = unknown, Status = { conditions?: Conditio
 /** What a controller found, in the fields of its status; conditions without generation and time. */
 export type Report<R extends CustomResource> = Fields<
   Omit<NonNullable<R['status']>, 'conditions' | 'observedGeneration'>
-> & { conditions: JudgedCondition[] };
+> & { conditions: ReportedCondition[] };
 
 /** A field that is undefined is left out, as JSON does. */
 type Fields<T> = T extends readonly unknown[]

@@ -1,6 +1,6 @@
 import { setDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { capitalize } from '../controller/conditions.ts';
-import type { Controller, JudgedCondition, Note } from '../kube/custom-resource.ts';
+import type { Controller, ReportedCondition, Note } from '../kube/custom-resource.ts';
 import { kinds, type Region } from '../kube/resources.ts';
 import { assertRegion } from './access.ts';
 import { type SwitchAction, planSwitch } from './delivery-switch.ts';
@@ -26,7 +26,7 @@ export function createRegionController(
     /** Code of the region that this operator is for. */
     region: string;
     /** Called with all conditions of the Region; none: it is gone. */
-    onReport: (conditions: JudgedCondition[]) => void;
+    onReport: (conditions: ReportedCondition[]) => void;
   },
 ): Controller<Region, ObservedRegion, RegionAction> {
   return {

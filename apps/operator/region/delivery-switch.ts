@@ -1,6 +1,6 @@
 import type { SwitchState } from '#domain/webhooks/delivery-switch.ts';
 import { capitalize, conditionsOf } from '../controller/conditions.ts';
-import type { JudgedCondition } from '../kube/custom-resource.ts';
+import type { ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 
@@ -19,7 +19,7 @@ export function planSwitch({ spec }: Region, { database }: ObservedRegion): Swit
 const { holds, fails, unknown } = conditionsOf('Delivering');
 
 /** Reports whether deliveries are sent. Those held on purpose leave the region Ready. */
-export function judgeSwitch({ database }: ObservedRegion): JudgedCondition {
+export function evaluateSwitch({ database }: ObservedRegion): ReportedCondition {
   if (isUnreadable(database)) return unknown(database.reason, database.message);
   const { state, underWay, isDrained } = database.deliverySwitch;
   if (state === 'running') return holds('Sending', 'Deliveries are sent.');

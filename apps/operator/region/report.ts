@@ -1,12 +1,12 @@
 import { currentMigration, migrationNames } from '#domain/db/schema-version.ts';
 import { isBalanced, ledgerFaults } from '#domain/webhooks/ledger.ts';
 import { capitalize, condition, conditionsOf, findProblem } from '../controller/conditions.ts';
-import type { Failure, JudgedCondition, Report } from '../kube/custom-resource.ts';
+import type { Failure, Report, ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
-import { judgeSwitch } from './delivery-switch.ts';
+import { evaluateSwitch } from './delivery-switch.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
-import { judgeKeys, showSealed } from './sealing.ts';
-import { judgeTemporal } from './temporal.ts';
+import { evaluateKeys, showSealed } from './sealing.ts';
+import { evaluateTemporal } from './temporal.ts';
 
 /**
  * Returns the status of a Region. What could not be read is left out of the fields and makes its
@@ -19,11 +19,11 @@ export function reportRegion(region: Region, observed: ObservedRegion | null, fa
     return { schema: { expected: currentMigration }, conditions };
   }
   const { database } = observed;
-  const parts = [judgeSchema(observed), judgeTemporal(region, observed, failure), judgeLedger(observed)];
+  const parts = [evaluateSchema(observed), evaluateTemporal(region, observed, failure), evaluateLedger(observed)];
   return {
     ...showDatabase(observed),
     secrets: { sealed: showSealed(observed), peppers: isUnreadable(database) ? undefined : database.peppers },
-    conditions: [summarize(parts), ...parts, judgeSwitch(observed), judgeKeys(region, observed, failure)],
+    conditions: [summarize(parts), ...parts, evaluateSwitch(observed), evaluateKeys(region, observed, failure)],
   };
 }
 
@@ -53,14 +53,14 @@ function showDatabase({ database }: ObservedRegion): Omit<Report<Region>, 'condi
 const newestOf = ({ migrations }: { migrations: string[] }): string => migrations.at(-1) ?? 'none';
 
 /** Ready: the first condition that does not hold says why. */
-function summarize(parts: readonly JudgedCondition[]): JudgedCondition {
+function summarize(parts: readonly ReportedCondition[]): ReportedCondition {
   const message = 'Schema, Temporal and ledger are as they should be.';
   return { ...(findProblem(parts) ?? condition('Ready', true, 'AllConditionsHold', message)), type: 'Ready' };
 }
 
 const schema = conditionsOf('SchemaCurrent');
 
-function judgeSchema({ database }: ObservedRegion): JudgedCondition {
+function evaluateSchema({ database }: ObservedRegion): ReportedCondition {
   if (isUnreadable(database)) {
     const { reason, message } = database;
     return reason === 'NotMigrated' ? schema.fails(reason, message) : schema.unknown(reason, message);
@@ -92,7 +92,7 @@ function judgeSchema({ database }: ObservedRegion): JudgedCondition {
 
 const balance = conditionsOf('LedgerBalanced');
 
-function judgeLedger({ database }: ObservedRegion): JudgedCondition {
+function evaluateLedger({ database }: ObservedRegion): ReportedCondition {
   if (isUnreadable(database)) return balance.unknown(database.reason, database.message);
   const { ledger } = database;
   if (isBalanced(ledger))

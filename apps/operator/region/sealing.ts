@@ -1,7 +1,7 @@
 import type { Sealing } from '#domain/resealing/count.ts';
 import { resealAll } from '#domain/resealing/reseal.ts';
 import { conditionsOf, findProblem } from '../controller/conditions.ts';
-import { type Failure, type JudgedCondition, ReconcileFailed } from '../kube/custom-resource.ts';
+import { type Failure, ReconcileFailed, type ReportedCondition } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import type { Connections } from './connections.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
@@ -47,17 +47,17 @@ export async function resealSecrets(region: Region, connections: Connections, si
 const { holds, fails, unknown } = conditionsOf('KeysFresh');
 
 /**
- * Judges whether an older key or pepper is no longer needed. What is false comes before what is
+ * Evaluates whether an older key or pepper is no longer needed. What is false comes before what is
  * unknown. The region is Ready either way.
  */
-export function judgeKeys(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
-  const sealing = judgeSealing(region, observed, failure);
-  const peppers = judgePeppers(region, observed);
+export function evaluateKeys(region: Region, observed: ObservedRegion, failure: Failure | null): ReportedCondition {
+  const sealing = evaluateSealing(region, observed, failure);
+  const peppers = evaluatePeppers(region, observed);
   if (peppers === null) return sealing;
   return findProblem([sealing, peppers]) ?? { ...sealing, message: `${sealing.message} ${peppers.message}` };
 }
 
-function judgeSealing(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
+function evaluateSealing(region: Region, observed: ObservedRegion, failure: Failure | null): ReportedCondition {
   const { sealing } = observed;
   if (failure !== null && planSealing(region, observed).length > 0) return fails(failure.reason, failure.message);
   if (isUnreadable(sealing)) return unknown(sealing.reason, sealing.message);
@@ -73,7 +73,7 @@ function judgeSealing(region: Region, observed: ObservedRegion, failure: Failure
 }
 
 /** Null without `peppers` in the spec. */
-function judgePeppers({ spec: { peppers } }: Region, { database }: ObservedRegion): JudgedCondition | null {
+function evaluatePeppers({ spec: { peppers } }: Region, { database }: ObservedRegion): ReportedCondition | null {
   if (peppers === undefined) return null;
   if (isUnreadable(database)) return unknown(database.reason, database.message);
   const { newest } = peppers;

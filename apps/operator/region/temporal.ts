@@ -1,5 +1,5 @@
 import { conditionsOf } from '../controller/conditions.ts';
-import { type Failure, type JudgedCondition, readSeconds } from '../kube/custom-resource.ts';
+import { type Failure, type ReportedCondition, readSeconds } from '../kube/custom-resource.ts';
 import type { Region } from '../kube/resources.ts';
 import { isUnreadable, type ObservedRegion } from './observe.ts';
 import type { ObservedNamespace, TemporalAction } from './temporal-namespace.ts';
@@ -23,8 +23,8 @@ function planSettings({ spec }: Region, found: ObservedNamespace): TemporalActio
 
 const { holds, fails, unknown } = conditionsOf('TemporalReady');
 
-/** Judges whether Temporal answers for the namespace, which has what the spec declares. */
-export function judgeTemporal(region: Region, observed: ObservedRegion, failure: Failure | null): JudgedCondition {
+/** Evaluates whether Temporal answers for the namespace, which has what the spec declares. */
+export function evaluateTemporal(region: Region, observed: ObservedRegion, failure: Failure | null): ReportedCondition {
   const { temporal } = observed;
   const { namespace } = region.spec.temporal;
   if (isUnreadable(temporal)) return unknown(temporal.reason, temporal.message);

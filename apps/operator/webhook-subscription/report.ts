@@ -1,6 +1,6 @@
 import type { ManagedWebhook } from '#domain/webhooks/managed.ts';
 import { conditionsOf } from '../controller/conditions.ts';
-import type { Failure, JudgedCondition, Report } from '../kube/custom-resource.ts';
+import type { Failure, Report, ReportedCondition } from '../kube/custom-resource.ts';
 import type { WebhookSubscription } from '../kube/resources.ts';
 import type { ObservedSubscription } from './plan.ts';
 import { secretLabel } from './secrets.ts';
@@ -26,20 +26,20 @@ export function reportSubscription(
     return { id, activeKeyId, lastDeliveredAt, conditions };
   }
   const { webhook } = observed;
-  const secret = judgeSecret(resource, observed);
+  const secret = evaluateSecret(resource, observed);
   return {
     id: webhook?.id,
     activeKeyId: webhook?.secretId,
     lastDeliveredAt: webhook?.lastDeliveredAt ?? undefined,
-    conditions: [judgeReadiness(observed, secret, failure), secret, judgeDelivery(webhook)],
+    conditions: [evaluateReadiness(observed, secret, failure), secret, evaluateDelivery(webhook)],
   };
 }
 
-function judgeReadiness(
+function evaluateReadiness(
   { isAllowed, webhook }: ObservedSubscription,
-  secret: JudgedCondition,
+  secret: ReportedCondition,
   failure: Failure | null,
-): JudgedCondition {
+): ReportedCondition {
   if (failure !== null) return ready.fails(failure.reason, failure.message);
   if (!isAllowed) {
     const remedy = 'Add its id to spec.allowedOrganizations of the Region.';
@@ -50,10 +50,10 @@ function judgeReadiness(
   return ready.holds('Applied', 'The webhook is as declared.');
 }
 
-function judgeSecret(
+function evaluateSecret(
   { metadata, spec }: WebhookSubscription,
   { secret: state }: ObservedSubscription,
-): JudgedCondition {
+): ReportedCondition {
   const { generate, secretRef: ref } = spec.secret;
   if (generate === undefined) {
     if (state === 'current') return published.holds('Referenced', `Secret ${ref?.name} has the secret that signs.`);
@@ -69,7 +69,7 @@ function judgeSecret(
   return published.fails('SecretNotOwned', message);
 }
 
-function judgeDelivery(webhook: ManagedWebhook | null): JudgedCondition {
+function evaluateDelivery(webhook: ManagedWebhook | null): ReportedCondition {
   if (webhook === null) return delivering.unknown('Pending', 'There is no webhook.');
   const { state, suspendedReason, failingSince } = webhook;
   if (state === 'paused')

@@ -29,7 +29,7 @@ export function checkPeer(name: string, socket: unknown): Finding[] {
   return certificate === undefined ? [] : [checkEnd(name, certificate)];
 }
 
-/** Checks the certificate that a server shows, whether or not it is trusted: its clients judge that. */
+/** Checks the certificate that a server shows, whether or not it is trusted: its clients check that. */
 export function checkServer(name: string, server: { host: string; port: number; servername?: string }) {
   return new Promise<Finding[]>((resolve) => {
     const socket = connect({ ...server, ALPNProtocols: ['h2'], rejectUnauthorized: false, timeout: connectTimeoutMs });

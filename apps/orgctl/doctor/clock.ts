@@ -1,6 +1,6 @@
 import { type Finding, findingsOf } from './finding.ts';
 
-const { judge } = findingsOf('clock');
+const { expectThat } = findingsOf('clock');
 /** A code of an authenticator app is accepted for a minute, and receivers accept five. */
 const differenceMs = 5_000;
 
@@ -13,7 +13,7 @@ export async function checkClock(server: string, readMs: () => Promise<number>):
   const serverMs = await readMs();
   const afterMs = Date.now();
   const offMs = serverMs < beforeMs ? beforeMs - serverMs : Math.max(0, serverMs - afterMs);
-  return judge(
+  return expectThat(
     offMs <= differenceMs,
     `the clocks of ${server} and of this machine agree`,
     `the clocks of ${server} and of this machine differ by ${Math.round(offMs / 1_000)} s`,

@@ -16,7 +16,7 @@ export const findingsOf = (check: string) => ({
   failed: (message: string, remedy: string): Finding => ({ check, state: 'failed', message, remedy }),
   skipped: (message: string): Finding => ({ check, state: 'skipped', message, remedy: null }),
   /** `ok`, or `failed` with both sentences when `isGood` is false. */
-  judge: (isGood: boolean, message: string, problem: string, remedy: string): Finding =>
+  expectThat: (isGood: boolean, message: string, problem: string, remedy: string): Finding =>
     isGood ? { check, state: 'ok', message, remedy: null } : { check, state: 'failed', message: problem, remedy },
 });
 

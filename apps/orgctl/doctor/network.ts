@@ -15,7 +15,7 @@ export async function checkNames(hosts: Readonly<Record<string, string>>): Promi
         () => null,
         (error: NodeJS.ErrnoException) => error.code ?? 'no answer',
       );
-      return dns.judge(
+      return dns.expectThat(
         code === null,
         `the host of ${setting} resolves`,
         `the host of ${setting} does not resolve (${code})`,

@@ -9,7 +9,7 @@ import { checkPeer, checkPem } from './certificates.ts';
 import { checkClock } from './clock.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
-const { ok, warning, failed, judge } = findingsOf('postgresql');
+const { ok, warning, failed, expectThat } = findingsOf('postgresql');
 const connectTimeoutMs = 5_000;
 
 /** A login to check: the setting that names it, and whose it is. */
@@ -73,7 +73,7 @@ async function checkServer(session: Client): Promise<Finding[]> {
     return rows[0].ms;
   });
   return [
-    ...rows.flatMap(judgePostgres),
+    ...rows.flatMap(checkServerSettings),
     open.length === 0
       ? ok('only who needs them may call functions of large objects and advisory locks')
       : warning(
@@ -89,8 +89,8 @@ interface Connected {
   connection: { stream: unknown };
 }
 
-/** Judges version and settings of a server. */
-export function judgePostgres(facts: PostgresFacts): Finding[] {
+/** Checks version and settings of a server. */
+export function checkServerSettings(facts: PostgresFacts): Finding[] {
   const { version, encoding, hasIcu, fsync, fullPageWrites, synchronousCommit } = facts;
   const major = Math.floor(version / 10_000);
   const lossy = Object.entries({
@@ -99,25 +99,25 @@ export function judgePostgres(facts: PostgresFacts): Finding[] {
     synchronous_commit: synchronousCommit,
   }).flatMap(([name, value]) => (value === 'off' ? [name] : []));
   return [
-    judge(
+    expectThat(
       major >= 15,
       `PostgreSQL ${major} is supported`,
       `PostgreSQL ${major} is too old`,
       'Upgrade it to version 15 or newer.',
     ),
-    judge(
+    expectThat(
       encoding === 'UTF8',
       'the database is encoded in UTF8',
       `the database is encoded in ${encoding}`,
       'Create a database with the encoding UTF8, and move the data.',
     ),
-    judge(
+    expectThat(
       hasIcu,
       'PostgreSQL has ICU',
       'PostgreSQL is built without ICU',
       'Use a build with ICU, as packages have it.',
     ),
-    judge(
+    expectThat(
       lossy.length === 0,
       'a committed transaction survives a crash',
       `a crash loses committed events, as these are off: ${lossy.join(', ')}`,
@@ -129,7 +129,7 @@ export function judgePostgres(facts: PostgresFacts): Finding[] {
 async function checkRights(session: Client, { setting, role }: CheckedLogin): Promise<Finding> {
   const { isPowerful, mayCreateRoles, isOwner, groups, expectedGroup } = await readLoginRights(session, role);
   if (role === 'owner')
-    return judge(
+    return expectThat(
       isOwner && mayCreateRoles,
       `${setting} is the owner of the database and may create roles`,
       `${setting} is ${isOwner ? 'the owner of the database, and may create no roles' : 'not the owner'}`,
@@ -137,7 +137,7 @@ async function checkRights(session: Client, { setting, role }: CheckedLogin): Pr
     );
   const others = groups.filter((group) => group !== expectedGroup);
   const excess = [isPowerful ? 'rights of an administrator' : [], isOwner ? 'the database' : [], others].flat();
-  return judge(
+  return expectThat(
     excess.length === 0 && groups.includes(expectedGroup ?? ''),
     `${setting} has the rights of its app and no others`,
     excess.length === 0 ? `${setting} lacks the role ${expectedGroup}` : `${setting} also has ${excess.join(', ')}`,
@@ -146,7 +146,7 @@ async function checkRights(session: Client, { setting, role }: CheckedLogin): Pr
 }
 
 async function checkSchema(session: Client, setting: string): Promise<Finding> {
-  return judge(
+  return expectThat(
     await isSchemaCurrent(session),
     `the schema that ${setting} sees is that of this version`,
     `the schema that ${setting} sees is older than this version`,

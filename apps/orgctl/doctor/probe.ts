@@ -11,7 +11,7 @@ import { WorkflowRefused } from '#workflows/refused.ts';
 import type { ProbeConfig } from './config.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
-const { ok, failed, judge } = findingsOf('probe');
+const { ok, failed, expectThat } = findingsOf('probe');
 
 /** A request that the probe's receiver got. */
 interface Post {
@@ -45,7 +45,7 @@ const noAnswer = () => failed('the API does not answer at API_URL', 'See whether
 async function checkRead(config: ProbeConfig): Promise<Finding> {
   const response = await read(config, config.key);
   const id = response.status === 200 ? ((await response.json()) as { id?: unknown }).id : null;
-  return judge(
+  return expectThat(
     id === config.organizationId,
     'a read with the probe’s key answers 200',
     `a read with the probe’s key answers ${response.status} and not the probe’s organization`,
@@ -59,7 +59,7 @@ async function checkWrongRegion(config: ProbeConfig): Promise<Finding> {
   const response = await read(config, generateKey(other, randomBytes(32)));
   const { error, message = '' } = (await response.json()) as { error?: string; message?: string };
   const { name } = regions[other];
-  return judge(
+  return expectThat(
     response.status === 401 && error === 'invalid_api_key' && message.includes(name),
     `a key of ${name} is refused with 401, with its region`,
     `a key of ${name} gets ${response.status} ${error ?? ''}`,
@@ -83,7 +83,7 @@ async function checkDelivery(
   if (result instanceof WorkflowRefused) return [failed(result.message, workerRemedy)];
   if (result === null)
     return [failed('the probe’s webhook is deleted', 'Run orgctl probe create --renew yes, and apply its Secret.')];
-  const delivered = judge(
+  const delivered = expectThat(
     result.delivered,
     `a worker delivered a test event in ${Math.round(result.durationMs)} ms`,
     `the test event was not delivered (${result.cause}): ${result.explanation}`,
@@ -98,7 +98,7 @@ async function checkDelivery(
     own.length === 1
       ? ok('it arrived once')
       : failed(`it arrived ${own.length} times, and should arrive once`, workerRemedy),
-    judge(
+    expectThat(
       wrong.length === 0,
       'both of its signatures verify',
       `its ${wrong.map(({ name }) => name).join(', ')} failed`,

@@ -4,7 +4,7 @@ import { checkPeer } from './certificates.ts';
 import { checkClock } from './clock.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
-const { failed, judge } = findingsOf('redis');
+const { failed, expectThat } = findingsOf('redis');
 const timeoutMs = 5_000;
 
 /** Checks that Redis answers, its version and policy, its clock and its certificate. */
@@ -16,7 +16,7 @@ export async function checkRedis(server: RedisServer): Promise<Finding[]> {
         const [seconds, micros] = await redis.time();
         return Number(seconds) * 1_000 + Number(micros) / 1_000;
       });
-      return [...judgeRedis(facts), clock, ...checkPeer('the certificate of Redis', redis.stream)];
+      return [...checkRedisSettings(facts), clock, ...checkPeer('the certificate of Redis', redis.stream)];
     });
   } catch (error) {
     return [
@@ -40,15 +40,15 @@ function readFacts(...pages: string[]): RedisFacts {
   return { version: factOf('redis_version'), policy: factOf('maxmemory_policy') };
 }
 
-/** Judges version and policy. */
-export const judgeRedis = ({ version, policy }: RedisFacts): Finding[] => [
-  judge(
+/** Checks version and policy. */
+export const checkRedisSettings = ({ version, policy }: RedisFacts): Finding[] => [
+  expectThat(
     Number.parseInt(version, 10) >= 7,
     `Redis ${version} is supported`,
     `Redis ${version} is too old`,
     'Upgrade it to Redis 7 or Valkey.',
   ),
-  judge(
+  expectThat(
     policy === 'noeviction',
     'Redis evicts no count',
     `Redis may evict counts (maxmemory-policy ${policy}), which resets the limit of a key`,

@@ -5,9 +5,11 @@ const proxies = ['http_proxy', 'https_proxy', 'all_proxy', 'grpc_proxy', 'node_u
 /**
  * Refuses variables that only some connections of an app would obey.
  *
- * - An egress proxy: Temporal's client would use it; its worker, traces and posts to receivers would
- *   not. The address rules of webhooks judge the address of a connection, which would be the proxy's.
- * - `NODE_TLS_REJECT_UNAUTHORIZED=0`: traces and the Kubernetes client would accept any certificate.
+ * - An egress proxy: Temporal's client would use it; its worker, traces and posts to receivers
+ *   would
+ *   not. The address rules of webhooks check the address of a connection, which would be the proxy's.
+ * - `NODE_TLS_REJECT_UNAUTHORIZED=0`: traces and the Kubernetes client would accept any
+ *   certificate.
  *
  * @throws StartRefused
  */

@@ -1,6 +1,6 @@
 import { BlockList } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { judgeAddress } from '#domain/webhooks/address/addresses.ts';
+import { checkAddress } from '#domain/webhooks/address/addresses.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 
 const none = new BlockList();
@@ -120,17 +120,17 @@ const blocks: { block: string; inside: string[]; beside: string[] }[] = [
 
 describe('a webhook’s address', () => {
   it.each(blocks)('in $block is refused from end to end, and its neighbors are not', ({ inside, beside }) => {
-    for (const ip of inside) expect(judgeAddress(ip, none), ip).toEqual({ ok: false, cause: 'address_not_public' });
-    for (const ip of beside) expect(judgeAddress(ip, none), ip).toEqual({ ok: true, allowed: false });
+    for (const ip of inside) expect(checkAddress(ip, none), ip).toEqual({ ok: false, cause: 'address_not_public' });
+    for (const ip of beside) expect(checkAddress(ip, none), ip).toEqual({ ok: true, allowed: false });
   });
 
   it('is allowed where the operator allows it, in every notation, and only there', () => {
     const allowed = addressBlocks.parse('127.0.0.0/8, 10.1.2.3,fd00::/8,::1');
     for (const ip of ['127.0.0.1', '127.9.9.9', '10.1.2.3', 'fd00::7', '::1', '::ffff:127.0.0.1', '64:ff9b::10.1.2.3'])
-      expect(judgeAddress(ip, allowed), ip).toEqual({ ok: true, allowed: true });
+      expect(checkAddress(ip, allowed), ip).toEqual({ ok: true, allowed: true });
     for (const ip of ['10.1.2.4', '::2', 'fe80::1', '169.254.169.254', '::ffff:10.1.2.4', 'fd00::7%lo'])
-      expect(judgeAddress(ip, allowed), ip).toMatchObject({ ok: false });
-    expect(judgeAddress('8.8.8.8', allowed)).toEqual({ ok: true, allowed: false });
+      expect(checkAddress(ip, allowed), ip).toMatchObject({ ok: false });
+    expect(checkAddress('8.8.8.8', allowed)).toEqual({ ok: true, allowed: false });
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeUrl } from '#domain/webhooks/address/url.ts';
+import { checkUrl } from '#domain/webhooks/address/url.ts';
 import { addressBlocks } from '#runtime/settings/types.ts';
 import { acceptableUrls, hostileUrls } from './hostile-urls.ts';
 
@@ -9,11 +9,11 @@ const hostile = Object.entries(hostileUrls).flatMap(([cause, urls]) => urls.map(
 
 describe('a webhook’s URL', () => {
   it.each(hostile)('$url is refused as $cause', ({ url, cause }) => {
-    expect(judgeUrl(url, none)).toEqual({ ok: false, cause });
+    expect(checkUrl(url, none)).toEqual({ ok: false, cause });
   });
 
   it.each(acceptableUrls)('$url is accepted', ({ url, sent = url }) => {
-    const judged = judgeUrl(url, none);
+    const judged = checkUrl(url, none);
     expect(judged).toMatchObject({ ok: true });
     expect(judged.ok && judged.url.href).toBe(sent);
   });
@@ -24,17 +24,17 @@ describe('a webhook’s URL', () => {
   });
 
   it('has a host, port and address once it is accepted', () => {
-    expect(judgeUrl('https://hooks.example.com/', none)).toMatchObject({
+    expect(checkUrl('https://hooks.example.com/', none)).toMatchObject({
       hostname: 'hooks.example.com',
       port: 443,
       address: null,
     });
-    expect(judgeUrl('https://[2606:4700::1]:8443/', none)).toMatchObject({
+    expect(checkUrl('https://[2606:4700::1]:8443/', none)).toMatchObject({
       hostname: '2606:4700::1',
       port: 8443,
       address: '2606:4700::1',
     });
-    expect(judgeUrl('http://localhost/', loopback)).toMatchObject({
+    expect(checkUrl('http://localhost/', loopback)).toMatchObject({
       hostname: 'localhost',
       port: 80,
       address: '127.0.0.1',
@@ -52,7 +52,7 @@ describe('with allowed addresses', () => {
     'http://receiver.default.svc.cluster.local/',
     'http://hooks.example.com/',
   ])('accepts %s by its text', (url) => {
-    expect(judgeUrl(url, loopback)).toMatchObject({ ok: true });
+    expect(checkUrl(url, loopback)).toMatchObject({ ok: true });
   });
 
   it.each([
@@ -65,11 +65,11 @@ describe('with allowed addresses', () => {
     ['ftp://127.0.0.1/', 'url_scheme'],
     ['http://localhost./', 'url_host_form'],
   ])('still refuses %s as %s', (url, cause) => {
-    expect(judgeUrl(url, loopback)).toEqual({ ok: false, cause });
+    expect(checkUrl(url, loopback)).toEqual({ ok: false, cause });
   });
 
   it('refuses localhost where only other addresses are allowed', () => {
-    expect(judgeUrl('https://localhost/', addressBlocks.parse('10.0.0.0/8'))).toEqual({
+    expect(checkUrl('https://localhost/', addressBlocks.parse('10.0.0.0/8'))).toEqual({
       ok: false,
       cause: 'url_host_local',
     });

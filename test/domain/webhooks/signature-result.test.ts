@@ -1,11 +1,11 @@
 /** What two posts prove about a receiver. */
 import { expect, it } from 'vitest';
-import { judgeSignatures } from '#domain/webhooks/signature-result.ts';
+import { signatureResultOf } from '#domain/webhooks/signature-result.ts';
 
 const answered = (status: number | null) => ({ delivered: status !== null && status >= 200 && status < 300, status });
 
 it('a receiver verifies when it refuses exactly the badly signed event', () => {
-  const resultOf = (bad: number | null) => judgeSignatures(answered(204), answered(bad));
+  const resultOf = (bad: number | null) => signatureResultOf(answered(204), answered(bad));
   for (const status of [400, 401, 403, 422]) expect([status, resultOf(status)]).toEqual([status, 'verified']);
   for (const status of [302, 408, 425, 429, 500, 502, 503, null])
     expect([status, resultOf(status)]).toEqual([status, 'no_answer']);
@@ -14,7 +14,7 @@ it('a receiver verifies when it refuses exactly the badly signed event', () => {
 
 it('a receiver that is busy, broken or moved is not reported as one that refuses correct signatures', () => {
   for (const status of [400, 401, 404])
-    expect([status, judgeSignatures(answered(status), null)]).toEqual([status, 'refuses_good_signatures']);
+    expect([status, signatureResultOf(answered(status), null)]).toEqual([status, 'refuses_good_signatures']);
   for (const status of [302, 429, 500, 503, null])
-    expect([status, judgeSignatures(answered(status), null)]).toEqual([status, 'no_answer']);
+    expect([status, signatureResultOf(answered(status), null)]).toEqual([status, 'no_answer']);
 });

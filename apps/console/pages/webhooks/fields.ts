@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
 import { refusals } from '#domain/webhooks/address/refusals.ts';
-import { judgeUrl } from '#domain/webhooks/address/url.ts';
+import { checkUrl } from '#domain/webhooks/address/url.ts';
 import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
 import { buildTestEvent } from '#domain/webhooks/test-event.ts';
 import { checkboxField, choiceField, textField } from '../../components/form.ts';
@@ -25,7 +25,7 @@ export const webhookForm = z.object({
 export function withUrlProblem({ console }: MemberVisit, state: FormState): FormState {
   const url = textOf(state, 'url').trim();
   if (Object.keys(state.problems).length === 0 || state.problems.url !== undefined || url === '') return state;
-  const target = judgeUrl(url, console.webhookAllow);
+  const target = checkUrl(url, console.webhookAllow);
   // In the order of the fields, which is the order of the list of problems.
   return target.ok ? state : { ...state, problems: { url: refusals[target.cause], ...state.problems } };
 }

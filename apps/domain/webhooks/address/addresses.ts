@@ -4,7 +4,7 @@ import { BlockList, isIP, isIPv4 } from 'node:net';
 export type AllowList = BlockList;
 
 /** `allowed`: the operator named the address, so plain http to it is permitted too. */
-type AddressJudgement = { ok: true; allowed: boolean } | { ok: false; cause: 'address_not_public' };
+type AddressCheck = { ok: true; allowed: boolean } | { ok: false; cause: 'address_not_public' };
 
 type Block = [network: string, bits: number];
 
@@ -58,11 +58,11 @@ const notPublicIPv6 = blocks('ipv6', [
 ]);
 
 /**
- * Judges whether a webhook may reach an address, written as IPv4 or IPv6 text. Pure.
+ * Checks whether a webhook may reach an address, written as IPv4 or IPv6 text. Pure.
  *
  * A text that is not an address, or that names a zone, is refused.
  */
-export function judgeAddress(ip: string, allowed: AllowList): AddressJudgement {
+export function checkAddress(ip: string, allowed: AllowList): AddressCheck {
   const family = ip.includes('%') ? 0 : isIP(ip);
   if (family === 0) return { ok: false, cause: 'address_not_public' };
   if (allowed.check(ip, family === 4 ? 'ipv4' : 'ipv6')) return { ok: true, allowed: true };
@@ -70,12 +70,12 @@ export function judgeAddress(ip: string, allowed: AllowList): AddressJudgement {
 
   const bytes = bytesOfIPv6(ip);
   const inside = ipv4Inside(bytes);
-  if (inside !== null) return judgeAddress(inside, allowed);
+  if (inside !== null) return checkAddress(inside, allowed);
   const isPublic = globalUnicast.check(ip, 'ipv6') && !notPublicIPv6.check(ip, 'ipv6');
   return isPublic && !isTunnelToPrivate(bytes) ? { ok: true, allowed: false } : refusal();
 }
 
-function refusal(): AddressJudgement {
+function refusal(): AddressCheck {
   return { ok: false, cause: 'address_not_public' };
 }
 

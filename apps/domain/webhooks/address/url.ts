@@ -1,5 +1,5 @@
 import { isIP, isIPv4 } from 'node:net';
-import { type AllowList, judgeAddress } from './addresses.ts';
+import { type AllowList, checkAddress } from './addresses.ts';
 import type { RefusalCause } from './refusals.ts';
 
 /** The target of a post. `address`: the host if it is one or `localhost`; null: to be resolved. */
@@ -16,10 +16,10 @@ export interface Target {
 const urlMaxCharacters = 2_000;
 
 /**
- * Judges whether a webhook may have this URL, by its text only: nothing is resolved. Used when a
+ * Checks whether a webhook may have this URL, by its text only: nothing is resolved. Used when a
  * webhook is registered and again at each attempt.
  *
- * - The URL is judged and used as the WHATWG parser reads it; no second parser can disagree.
+ * - The URL is checked and used as the WHATWG parser reads it; no second parser can disagree.
  * - Spellings that disguise an address (octal, hex or short IPv4, percent-encoded or full-width
  *   hosts, a trailing dot, userinfo, backslashes, control characters) are refused even for a public
  *   address, because people read these URLs in the console.
@@ -32,8 +32,8 @@ const urlMaxCharacters = 2_000;
  * - Plain http is for allowed addresses only. The address of a name is known after it is resolved,
  *   so with an allow list the text may pass here.
  */
-export function judgeUrl(text: string, allowed: AllowList): Target | { ok: false; cause: RefusalCause } {
-  const cause = judgeText(text);
+export function checkUrl(text: string, allowed: AllowList): Target | { ok: false; cause: RefusalCause } {
+  const cause = checkText(text);
   if (cause !== null) return { ok: false, cause };
   const url = URL.parse(text);
   if (url === null) return { ok: false, cause: 'url_form' };
@@ -44,15 +44,15 @@ export function judgeUrl(text: string, allowed: AllowList): Target | { ok: false
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   const literal = isIP(hostname) !== 0;
   const address = literal ? hostname : isLocalhost(hostname) ? '127.0.0.1' : null;
-  const refused = address === null ? judgeName(hostname, allowed) : judgeLiteral(address, literal, url, allowed);
+  const refused = address === null ? checkName(hostname, allowed) : checkLiteral(address, literal, url, allowed);
   if (refused !== null) return { ok: false, cause: refused };
   if (isDisguised(text, url)) return { ok: false, cause: 'url_host_form' };
   if (url.protocol === 'http:' && address === null && isEmpty(allowed)) return { ok: false, cause: 'url_scheme' };
   return { ok: true, url, hostname, port, address };
 }
 
-/** Judges the text before it is parsed; the parser would drop or repair these parts. */
-function judgeText(text: string): RefusalCause | null {
+/** Checks the text before it is parsed; the parser would drop or repair these parts. */
+function checkText(text: string): RefusalCause | null {
   if (text.length > urlMaxCharacters) return 'url_too_long';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the parser silently drops tabs and newlines
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(text) || !text.isWellFormed()) return 'url_characters';
@@ -63,16 +63,16 @@ function judgeText(text: string): RefusalCause | null {
   return text.includes('#') ? 'url_fragment' : null;
 }
 
-function judgeLiteral(address: string, literal: boolean, url: URL, allowed: AllowList): RefusalCause | null {
-  const judged = judgeAddress(address, allowed);
-  if (!judged.ok) return literal ? judged.cause : 'url_host_local';
-  return url.protocol === 'http:' && !judged.allowed ? 'url_scheme' : null;
+function checkLiteral(address: string, literal: boolean, url: URL, allowed: AllowList): RefusalCause | null {
+  const checked = checkAddress(address, allowed);
+  if (!checked.ok) return literal ? checked.cause : 'url_host_local';
+  return url.protocol === 'http:' && !checked.allowed ? 'url_scheme' : null;
 }
 
 const localSuffixes =
   /(^|\.)(local|localdomain|localhost|internal|intranet|private|corp|home|lan|arpa|test|example|invalid|onion|alt)$/;
 
-function judgeName(hostname: string, allowed: AllowList): RefusalCause | null {
+function checkName(hostname: string, allowed: AllowList): RefusalCause | null {
   const name = hostname.replace(/\.$/, '');
   const inside = !name.includes('.') || localSuffixes.test(name);
   if (inside && isEmpty(allowed)) return 'url_host_local';
