@@ -17,13 +17,13 @@ export interface RequestState {
 export type RequestContext = ParameterizedContext<RequestState>;
 
 /** Gives every request an id, and reports it once to log, metrics and traces. */
-export function logRequests(deps: {
+export function logRequests(dependencies: {
   log: Logger;
   metrics: Metrics;
   tracing: Tracing;
   isDraining: () => boolean;
 }): Middleware<RequestState> {
-  const { log, metrics, tracing, isDraining } = deps;
+  const { log, metrics, tracing, isDraining } = dependencies;
 
   return async (ctx, next) => {
     const startedAt = performance.now();

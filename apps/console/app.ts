@@ -19,7 +19,7 @@ import { createDownloads } from './web/downloads.ts';
 import { createMetrics } from './web/metrics.ts';
 import { createShares } from './web/shares.ts';
 import { createWorkflows, withoutTemporal } from './web/temporal.ts';
-import type { ConsoleParts } from './web/visit.ts';
+import type { ConsoleDependencies } from './web/visit.ts';
 
 /**
  * Opens everything that the console needs, from top to bottom, and serves. `stop` closes in reverse
@@ -47,7 +47,7 @@ export async function startConsole(
   void settings.start();
   const workflows = createWorkflows(config.temporal);
   if (!workflows.isConfigured) log.warn(withoutTemporal);
-  const parts: ConsoleParts = {
+  const dependencies: ConsoleDependencies = {
     region: config.region,
     em: database.orm.em,
     pool,
@@ -87,7 +87,7 @@ export async function startConsole(
   app.use(health({ pool, isDraining }));
   app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);
-  for (const router of createRouters(places, parts)) app.use(router);
+  for (const router of createRouters(places, dependencies)) app.use(router);
 
   return serveApp(serving, {
     name: 'the console',

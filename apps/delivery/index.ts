@@ -12,7 +12,7 @@ import { type AttemptLine, createAttempts } from './attempt.ts';
 import { createExpire } from './expire.ts';
 import { countFailedTasks } from './failed-tasks.ts';
 import { createDeliveryMetrics, type DeliveryMetrics } from './metrics.ts';
-import { waitUntilAlone } from './other-workers.ts';
+import { waitUntilOnlyWorker } from './other-workers.ts';
 import { redeliverPage } from './redelivery.ts';
 import { createRelay } from './relay.ts';
 import { createTestActivities } from './send-test.ts';
@@ -91,16 +91,16 @@ export async function startDeliveries(options: DeliveriesOptions) {
       onFailed: (reason) => {
         metrics.isStopped.set(1);
         log.error({ reason }, 'an internal error before this worker was ready: it delivers nothing and stays unready');
-        running = running.then(stopUntilAlone).catch(unlessStopped);
+        running = running.then(stopUntilOnlyWorker).catch(unlessStopped);
       },
       onError: errorLogger(log, 'failed workflow tasks could not be counted; tried again soon'),
     });
   }
 
-  async function stopUntilAlone(): Promise<void> {
+  async function stopUntilOnlyWorker(): Promise<void> {
     await open?.stop();
     open = null;
-    await waitUntilAlone({ server: config.temporal, queue: deliverQueue, signal, log });
+    await waitUntilOnlyWorker({ server: config.temporal, queue: deliverQueue, signal, log });
     log.warn('no other worker has polled for five minutes: this one delivers again, without a trial');
     trial = startTrial(0);
     await openOnce();

@@ -4,7 +4,7 @@ import type { TemporalServer } from '#runtime/settings/temporal.ts';
 import { connectToTemporal } from './connect.ts';
 import { taskQueueTypes, toMs } from './temporal-metrics.ts';
 
-interface AloneOptions {
+interface OnlyWorkerOptions {
   server: TemporalServer;
   /** The task queue whose pollers count. */
   queue: string;
@@ -21,7 +21,7 @@ interface AloneOptions {
  *
  * @throws the signal's reason when that aborts.
  */
-export async function waitUntilAlone(options: AloneOptions): Promise<void> {
+export async function waitUntilOnlyWorker(options: OnlyWorkerOptions): Promise<void> {
   const { server, queue, goneAfterMs = 300_000, checkEveryMs = 10_000, signal, log } = options;
   const onProblem = (problem: string) => log.warn({ problem }, 'temporal');
   const connection = await connectToTemporal({ server, signal, onProblem });

@@ -64,7 +64,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         pool = created;
         leaveServersAway(created);
         followSignals(created);
-        if (typeof options.server === 'function') takeLoginFrom(created, options.server);
+        if (typeof options.server === 'function') followLogin(created, options.server);
       },
     },
   });
@@ -85,7 +85,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 }
 
 /** Replaces the pool's login, which it reads again for each new connection. */
-function takeLoginFrom(pool: Pool, server: () => PostgresServer): void {
+function followLogin(pool: Pool, server: () => PostgresServer): void {
   const names = Object.keys(loginOptions(server())) as (keyof ReturnType<typeof loginOptions>)[];
   for (const name of names)
     Object.defineProperty(pool.options, name, {

@@ -61,7 +61,7 @@ async function main(): Promise<number> {
 async function importOne(file: string, flags: Flags, config: ImportConfig): Promise<ImportResult> {
   const { installations, callerFolder } = config;
   const open = () => bytesOf(file, callerFolder);
-  const { region, server } = await chooseInstallation(file, installations, open);
+  const { region, server } = await selectInstallation(file, installations, open);
   return importFile({
     server,
     region,
@@ -74,7 +74,7 @@ async function importOne(file: string, flags: Flags, config: ImportConfig): Prom
 }
 
 /** Chooses the installation of the file's region, or the first one, which refuses the file. */
-async function chooseInstallation(
+async function selectInstallation(
   file: string,
   installations: ImportConfig['installations'],
   open: () => AsyncIterable<Uint8Array>,

@@ -99,9 +99,9 @@ export class Options {
 
   /** Returns one of the values, or null when it was left out. */
   findOneOf<Value extends string>(name: string, values: readonly Value[]): Value | null {
-    const asked = this.find(name);
-    const value = values.find((one) => one === asked) ?? null;
-    if (asked !== null && value === null) throw new WrongUse(`--${name} must be one of ${values.join(', ')}.`);
+    const requested = this.find(name);
+    const value = values.find((one) => one === requested) ?? null;
+    if (requested !== null && value === null) throw new WrongUse(`--${name} must be one of ${values.join(', ')}.`);
     return value;
   }
 

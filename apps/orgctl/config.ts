@@ -67,11 +67,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * Returns where to act. The stack's settings are used only with the stack's own database, so that
  * another installation's rows are never written with a development stack's secrets.
  *
- * @param askedRegion - `--region`; without it `REGION`, or the only region of a stack.
+ * @param requestedRegion - `--region`; without it `REGION`, or the only region of a stack.
  * @throws SettingsRefused for settings, WrongUse for the region.
  */
-export function readConfig(askedRegion: string | null, environment: Environment = process.env) {
-  const { region, environment: completed } = readEnvironment(askedRegion, environment);
+export function readConfig(requestedRegion: string | null, environment: Environment = process.env) {
+  const { region, environment: completed } = readEnvironment(requestedRegion, environment);
   const s = readSettings(Settings, completed);
   return Object.freeze({
     region,
@@ -91,10 +91,10 @@ export function readConfig(askedRegion: string | null, environment: Environment 
 }
 
 /** Returns the region and the environment of a call, as `readConfig` explains. @throws likewise */
-export function readEnvironment(askedRegion: string | null, environment: Environment = process.env) {
+export function readEnvironment(requestedRegion: string | null, environment: Environment = process.env) {
   const folder = path.resolve(environment.ORG_API_STATE || '.org-api');
   const stack = readFile(path.join(folder, 'stack.json'), StackFile)?.regions ?? [];
-  const region = chooseRegion(askedRegion, environment.REGION || null, stack);
+  const region = selectRegion(requestedRegion, environment.REGION || null, stack);
   const entry = stack.find((one) => one.region === region);
   const isSet = (name: string) => Boolean(environment[name] || environment[`${name}_FILE`]);
   const isOfStack =
@@ -109,13 +109,13 @@ export function readEnvironment(askedRegion: string | null, environment: Environ
   return { region, environment: { ...environment, ...Object.fromEntries(missing) } };
 }
 
-function chooseRegion(asked: string | null, set: string | null, stack: StackRegion[]): Region {
+function selectRegion(requested: string | null, set: string | null, stack: StackRegion[]): Region {
   const only = stack.length === 1 ? (stack[0]?.region ?? null) : null;
-  const region = asked ?? set ?? only;
+  const region = requested ?? set ?? only;
   if (region === null) throw new WrongUse(`Choose a region: --region ${regionCodes.join(' or --region ')}.`);
   if (!isRegion(region)) throw new WrongUse(`--region must be ${regionCodes.join(' or ')}.`);
-  if (asked !== null && set !== null && asked !== set)
-    throw new WrongUse(`--region ${asked} contradicts REGION, which is ${set}.`);
+  if (requested !== null && set !== null && requested !== set)
+    throw new WrongUse(`--region ${requested} contradicts REGION, which is ${set}.`);
   return region;
 }
 

@@ -43,7 +43,7 @@ export async function createProbe(
   { keys, webhooks }: { keys: KeySecrets; webhooks: WebhookSettings },
 ): Promise<CreatedProbe> {
   assertUrl(url, webhooks.allow); // before an earlier probe is deleted
-  const organizationId = await takeOrganization(em, renew);
+  const organizationId = await findOrCreateOrganization(em, renew);
   const by = 'operator';
   for (const key of await listKeys(em, organizationId, new Date()))
     if (key.state === 'live') await revokeKey(em, { organizationId, keyId: key.id, by });
@@ -70,7 +70,7 @@ export async function createProbe(
  * Returns the probe's organization with its one person; creates it when there is none. Of two
  * callers at once, the unique slug lets one create it.
  */
-async function takeOrganization(em: EntityManager, renew: boolean): Promise<string> {
+async function findOrCreateOrganization(em: EntityManager, renew: boolean): Promise<string> {
   const fork = em.fork();
   const known = await fork.findOne(Organization, { slug: probe.slug });
   if (known !== null && renew) return known.id;

@@ -101,8 +101,8 @@ const redeliver: Command = {
     const what = readSelection(options);
     const request = await getWebhookRequest(options, context);
     if ('eventId' in what) return redeliverEvent({ ...request, eventId: what.eventId }, context);
-    const asked = await requestRedelivery(context.database.orm.em, { ...request, selection: what });
-    const redelivery = options.has('no-wait') ? asked : await waitForRedelivery(asked, context);
+    const requested = await requestRedelivery(context.database.orm.em, { ...request, selection: what });
+    const redelivery = options.has('no-wait') ? requested : await waitForRedelivery(requested, context);
     return { json: redelivery, text: redeliveryText(redelivery) };
   },
 };

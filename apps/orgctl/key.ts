@@ -44,16 +44,16 @@ export const key: Noun = {
   ],
 };
 
-async function findKey(asked: string, context: Context): Promise<{ organizationId: string; keyId: string } | null> {
+async function findKey(requested: string, context: Context): Promise<{ organizationId: string; keyId: string } | null> {
   const columns = 'select k.organization_id as "organizationId", k.id as "keyId" from api_key k';
   const { pool } = context.database;
-  if (!asked.startsWith('aln_')) {
-    const { rows } = await pool.query(`${columns} where k.id = $1`, [new Options({ key: asked }).getId('key')]);
+  if (!requested.startsWith('aln_')) {
+    const { rows } = await pool.query(`${columns} where k.id = $1`, [new Options({ key: requested }).getId('key')]);
     return rows[0] ?? null;
   }
   const { peppers } = context.config;
   if (peppers === null)
     throw new WrongUse('KEY_PEPPERS is missing, which is needed to find a key by its value. Enter the key ID instead.');
-  const { rows } = await pool.query(`${columns} where k.fingerprint = any ($1)`, [fingerprints(asked, peppers)]);
+  const { rows } = await pool.query(`${columns} where k.fingerprint = any ($1)`, [fingerprints(requested, peppers)]);
   return rows[0] ?? null;
 }

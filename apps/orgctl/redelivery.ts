@@ -16,7 +16,7 @@ import { getWebhookRequest } from './webhook.ts';
 const idOption = { id: { value: 'ID', about: 'the redelivery', required: true } };
 const defaultLimit = 100;
 /** How often the row is read and its progress printed, and how long a worker has to begin. */
-const lookEveryMs = 250;
+const pollEveryMs = 250;
 const tellEveryMs = 2_000;
 const beginWithinMs = 15_000;
 
@@ -27,7 +27,7 @@ const endReasons = {
 };
 
 const sentSoFar = ({ queued }: RedeliveryRow) => `${queued} deliveries queued`;
-const howToLook = ({ id }: RedeliveryRow) =>
+const howToFollow = ({ id }: RedeliveryRow) =>
   `run orgctl redelivery show --id ${id} to see its progress, or orgctl redelivery cancel --id ${id} to stop it`;
 
 /** Returns a redelivery in a sentence. */
@@ -45,7 +45,7 @@ export function redeliveryText(redelivery: RedeliveryRow): string {
     default:
       if (redelivery.cancelRequestedAt !== null)
         return `Stopping after the current batch. So far: ${sentSoFar(redelivery)}.`;
-      return `Redelivery ${redelivery.id} is ${redelivery.state}. To follow it, ${howToLook(redelivery)}.`;
+      return `Redelivery ${redelivery.id} is ${redelivery.state}. To follow it, ${howToFollow(redelivery)}.`;
   }
 }
 
@@ -55,8 +55,8 @@ export function redeliveryText(redelivery: RedeliveryRow): string {
  * @throws CommandRefused when it was cancelled, ended early, or no worker began it within 15 s (the
  * request then stays); LeftRunning on Ctrl-C.
  */
-export async function waitForRedelivery(asked: RedeliveryRow, context: Context): Promise<RedeliveryRow> {
-  const { organizationId, id: redeliveryId } = asked;
+export async function waitForRedelivery(requested: RedeliveryRow, context: Context): Promise<RedeliveryRow> {
+  const { organizationId, id: redeliveryId } = requested;
   const { em } = context.database.orm;
   const stopped = new AbortController();
   const stop = () => stopped.abort();
@@ -72,8 +72,8 @@ export async function waitForRedelivery(asked: RedeliveryRow, context: Context):
       if (now.state === 'requested' && performance.now() > beginBy) throw new CommandRefused(notBegun(now));
       reportProgress(now);
       if (stopped.signal.aborted)
-        throw new LeftRunning(`The redelivery continues in the background. To follow it, ${howToLook(now)}.`);
-      await wait(lookEveryMs, undefined, { signal: stopped.signal }).catch(() => {});
+        throw new LeftRunning(`The redelivery continues in the background. To follow it, ${howToFollow(now)}.`);
+      await wait(pollEveryMs, undefined, { signal: stopped.signal }).catch(() => {});
     }
   } finally {
     process.off('SIGINT', stop);
@@ -92,7 +92,7 @@ function createProgressReport({ report }: Context): (redelivery: RedeliveryRow) 
 
 const notBegun = (redelivery: RedeliveryRow) =>
   `No worker started redelivery ${redelivery.id} within ${beginWithinMs / 1_000} s. Check that a worker runs. ` +
-  `The redelivery stays queued and starts then. To follow it, ${howToLook(redelivery)}.`;
+  `The redelivery stays queued and starts then. To follow it, ${howToFollow(redelivery)}.`;
 
 const list: Command = {
   verb: 'list',

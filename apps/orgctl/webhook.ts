@@ -192,9 +192,9 @@ async function askWorker<Result>(
 }
 
 /** Sends a test event and returns the receiver's response. */
-function sendTest(request: WebhookRequest, askedType: string | null, context: Context): Promise<TestResult> {
+function sendTest(request: WebhookRequest, requestedType: string | null, context: Context): Promise<TestResult> {
   return askWorker(context, async (workflows) => {
-    const eventType = await requestTest(context.database.orm.em, request, askedType);
+    const eventType = await requestTest(context.database.orm.em, request, requestedType);
     const { organizationId, webhookId } = request;
     return workflows.sendTest({ organizationId, webhookId, eventType });
   });

@@ -40,7 +40,7 @@ export async function startReceiver(
     send(response, answer, explanation);
   }
 
-  async function takeSecrets(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function storeSecrets(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // A page of another site could send a form here, but not JSON.
     const isOurs =
       loopback.has(request.socket.remoteAddress ?? '') && request.headers['content-type'] === 'application/json';
@@ -67,11 +67,11 @@ export async function startReceiver(
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://receiver');
     const [, endpoint] = /^\/hooks\/([\w-]{1,80})$/.exec(pathname) ?? [];
     const page = pageFiles[pathname];
-    const asked = `${request.method} ${pathname}`;
+    const requested = `${request.method} ${pathname}`;
     if (request.method === 'POST' && endpoint !== undefined) return receive(request, response, endpoint);
-    if (asked === 'POST /secrets') return takeSecrets(request, response);
-    if (asked === 'POST /fail') return fail(response, searchParams);
-    if (asked === 'GET /deliveries')
+    if (requested === 'POST /secrets') return storeSecrets(request, response);
+    if (requested === 'POST /fail') return fail(response, searchParams);
+    if (requested === 'GET /deliveries')
       return send(response, 200, {
         endpoints: [...secrets.keys()],
         failingForMs: failing.leftMs(),

@@ -24,9 +24,9 @@ export function createFailing(now: () => number = Date.now) {
       const forMs = readDuration(query.get('for') ?? '30s');
       if (forMs === null) return { problem: 'for must be a time up to 1h, for example 30s' };
       const how = query.get('how') ?? (query.has('hang') ? 'hang' : query.has('reset') ? 'reset' : 'status');
-      const asked = readFailure(how, query.get('status') ?? '503');
-      if (asked === null) return { problem: 'give status=503 (300 to 599), or how=hang, or how=reset' };
-      failure = forMs === 0 ? null : asked;
+      const requested = readFailure(how, query.get('status') ?? '503');
+      if (requested === null) return { problem: 'give status=503 (300 to 599), or how=hang, or how=reset' };
+      failure = forMs === 0 ? null : requested;
       untilMs = now() + forMs;
       return { forMs, failure };
     },

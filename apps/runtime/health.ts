@@ -15,13 +15,13 @@ interface HealthDependencies {
  * balancer together when the database is away, and clients would not get the 503 that asks them to
  * retry.
  */
-export function health(deps: HealthDependencies): Middleware {
+export function health(dependencies: HealthDependencies): Middleware {
   let schemaSeen = false;
 
   async function findUnreadiness(): Promise<string | null> {
-    if (deps.isDraining()) return 'draining';
+    if (dependencies.isDraining()) return 'draining';
     if (schemaSeen) return null;
-    const problem = await findSchemaProblem(deps.pool);
+    const problem = await findSchemaProblem(dependencies.pool);
     schemaSeen = problem === null;
     return problem;
   }

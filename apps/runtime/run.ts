@@ -40,7 +40,7 @@ export async function runApp<C extends AppConfig>(app: {
 
 /** The first process of a container ignores signals that it does not handle, also at the start. */
 function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger, end: (code: number) => void): void {
-  let asked = false;
+  let requested = false;
   let running: { stop(): Promise<void> } | null = null;
   started.then(
     (app) => {
@@ -49,8 +49,8 @@ function stopOnSignals(started: Promise<{ stop(): Promise<void> }>, log: Logger,
     () => {}, // `runApp` reports it
   );
   const stop = (signal: string) => {
-    if (asked) process.exit(1);
-    asked = true;
+    if (requested) process.exit(1);
+    requested = true;
     log.info({ signal }, 'stopping');
     if (running === null) return end(0);
     running.stop().then(

@@ -82,7 +82,7 @@ export interface GuardOptions {
 }
 
 interface Mark {
-  takenBytes: number;
+  sentBytes: number;
   atMs: number;
   pendingBytes: number;
 }
@@ -145,8 +145,8 @@ export const isKnownUnused = (socket: TrackedSocket): boolean =>
   isUnused(socket) && socket[connectionOf]?.isKnown === true;
 
 /**
- * Cuts connections whose clients do not read. A sweep at an interval checks all responses, so that a
- * request needs no timer. Returns a function that stops it.
+ * Cuts connections whose clients do not read. A sweep at an interval checks all responses, so that
+ * a request needs no timer. Returns a function that stops it.
  *
  * Node counts a write as read when the system has taken all of it. A body that is written in one
  * piece therefore gets the time that the minimum throughput allows for all of it. Large bodies are
@@ -174,11 +174,11 @@ export function guardResponses(server: Server, options: GuardOptions): () => voi
       connection.mark = null;
       return false;
     }
-    const takenBytes = socket.bytesWritten - pendingBytes;
+    const sentBytes = socket.bytesWritten - pendingBytes;
     const elapsedMs = mark === null ? 0 : nowMs - mark.atMs;
     const enoughBytes = (minBytesPerSecond * elapsedMs) / 1_000;
-    if (mark === null || (elapsedMs >= slowAfterMs && takenBytes - mark.takenBytes >= enoughBytes)) {
-      connection.mark = { takenBytes, atMs: nowMs, pendingBytes };
+    if (mark === null || (elapsedMs >= slowAfterMs && sentBytes - mark.sentBytes >= enoughBytes)) {
+      connection.mark = { sentBytes, atMs: nowMs, pendingBytes };
       return false;
     }
     return elapsedMs >= slowAfterMs && enoughBytes >= mark.pendingBytes;

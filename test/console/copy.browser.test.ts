@@ -25,7 +25,7 @@ it('an id is copied by keyboard, twice, each time said to screen readers, and th
   await page.goto(t.at(`/webhooks/${t.webhook.id}/deliveries/${t.delivered}`));
   await ready(page);
   const button = page.getByRole('button', { name: 'Copy event ID' });
-  const said = page.locator('[data-said]');
+  const said = page.locator('[data-announcement]');
   await button.focus();
   for (const words of ['Copied', 'Copied\u00A0']) {
     await page.keyboard.press('Enter');

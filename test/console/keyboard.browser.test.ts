@@ -161,7 +161,7 @@ describe('with the keyboard alone', () => {
     const { page } = await openVisit(t.origin, { sessionToken: ada.sessionToken });
     await page.goto(`/o/${ada.orgId}/webhooks/${webhook.id}/deliveries/${eventId}`);
     await ready(page);
-    const said = page.locator('[role="status"][data-said]');
+    const said = page.locator('[role="status"][data-announcement]');
     expect(await said.textContent()).toBe('');
     await t.owner.pool.query(
       `update delivery set state = 'delivered', settled_at = now(), due_at = null where event_id = $1`,

@@ -33,7 +33,7 @@ it('a live part keeps its content on a wrong response, says that it is not up to
   const keepsAll = async (words: string) => {
     await part.getByText(words).waitFor();
     expect(await part.getByRole('link', { name: 'client.started' }).count()).toBe(1);
-    expect(await page.locator('[data-said]').textContent()).toContain(words);
+    expect(await page.locator('[data-announcement]').textContent()).toContain(words);
     expect(await page.title()).toBe(title);
   };
 
@@ -42,7 +42,7 @@ it('a live part keeps its content on a wrong response, says that it is not up to
   expect(await violations(page)).toEqual([]);
   await page.unroute('**/deliveries');
   await part.getByText('Not up to date').waitFor({ state: 'detached' });
-  expect(await page.locator('[data-said]').textContent()).toBe('Up to date again');
+  expect(await page.locator('[data-announcement]').textContent()).toBe('Up to date again');
 
   // Status 200 without the part in it, for example a proxy's sign-in page.
   await answerParts(page, 200);
@@ -184,14 +184,14 @@ it('a submitted form and a copied secret are announced, and a file or Back leave
   await context.clock.fastForward(500);
   await page.getByRole('button', { name: 'Submitting…' }).waitFor();
   expect(await page.locator('form[aria-busy="true"]').count()).toBe(1);
-  expect(await page.locator('[data-said]').textContent()).toBe('Submitting…');
+  expect(await page.locator('[data-announcement]').textContent()).toBe('Submitting…');
   await context.clock.fastForward(30_000);
   await button.waitFor();
 
   await page.unroute('**/recovery-codes');
   await button.click();
   await page.getByRole('button', { name: /^Copy/ }).click();
-  await expect.poll(() => page.locator('[data-said]').textContent()).toBe('Copied');
+  await expect.poll(() => page.locator('[data-announcement]').textContent()).toBe('Copied');
   const codes = page.locator('.shown-once code');
   const first = await codes.textContent();
 

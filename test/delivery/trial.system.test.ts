@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-import { waitUntilAlone } from '#delivery/other-workers.ts';
+import { waitUntilOnlyWorker } from '#delivery/other-workers.ts';
 import { readLedger } from '#domain/webhooks/ledger.ts';
 import { createLog } from '#runtime/log.ts';
 import { spawnWorker, startChildWorker } from '#test/child-worker.ts';
@@ -74,16 +74,16 @@ it('a stopped worker delivers again only when no other one has polled for a whil
     queue: deliverQueue,
     checkEveryMs: 100,
     log: createLog({ level: 'silent', name: 'test', region: 'us' }),
-  } as unknown as Omit<Parameters<typeof waitUntilAlone>[0], 'signal'>;
+  } as unknown as Omit<Parameters<typeof waitUntilOnlyWorker>[0], 'signal'>;
   await expect(
-    waitUntilAlone({ ...common, goneAfterMs: 300_000, signal: AbortSignal.timeout(2_000) }),
+    waitUntilOnlyWorker({ ...common, goneAfterMs: 300_000, signal: AbortSignal.timeout(2_000) }),
   ).rejects.toThrow();
 
   await other.stop();
   await expect(
-    waitUntilAlone({ ...common, goneAfterMs: 300_000, signal: AbortSignal.timeout(2_000) }),
+    waitUntilOnlyWorker({ ...common, goneAfterMs: 300_000, signal: AbortSignal.timeout(2_000) }),
   ).rejects.toThrow();
-  await waitUntilAlone({ ...common, goneAfterMs: 1_000, signal: AbortSignal.timeout(60_000) });
+  await waitUntilOnlyWorker({ ...common, goneAfterMs: 1_000, signal: AbortSignal.timeout(60_000) });
 });
 
 async function bundleFailing(): Promise<string> {

@@ -1,4 +1,4 @@
-import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
+import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
 import { deliveryHeaderExamples, eventExamples } from './examples.ts';
 import { eventSchemaName } from './schemas.ts';
 
@@ -96,7 +96,7 @@ function delivery(type: EventType): object {
   return {
     operationId: eventOperationId(type),
     summary: summaries[type],
-    description: eventMeaning[type],
+    description: eventDescriptions[type],
     tags: [eventTag.name],
     security: [],
     parameters: Object.keys(deliveryParameters).map((name) => ({ $ref: `#/components/parameters/${name}` })),

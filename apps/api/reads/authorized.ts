@@ -45,7 +45,7 @@ export interface ReadValues {
 /** The SQL of one read's body, of which its two statements are composed. */
 export interface BodySql {
   scope: Scope;
-  /** A select of one JSON value, in which `asked.organization_id` is the organization. */
+  /** A select of one JSON value, in which `request.organization_id` is the organization. */
   body: string;
   /** The views of `api` whose rows of an organization the body lists. Few rows make a small body. */
   lists: readonly string[];
@@ -74,29 +74,29 @@ export const maxSmallBytes = 65_536;
  */
 export function authorized(scope: Scope, body: string, columns: string): string {
   return /* sql */ `
-    select asked.index, k.id as "keyId", k.organization_id as "organizationId",
+    select request.index, k.id as "keyId", k.organization_id as "organizationId",
       api.utc(k.expires_at) as "expiresAt", v.decision, ${columns}
-    from unnest($1::integer[], $2::bytea[], $3::uuid[]) as asked (index, fingerprint, organization_id),
+    from unnest($1::integer[], $2::bytea[], $3::uuid[]) as request (index, fingerprint, organization_id),
     lateral (
       select id, organization_id, expires_at, revoked_at, scopes, creator_id, creator_left_at
-      from api.key where fingerprint = asked.fingerprint
+      from api.key where fingerprint = request.fingerprint
       offset 0
     ) k, lateral (
       select case
         when k.revoked_at is not null then 'revoked'
         when k.expires_at <= now() then 'expired'
-        when asked.organization_id is null then 'malformed'
+        when request.organization_id is null then 'malformed'
         when '${scope}' <> all (k.scopes) then 'scope_missing'
-        when k.organization_id <> asked.organization_id and not exists (select from api.organization o
-          where o.id = asked.organization_id) then 'no_organization'
-        when k.organization_id <> asked.organization_id then 'other_organization'
+        when k.organization_id <> request.organization_id and not exists (select from api.organization o
+          where o.id = request.organization_id) then 'no_organization'
+        when k.organization_id <> request.organization_id then 'other_organization'
         when k.creator_left_at is not null then 'creator_left'
         when not exists (
-          select from api.member m where m.organization_id = asked.organization_id and m.person_id = k.creator_id
+          select from api.member m where m.organization_id = request.organization_id and m.person_id = k.creator_id
             and m.status = 'active') then 'creator_inactive'
         when not exists (
           select from api.member_role mr join api.role r on r.id = mr.role_id
-          where mr.organization_id = asked.organization_id and mr.person_id = k.creator_id
+          where mr.organization_id = request.organization_id and mr.person_id = k.creator_id
             and '${scope}' = any (r.permissions)) then 'creator_not_permitted'
         else 'ok'
       end as decision
@@ -114,7 +114,7 @@ export function authorized(scope: Scope, body: string, columns: string): string 
 export function smallStatement({ scope, body, lists }: BodySql): string {
   const isSmall = lists.map(
     (view) => /* sql */ `not exists (
-        select from api.${view} l where l.organization_id = asked.organization_id offset ${maxSmallRows})`,
+        select from api.${view} l where l.organization_id = request.organization_id offset ${maxSmallRows})`,
   );
   const small =
     isSmall.length === 0 ? `(${body})::text` : `case when ${isSmall.join(' and ')} then (${body})::text end`;
@@ -124,15 +124,15 @@ export function smallStatement({ scope, body, lists }: BodySql): string {
 /** Returns `$1` to `$3` of a statement for these reads. */
 export function readValues(reads: readonly ReadValues[]): unknown[] {
   const indexes: number[] = [];
-  const prints: Buffer[] = [];
+  const repeated: Buffer[] = [];
   const organizations: (string | null)[] = [];
   for (const [index, { fingerprints, organizationId }] of reads.entries())
-    for (const print of fingerprints) {
+    for (const fingerprint of fingerprints) {
       indexes.push(index);
-      prints.push(print);
+      repeated.push(fingerprint);
       organizations.push(organizationId);
     }
-  return [indexes, prints, organizations];
+  return [indexes, repeated, organizations];
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Members of `asked.organization_id` who have not left, by name, then userId; one JSON array. */
+/** Members of `request.organization_id` who have not left, by name, then userId; one JSON array. */
 export const membersSql = /* sql */ `
   select array_to_json(array(
     select row_to_json(r) from (
@@ -11,5 +11,5 @@ export const membersSql = /* sql */ `
             order by o.key, o.id
           ) o)) as roles
       from api.member m
-      where m.organization_id = asked.organization_id and m.status <> 'left'
+      where m.organization_id = request.organization_id and m.status <> 'left'
     ) r order by r.name, r."userId"))`;

@@ -8,7 +8,7 @@ const metric = (count: string, of: string, families: string) => /* sql */ `
     ) m) end`;
 
 /**
- * De-identified outcomes of `asked.organization_id` over its window, one JSON object.
+ * De-identified outcomes of `request.organization_id` over its window, one JSON object.
  *
  * `api.outcomes` sums with its owner's rights and withholds every sum over fewer than five
  * families, so that no statement of the read role can see one family's counts. The conditions here
@@ -23,5 +23,5 @@ export const outcomesSql = /* sql */ `
       ${metric('calm_messages', 'messages', 'messages_families')} as "calmMessages",
       ${metric('exchanges_on_time', 'exchanges', 'exchanges_families')} as "exchangesOnTime",
       ${metric('expenses_answered', 'expenses_due', 'expenses_families')} as "expensesAnsweredIn14Days"
-    from api.outcomes(asked.organization_id) o
+    from api.outcomes(request.organization_id) o
   ) r`;

@@ -1,12 +1,13 @@
 /**
  * Seats an organization has and uses, whole numbers, and its subscriptions by `renewsAt` (null
- * last), then id. `asked.organization_id` is the organization. An organization without a plan has none invoiced and
- * shows no price. Ended seats stay as history and are not counted.
+ * last), then id. `request.organization_id` is the organization. An organization without a plan has
+ * none invoiced and shows no price. Ended seats stay as history and are not counted.
  */
 export const seatCountsSql = /* sql */ `
   select row_to_json(r) from (
     select s.paid + coalesce(p.invoiced, 0) as total,
-      (select count(*) from api.seat h where h.organization_id = asked.organization_id and h.ended_at is null) as used,
+      (select count(*) from api.seat h
+        where h.organization_id = request.organization_id and h.ended_at is null) as used,
       s.paid, coalesce(p.invoiced, 0) as invoiced,
       case when p.price_currency is not null then
         (select row_to_json(c) from (select p.price_currency as currency, p.price_cents as cents) c) end
@@ -20,14 +21,15 @@ export const seatCountsSql = /* sql */ `
               u.cancel_at_period_end as "cancelAtPeriodEnd") o)
           order by u.renews_at nulls last, u.id)), '[]') as subscriptions
       from api.subscription u
-      where u.organization_id = asked.organization_id
+      where u.organization_id = request.organization_id
     ) s
-    left join api.seat_plan p on p.organization_id = asked.organization_id
+    left join api.seat_plan p on p.organization_id = request.organization_id
   ) r`;
 
 /**
  * Which client families hold a seat (by `givenAt`, id), could hold one (by family, professional,
- * grant) and held one (newest end first, id); names only. `asked.organization_id` is the organization.
+ * grant) and held one (newest end first, id); names only. `request.organization_id` is the
+ * organization.
  */
 export const seatFamiliesSql = /* sql */ `
   with client as (
@@ -35,11 +37,11 @@ export const seatFamiliesSql = /* sql */ `
     from api.client_grant g
     join api.member m on m.organization_id = g.organization_id and m.person_id = g.professional_id
     join api.family f on f.organization_id = g.organization_id and f.id = g.family_id
-    where g.organization_id = asked.organization_id
+    where g.organization_id = request.organization_id
   ), seat as (
     select s.id, s.grant_id, s.family_id, s.given_at, s.ended_at, s.end_reason
     from api.seat s
-    where s.organization_id = asked.organization_id
+    where s.organization_id = request.organization_id
   )
   select row_to_json(r) from (
     select array_to_json(array(

@@ -109,9 +109,13 @@
     }
   }
 
-  /** Ends what shows that a form is being submitted. @type {WeakMap<HTMLFormElement, () => void>} */
+  /**
+   * Ends what shows that a form is being submitted. @type {WeakMap<HTMLFormElement, () => void>}
+   */
   const sending = new WeakMap();
-  /** After this time a form can be submitted again, also in a browser that reports no stopped one. */
+  /**
+   * After this time a form can be submitted again, also in a browser that reports no stopped one.
+   */
   const longestSendingMs = 30_000;
 
   /**
@@ -216,7 +220,7 @@
 
   /** @param {string} words announced to screen readers */
   function say(words) {
-    const status = document.querySelector('[data-said]');
+    const status = document.querySelector('[data-announcement]');
     // The same words are announced again only if the text changes.
     if (status !== null) status.textContent = status.textContent === words ? `${words}\u00A0` : words;
   }
@@ -277,7 +281,10 @@
     say(words);
   }
 
-  /** Keeps what a person has opened in a part that is replaced. @param {Element} part @param {ParentNode} next */
+  /**
+   * Keeps what a person has opened in a part that is replaced. @param {Element} part @param
+   * {ParentNode} next
+   */
   function keepOpen(part, next) {
     const opened = [...part.querySelectorAll('details')].map(({ open }) => open);
     for (const [index, details] of next.querySelectorAll('details').entries()) details.open = opened[index] ?? false;

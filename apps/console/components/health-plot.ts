@@ -3,8 +3,8 @@ import {
   type HealthKey,
   type HealthSpan,
   healthKeys,
-  healthLooksAt,
   healthSpans,
+  maxHealthDeliveries,
 } from '#domain/webhooks/health.ts';
 import type { Html } from '../web/html.ts';
 import { barChart, type ChartSeries } from './bar-chart.ts';
@@ -35,7 +35,7 @@ export function healthPlot(buckets: readonly HealthBucket[], span: HealthSpan): 
     series: healthSeries.filter(({ key }) => buckets.some((bucket) => bucket[key] > 0)),
     bars: buckets.map((bucket) => ({ ...bucket, label: periodLabel(bucket, span) })),
     note: isCapped
-      ? `Where a bar has ${healthLooksAt} events or more, the numbers cover its newest ${healthLooksAt}.`
+      ? `Where a bar has ${maxHealthDeliveries} events or more, the numbers cover its newest ${maxHealthDeliveries}.`
       : null,
   });
 }

@@ -69,7 +69,7 @@ export function layout(visit: Visit | null, page: Page): Html {
         ${page.body}
       </main>
     </div>
-    <p class="visually-hidden" role="status" data-said></p>
+    <p class="visually-hidden" role="status" data-announcement></p>
     ${visit && session ? sessionEnd(session, visit.console.now()) : nothing}
   </body>
 </html>`;

@@ -6,7 +6,7 @@ import { NotFound, RequestRefused } from '../web/answer.ts';
 import { hasSecret } from '../web/form.ts';
 import type { Route } from '../web/route.ts';
 import type { ConsoleState, RouteContext, RouteMiddleware, RouteState } from '../web/state.ts';
-import type { ConsoleParts } from '../web/visit.ts';
+import type { ConsoleDependencies } from '../web/visit.ts';
 import { readCookie } from './cookies.ts';
 import {
   parseForm,
@@ -30,7 +30,7 @@ import { answerCheck, stepUp } from './step-up.ts';
  */
 export function createRouters(
   places: Readonly<Record<string, readonly Route[]>>,
-  console: ConsoleParts,
+  console: ConsoleDependencies,
 ): Middleware<ConsoleState>[] {
   const routers = Object.values(places).map((routes) => {
     const router = new Router<RouteState>({ exclusive: 'specificity', sensitive: true, strict: true });
@@ -45,7 +45,7 @@ export function createRouters(
 }
 
 /** The middleware of a route, in the order in which a request passes them. */
-function pipelineOf(route: Route, console: ConsoleParts, hasPage: (path: string) => boolean): RouteMiddleware[] {
+function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: string) => boolean): RouteMiddleware[] {
   const begin: RouteMiddleware = (ctx, next) => {
     Object.assign(ctx.state, { console, route, operation: route.name });
     return next();
@@ -102,7 +102,7 @@ const isUuidName = (name: string) => name.endsWith('Id') && name !== 'personId';
  * session's cookie, and for other methods than GET, it does nothing.
  */
 const loadVisitor =
-  (console: ConsoleParts): Middleware =>
+  (console: ConsoleDependencies): Middleware =>
   (context, next) => {
     if (context.method !== 'GET') return next();
     const ctx = context as unknown as RouteContext;

@@ -27,22 +27,22 @@ export const recordKeysAtConsole = (pool: Pool, counts: readonly RefusalCount[])
 
 /**
  * Refuses every request with an API key as bearer token, on every path and with every method. The
- * refusal needs no I/O. Requests with a genuine key are counted in its organization's activity log,
+ * refusal needs no I/O. Requests with a valid key are counted in its organization's activity log,
  * one row per minute, so that a revoked key cannot fill it.
  */
-export function refuseKeys(deps: {
+export function refuseKeys(dependencies: {
   refusals: RefusalCounter;
   keys: KeySecrets;
   trustedProxies: BlockList;
 }): Middleware<ConsoleState> {
-  const { refusals, keys, trustedProxies } = deps;
+  const { refusals, keys, trustedProxies } = dependencies;
   return async (ctx, next) => {
     const bearer = bearerOf(ctx.headers.authorization);
     if (!bearer?.startsWith('aln_')) return next();
     ctx.state.code = code;
     if (checkKey(bearer, keys.region, keys.tagSecrets).ok) {
       const address = clientAddress(ctx.req, trustedProxies);
-      for (const print of fingerprints(bearer, keys.peppers)) refusals.count(print, address);
+      for (const fingerprint of fingerprints(bearer, keys.peppers)) refusals.count(fingerprint, address);
     }
     ctx.status = errorStatus[code];
     ctx.set('Content-Type', 'application/json');

@@ -8,12 +8,12 @@ import type { ConsoleState } from '../web/state.ts';
  * Gives every request an id, and notes it once in log and metrics. A line holds ids and the route's
  * name, never the path as sent (it may hold a token), a name, an address of a person or a field.
  */
-export function logRequests(deps: {
+export function logRequests(dependencies: {
   log: Logger;
   metrics: Metrics;
   isDraining: () => boolean;
 }): Middleware<ConsoleState> {
-  const { log, metrics, isDraining } = deps;
+  const { log, metrics, isDraining } = dependencies;
 
   return async (ctx, next) => {
     const startedAt = performance.now();

@@ -38,7 +38,7 @@ export const stepUp: RouteMiddleware = async (ctx, next) => {
   const isCarried = !hasSecret(route.schema);
   if (isCarried && form.fields.get(cancelField) !== null && route.rerender !== null)
     return respond(ctx, await route.rerender(visit, freshForm(form.values)));
-  const { token, problem } = await takeFactor(visit, form.fields);
+  const { token, problem } = await verifyFactor(visit, form.fields);
   if (token === null) {
     ctx.state.code = 'step_up_needed';
     const waiting = isCheck(ctx) ? 'open' : isCarried ? form.fields : null;
@@ -56,7 +56,7 @@ export const answerCheck: RouteMiddleware = (ctx, next) => {
 };
 
 /** Returns the session's new token if the form contains a second factor that is accepted. */
-async function takeFactor(
+async function verifyFactor(
   visit: PersonVisit,
   fields: URLSearchParams,
 ): Promise<{ token: string | null; problem: string | null }> {

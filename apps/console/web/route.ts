@@ -3,7 +3,7 @@ import type { Permission } from '#domain/contract/scopes.ts';
 import type { Answer, FormAnswer, Page } from './answer.ts';
 import { type FormState, type FormValues, freshForm, valuesOf } from './form.ts';
 import type { Html } from './html.ts';
-import type { Caller, ConsoleParts, MemberVisit, PersonVisit, Visit } from './visit.ts';
+import type { Caller, ConsoleDependencies, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
 /**
  * Who may open a route: `anyone`, also without a session; `password`, after the password;
@@ -32,7 +32,7 @@ export interface Route {
    */
   again: ((visit: Visit) => Awaitable<Html>) | null;
   /** Refuses a form before its session is looked up, without I/O. Null: it refuses nothing. */
-  admit: ((console: ConsoleParts, caller: Caller, sent: URLSearchParams) => void) | null;
+  admit: ((console: ConsoleDependencies, caller: Caller, sent: URLSearchParams) => void) | null;
   /** Of the query (GET) or the form (POST). */
   schema: z.ZodObject;
   run: (visit: Visit, input: Record<string, unknown>) => Promise<Answer>;

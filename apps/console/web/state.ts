@@ -3,7 +3,7 @@ import type { ErrorCode } from '#domain/contract/errors.ts';
 import type { Reservation } from '#runtime/flow/budget.ts';
 import type { FormValues } from './form.ts';
 import type { Route } from './route.ts';
-import type { ConsoleParts, Visit } from './visit.ts';
+import type { ConsoleDependencies, Visit } from './visit.ts';
 
 /** What the console's middleware know of any request. */
 export interface ConsoleState {
@@ -19,7 +19,7 @@ export interface ConsoleState {
 
 /** What the middleware of a route add, in the order of `pipeline.ts`. */
 export interface RouteState extends ConsoleState {
-  console: ConsoleParts;
+  console: ConsoleDependencies;
   route: Route;
   visit: Visit;
   form: SentForm;

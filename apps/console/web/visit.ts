@@ -10,7 +10,7 @@ import type { Share, Shares } from './shares.ts';
 import type { Workflows } from './temporal.ts';
 
 /** What pages use; `app.ts` opens it. Domain functions take these as plain parameters. */
-export interface ConsoleParts {
+export interface ConsoleDependencies {
   region: Region;
   em: EntityManager;
   pool: Pool;
@@ -46,7 +46,7 @@ export interface Caller {
 
 /** One request, as pages see it. Koa's context stays in `web/`. */
 export interface Visit extends Caller {
-  console: ConsoleParts;
+  console: ConsoleDependencies;
   /** The name of the route. */
   route: string;
   requestId: string;

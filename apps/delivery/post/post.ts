@@ -40,7 +40,7 @@ export interface Post {
   ca?: string;
 }
 
-/** What is known so far; `conclude` turns it into an outcome. */
+/** What is known so far; `outcomeOf` turns it into an outcome. */
 interface Progress extends Pick<Outcome, 'timingsMs' | 'peerAddress'> {
   exchange: Exchange | null;
   /** Set before the request is written. A failure before that has sent nothing. */
@@ -74,7 +74,7 @@ export async function postOnce(post: Post): Promise<Outcome> {
     // IPv4 is checked: without an IPv6 route the cause is `ipv6_only`, which is the receiver's.
     if (cause === 'network_unreachable' && (await (post.hasRoute ?? hasRoute)())) cause = 'host_unreachable';
     progress.timingsMs.total = since(startedAt);
-    return conclude(cause, progress, (post.clock ?? Date.now)());
+    return outcomeOf(cause, progress, (post.clock ?? Date.now)());
   } finally {
     clearTimeout(timer);
   }
@@ -161,17 +161,17 @@ async function findAddresses(
   signal: AbortSignal,
 ): Promise<{ ok: true; addresses: readonly string[] } | { ok: false; cause: Cause }> {
   if (target.address !== null) return { ok: true, addresses: [target.address] };
-  const lookedUpAt = performance.now();
+  const lookupStartedAt = performance.now();
   const resolution = await Promise.race([post.resolve(target.hostname, signal), aborted(signal)]);
   if (!resolution?.ok) return { ok: false, cause: resolution?.cause ?? 'dns_timeout' };
-  progress.timingsMs.dns = since(lookedUpAt);
+  progress.timingsMs.dns = since(lookupStartedAt);
   const checked = resolution.addresses.map((address) => checkAddress(address, post.allow));
   if (!checked.every((one) => one.ok)) return { ok: false, cause: 'name_not_public' };
   if (target.url.protocol === 'http:' && !checked.every((one) => one.allowed)) return { ok: false, cause: 'url_scheme' };
   return { ok: true, addresses: resolution.addresses };
 }
 
-function conclude(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, nowMs: number): Outcome {
+function outcomeOf(cause: Cause, { exchange, peerAddress, timingsMs }: Progress, nowMs: number): Outcome {
   const status = exchange?.status ?? null;
   const retryAfter = retryAfterStatuses.includes(status) ? (exchange?.retryAfter ?? null) : null;
   const retryAfterSeconds = retryAfter === null ? null : parseRetryAfter(retryAfter, nowMs);

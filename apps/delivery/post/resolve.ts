@@ -44,7 +44,8 @@ export function createResolve({ servers }: { servers?: string[] } = {}): Resolve
         answers.map((answer) => (answer.status === 'rejected' ? answer.reason.code : 'ENODATA')),
       );
       const needsProof = cause === 'dns_failed' || cause === 'dns_timeout';
-      if (needsProof && !signal.aborted && !(await knowsRoot(resolver))) return { ok: false, cause: 'dns_unavailable' };
+      if (needsProof && !signal.aborted && !(await canResolveRoot(resolver)))
+        return { ok: false, cause: 'dns_unavailable' };
       return { ok: false, cause };
     } finally {
       clearTimeout(delay);
@@ -60,7 +61,7 @@ function causeOfCodes(codes: string[]): FailureCause {
 }
 
 /** Returns whether the resolver works at all: it gets any answer to this question. */
-async function knowsRoot(resolver: Resolver): Promise<boolean> {
+async function canResolveRoot(resolver: Resolver): Promise<boolean> {
   try {
     await resolver.resolveNs('.');
     return true;

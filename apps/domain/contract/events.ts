@@ -27,7 +27,7 @@ export type EventType = keyof typeof eventData;
 export const eventTypes = Object.keys(eventData) as EventType[];
 
 /** When each event is sent, in a sentence for people. */
-export const eventMeaning: Record<EventType, string> = {
+export const eventDescriptions: Record<EventType, string> = {
   'client.started': 'One of the organization’s professionals was given access to a family under the organization.',
   'client.ended':
     'A family stopped working with the organization: access ended, or the professional moved the work out.',

@@ -124,7 +124,7 @@ export async function completeEnrolment(
     await clearAttempts(em, [attempt]);
     return enrolled;
   } catch (error) {
-    throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailTaken() : error;
+    throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailInUse() : error;
   }
 }
 
@@ -152,7 +152,7 @@ export async function acceptEnrolment(
   await em.fork().transactional(async (tx) => {
     await consume(tx, enrolment, now());
     const taken = { email: enrolment.email, personId: { $ne: personId } };
-    if ((await tx.count(SignIn, taken)) > 0) throw emailTaken();
+    if ((await tx.count(SignIn, taken)) > 0) throw emailInUse();
     await join(tx, enrolment, visitor, now());
   });
   return { organizationId };
@@ -266,7 +266,7 @@ const linkExpired = () =>
   );
 
 /** One sentence, whether its person or another one signs in with the address. */
-const emailTaken = () =>
+const emailInUse = () =>
   new IdentityRefused(
     'email_taken',
     'Sign-in can’t be set up with this link. If you can already sign in, sign in and open the link again. Otherwise, ' +

@@ -4,32 +4,32 @@ import { challengeMinutes } from './limits.ts';
 import { IdentityRefused } from './refused.ts';
 
 /**
- * The challenges of sessions, stored here so that each is answered only once, and in time. A session
- * has one for each purpose; a newer one replaces it.
+ * The challenges of sessions, stored here so that each is answered only once, and in time. A
+ * session has one for each purpose; a newer one replaces it.
  */
 
-type Asked = { sessionId: string; purpose: 'passkey_setup' | 'passkey_use' | 'totp_setup' };
+type Requested = { sessionId: string; purpose: 'passkey_setup' | 'passkey_use' | 'totp_setup' };
 
 /** Stores a passkey's challenge, or the sealed secret of an app that a session sets up. */
 export async function storeChallenge(
   em: EntityManager,
-  asked: Asked,
+  requested: Requested,
   value: { challenge: string } | { totpSealed: Buffer },
   now: Date,
 ): Promise<void> {
   const expiresAt = new Date(now.getTime() + challengeMinutes * 60_000);
-  await em.upsert(Challenge, { ...asked, challenge: null, totpSealed: null, ...value, expiresAt });
+  await em.upsert(Challenge, { ...requested, challenge: null, totpSealed: null, ...value, expiresAt });
 }
 
 /** Deletes the challenge that an answer names and returns it; null when it cannot be answered. */
 export async function consumeChallenge(
   tx: EntityManager,
-  asked: Asked,
+  requested: Requested,
   answered: string | null,
   now: Date,
 ): Promise<string | null> {
   if (answered === null) return null;
-  const named = { ...asked, challenge: answered };
+  const named = { ...requested, challenge: answered };
   const isInTime = (await tx.count(Challenge, { ...named, expiresAt: { $gt: now } })) > 0;
   return (await tx.nativeDelete(Challenge, named)) > 0 && isInTime ? answered : null;
 }

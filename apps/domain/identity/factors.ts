@@ -115,8 +115,8 @@ export async function addPasskey(
   now: () => Date = () => new Date(),
 ): Promise<{ id: string }> {
   assertSteppedUp(session, now());
-  const asked = { sessionId: session.id, purpose: 'passkey_setup' } as const;
-  const challenge = await consumeChallenge(em.fork(), asked, findAnsweredChallenge(given.response), now());
+  const requested = { sessionId: session.id, purpose: 'passkey_setup' } as const;
+  const challenge = await consumeChallenge(em.fork(), requested, findAnsweredChallenge(given.response), now());
   if (challenge === null) throw setupExpired();
   const factor = await verifyNewPasskey(given, challenge, party);
   return em.fork().transactional((tx) => recordFactor(tx, session, { factor, visitor }, now()));

@@ -42,12 +42,12 @@ export async function verifyTotp(
   settings: Pick<FactorSettings, 'sealingKeys'>,
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep> {
-  const take = async (tx: EntityManager) => {
+  const consume = async (tx: EntityManager) => {
     for (const factor of await lockTotpFactors(tx, session.personId))
       if (consumeTotpCode(factor, code, settings, now())) return true;
     return false;
   };
-  return pass(em, { session, visitor, step: 'totp', take }, now);
+  return pass(em, { session, visitor, step: 'totp', consume }, now);
 }
 
 /** Uses up the code when it is this app's. A secret under an older sealing key is sealed again. */
@@ -98,17 +98,17 @@ export async function verifyPasskey(
 ): Promise<SecondFactorStep> {
   // A separate transaction, so that a wrong answer uses up the challenge too.
   const purpose = { sessionId: session.id, purpose: 'passkey_use' } as const;
-  const asked = await consumeChallenge(em.fork(), purpose, findAnsweredChallenge(response), now());
-  const take = async (tx: EntityManager) => {
+  const requested = await consumeChallenge(em.fork(), purpose, findAnsweredChallenge(response), now());
+  const consume = async (tx: EntityManager) => {
     const known = await listPasskeyRows(tx, session.personId);
     const passkey = known.find(({ credentialId }) => credentialId === findCredentialId(response));
-    if (asked === null || passkey === undefined) return false;
-    const counter = await getNewCounter(response, passkey, asked, party).catch(refusedToNull);
+    if (requested === null || passkey === undefined) return false;
+    const counter = await getNewCounter(response, passkey, requested, party).catch(refusedToNull);
     if (counter === null) return false;
     const factor = await tx.findOne(SecondFactor, { id: passkey.id }, writeLock);
     return factor?.useCounter(counter, now()) ?? false;
   };
-  return pass(em, { session, visitor, step: 'passkey', take }, now);
+  return pass(em, { session, visitor, step: 'passkey', consume }, now);
 }
 
 /**
@@ -122,18 +122,18 @@ export async function redeemRecoveryCode(
   { code, visitor }: { code: string; visitor: Visitor },
   now: () => Date = () => new Date(),
 ): Promise<SecondFactorStep & { left: number }> {
-  const take = (tx: EntityManager) => consumeRecoveryCode(tx, session.personId, code, now());
-  const passed = await pass(em, { session, visitor, step: 'recovery_code', take }, now);
+  const consume = (tx: EntityManager) => consumeRecoveryCode(tx, session.personId, code, now());
+  const passed = await pass(em, { session, visitor, step: 'recovery_code', consume }, now);
   return { ...passed, left: await countRecoveryCodes(em.fork(), session.personId) };
 }
 
 /** The common part of the three. `take` uses the factor up and returns whether it is accepted. */
 async function pass(
   em: EntityManager,
-  input: { session: Session; visitor: Visitor; step: Step; take: (tx: EntityManager) => Promise<boolean> },
+  input: { session: Session; visitor: Visitor; step: Step; consume: (tx: EntityManager) => Promise<boolean> },
   now: () => Date,
 ): Promise<SecondFactorStep> {
-  const { session, visitor, step, take } = input;
+  const { session, visitor, step, consume } = input;
   const { personId } = session;
   const isStepUp = session.state === 'full';
   const known = visitor.browser ?? null;
@@ -142,7 +142,7 @@ async function pass(
   const attempt = isStepUp ? ownAttempt('step_up', session.id) : signInAttempt('factor', factorSubject(personId), from);
   await admitAttempt(em, attempt, now());
   const passed = await em.fork().transactional(async (tx) => {
-    if (!(await take(tx))) {
+    if (!(await consume(tx))) {
       await recordPersonActivity(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } });
       return null;
     }

@@ -49,8 +49,8 @@ export function checkKey(text: string, region: Region, tagSecrets: readonly Buff
   if (toBase62(crc32(tagged), crcLength) !== text.slice(-crcLength)) return { ok: false, reason: 'malformed' };
   const body = tagged.slice(0, -tagLength);
   const given = Buffer.from(tagged.slice(-tagLength));
-  const genuine = tagSecrets.some((secret) => timingSafeEqual(Buffer.from(tag(body, secret)), given));
-  return genuine ? { ok: true } : { ok: false, reason: 'malformed' };
+  const isValid = tagSecrets.some((secret) => timingSafeEqual(Buffer.from(tag(body, secret)), given));
+  return isValid ? { ok: true } : { ok: false, reason: 'malformed' };
 }
 
 /** Returns what may be shown of a key later: its prefix, and its first and last four characters. */

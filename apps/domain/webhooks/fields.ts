@@ -26,9 +26,9 @@ export function assertUrl(url: string, allow: AllowList): void {
  */
 export async function assertUrlIsFree(
   tx: EntityManager,
-  asked: { organizationId: string; url: string; allowSameUrl?: boolean; except?: string },
+  requested: { organizationId: string; url: string; allowSameUrl?: boolean; except?: string },
 ): Promise<void> {
-  const { organizationId, url, allowSameUrl = false, except = null } = asked;
+  const { organizationId, url, allowSameUrl = false, except = null } = requested;
   if (allowSameUrl) return;
   const living = await tx.find(Webhook, { organizationId, state: { $ne: 'deleted' } }, { fields: ['id', 'url'] });
   if (!living.some((one) => one.id !== except && normalizeUrl(one.url) === normalizeUrl(url))) return;
@@ -39,9 +39,7 @@ export async function assertUrlIsFree(
   );
 }
 
-/**
- * Returns a URL as it is requested: the host in lower case, no default port, no dots in the path.
- */
+/** Returns a URL as it is requested: the host in lower case, no default port, no dots in the path. */
 const normalizeUrl = (url: string): string => URL.parse(url)?.href ?? url;
 
 /**
@@ -49,13 +47,13 @@ const normalizeUrl = (url: string): string => URL.parse(url)?.href ?? url;
  *
  * @throws WebhookRefused when there is none, or one that does not exist.
  */
-export function readEventTypes(asked: readonly string[]): EventType[] {
-  const unknown = asked.filter((type) => !(knownEventTypes as string[]).includes(type));
+export function readEventTypes(requested: readonly string[]): EventType[] {
+  const unknown = requested.filter((type) => !(knownEventTypes as string[]).includes(type));
   const known = `Use ${knownEventTypes.join(', ')}.`;
   if (unknown.length > 0)
     throw new WebhookRefused('unknown_event_type', `The event type ${unknown.join(', ')} does not exist. ${known}`);
-  if (asked.length === 0) throw new WebhookRefused('no_event_types', `Choose at least one event type. ${known}`);
-  return knownEventTypes.filter((type) => asked.includes(type));
+  if (requested.length === 0) throw new WebhookRefused('no_event_types', `Choose at least one event type. ${known}`);
+  return knownEventTypes.filter((type) => requested.includes(type));
 }
 
 /**

@@ -42,7 +42,7 @@ export interface HealthBucket extends HealthCounts {
 }
 
 /** The most deliveries of a bar that are counted, so that any volume takes the same time. */
-export const healthLooksAt = 500;
+export const maxHealthDeliveries = 500;
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -109,7 +109,7 @@ const isFirstAccepted = sql`(d.attempts <= 1 or d.run > 1 and exists (
 /** Matches an open `d` with a failed attempt; a further one may be in progress. */
 const hasFailed = sql`d.attempts > 0`;
 
-/** Selects the counts of the newest deliveries `d` that match, at most `healthLooksAt`. */
+/** Selects the counts of the newest deliveries `d` that match, at most `maxHealthDeliveries`. */
 export const selectHealth = (matching: SqlPart): SqlPart => sql`
   select count(*) filter (where d.state = 'delivered' and ${isFirstAccepted})::integer as "atOnce",
   count(*) filter (where d.state = 'delivered' and not ${isFirstAccepted})::integer as "afterRetries",
@@ -118,10 +118,10 @@ export const selectHealth = (matching: SqlPart): SqlPart => sql`
   count(*) filter (where ${isOpen} and ${isHeld})::integer as held,
   count(*) filter (where d.state = 'exhausted')::integer as failed,
   count(*) filter (where d.state = 'cancelled')::integer as cancelled,
-  count(*) = ${literal(healthLooksAt)} as "isCapped"
+  count(*) = ${literal(maxHealthDeliveries)} as "isCapped"
   from (
     select d.organization_id, d.webhook_id, d.event_id, d.state, d.attempts, d.run from delivery d
-    where ${matching} order by d.event_id desc limit ${literal(healthLooksAt)}
+    where ${matching} order by d.event_id desc limit ${literal(maxHealthDeliveries)}
   ) d`;
 
 /** Returns how many events the counts cover. */

@@ -8,7 +8,7 @@ import {
   type WebhookRequest,
   webhookDeleted,
 } from './access.ts';
-import { healthLooksAt } from './health.ts';
+import { maxHealthDeliveries } from './health.ts';
 import { type SealingKeys, unsealSecret } from './seal.ts';
 import type { WebhookHead } from './summary.ts';
 import { WebhookSecret, type WebhookState } from './webhook.entity.ts';
@@ -41,7 +41,7 @@ export async function findManagedWebhook(em: EntityManager, objectUid: string): 
         select d.settled_at, d.state from delivery d
         where d.organization_id = w.organization_id and d.webhook_id = w.id
         order by d.event_id desc
-        limit ${healthLooksAt}
+        limit ${maxHealthDeliveries}
       ) d
     ) l
     where w.managed_uid = ${objectUid}::uuid and w.state <> 'deleted'`;

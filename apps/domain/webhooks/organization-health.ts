@@ -57,7 +57,7 @@ export interface RecentFailure {
 }
 
 /** How many of the newest attempts of each webhook are checked. */
-const attemptsLookedAt = 100;
+const maxAttemptsScanned = 100;
 
 /**
  * Lists deliveries whose last attempt failed, the newest attempt first, among the newest attempts
@@ -82,7 +82,7 @@ export async function listRecentFailures(
       select a.* from delivery_attempt a
       where a.organization_id = w.organization_id and a.webhook_id = w.id and a.number > 0
       order by a.started_at desc
-      limit ${literal(attemptsLookedAt)}
+      limit ${literal(maxAttemptsScanned)}
     ) a
     join delivery d on d.organization_id = a.organization_id and d.webhook_id = a.webhook_id
       and d.event_id = a.event_id and d.attempts = a.number

@@ -70,7 +70,7 @@ interface ListPage<Cursor> {
 }
 
 /** The most deliveries that a page checks. */
-export const searchLooksAt = 2_000;
+export const searchScanLimit = 2_000;
 
 /**
  * A page of a webhook's deliveries, newest event first. It checks a bounded number of rows, so it
@@ -124,7 +124,7 @@ interface SearchStatement {
 export function searchSql(
   { organizationId, webhookId }: { organizationId: string; webhookId: string | null },
   { state, progress, type, eventId, from, to }: DeliveryFilter,
-  { before, atMost, scanLimit: scannedAtMost = searchLooksAt }: ListPage<DeliveryRef>,
+  { before, atMost, scanLimit: scannedAtMost = searchScanLimit }: ListPage<DeliveryRef>,
 ): SearchStatement {
   const inState = isInState(state);
   const isIndexed = state !== null && state !== 'delivered';

@@ -32,15 +32,19 @@ export function buildTestEvent(type: EventType, organizationId: string, at: Date
  * Authorizes a test event, or the probe before a resume, and writes its activity row. The post is
  * the caller's next step: it takes seconds, and no transaction stays open for it.
  *
- * @param askedType - null: the first type that the webhook is subscribed to.
+ * @param requestedType - null: the first type that the webhook is subscribed to.
  *
  * @returns the type to send.
  *
  * @throws WebhookRefused when the caller may not, the webhook is deleted, it is not subscribed to
  * the type, or people have sent it 10 within a minute.
  */
-export function requestTest(em: EntityManager, request: WebhookRequest, askedType: string | null): Promise<EventType> {
-  return requestPost(em, request, askedType, 'webhook.test');
+export function requestTest(
+  em: EntityManager,
+  request: WebhookRequest,
+  requestedType: string | null,
+): Promise<EventType> {
+  return requestPost(em, request, requestedType, 'webhook.test');
 }
 
 /**
@@ -59,12 +63,12 @@ export function requestSignatureCheck(em: EntityManager, request: WebhookRequest
 function requestPost(
   em: EntityManager,
   request: WebhookRequest,
-  askedType: string | null,
+  requestedType: string | null,
   action: string,
 ): Promise<EventType> {
   return em.fork().transactional(async (tx) => {
     const { eventTypes } = await lockLivingWebhook(tx, request);
-    const eventType = askedType === null ? eventTypes[0] : eventTypes.find((type) => type === askedType);
+    const eventType = requestedType === null ? eventTypes[0] : eventTypes.find((type) => type === requestedType);
     if (eventType === undefined) {
       throw new WebhookRefused(
         'unknown_event_type',
@@ -111,10 +115,10 @@ export function recordTestOutcome(em: EntityManager, request: WebhookRequest, ou
 }
 
 /** The activity rows of test events that are searched for those of one webhook. */
-const testsLookedAt = 500;
+const maxTestsScanned = 500;
 
 /**
- * Lists the latest test events of a webhook, newest first. `at` is ISO 8601; `askedBy` null: an
+ * Lists the latest test events of a webhook, newest first. `at` is ISO 8601; `requestedBy` null: an
  * operator.
  *
  * @throws WebhookRefused when the caller may not.
@@ -123,13 +127,13 @@ export async function listTestOutcomes(
   em: EntityManager,
   request: WebhookRequest,
   atMost: number,
-): Promise<(TestOutcome & { at: string; askedBy: string | null })[]> {
+): Promise<(TestOutcome & { at: string; requestedBy: string | null })[]> {
   const fork = em.fork();
   await assertMayManageWebhooks(fork, request);
   const { organizationId, webhookId } = request;
   // JSON values, not casts of text: no row can fail the page.
-  return query<TestOutcome & { at: string; askedBy: string | null }>(fork)`
-    select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "askedBy",
+  return query<TestOutcome & { at: string; requestedBy: string | null }>(fork)`
+    select to_json(a.at) #>> '{}' as at, coalesce(m.name, a.person_id) as "requestedBy",
       a.detail ->> 'eventType' as "eventType", a.detail ->> 'eventId' as "eventId",
       coalesce(a.detail -> 'delivered' = 'true', false) as delivered,
       case when jsonb_typeof(a.detail -> 'status') = 'number' then a.detail -> 'status' end as status,
@@ -138,7 +142,7 @@ export async function listTestOutcomes(
       select a.at, a.id, a.person_id, a.detail from activity a
       where a.organization_id = ${organizationId} and a.action = 'webhook.tested' and a.status is null
       order by a.at desc, a.id desc
-      limit ${literal(testsLookedAt)}
+      limit ${literal(maxTestsScanned)}
     ) a
     left join membership m on m.organization_id = ${organizationId} and m.person_id = a.person_id
     where a.detail ->> 'webhookId' = ${webhookId}

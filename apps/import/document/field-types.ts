@@ -4,7 +4,7 @@ import { canonicalEmail, hasAsciiLocalPart } from '#domain/contract/email.ts';
 /** The types of the fields of a document. No message repeats a value, such as a family's name. */
 
 /** Texts of the form `is missing` or `must be …`. */
-const said = (what: string) => ({
+const expected = (what: string) => ({
   error: (issue: { input?: unknown }) => (issue.input === undefined ? 'is missing' : `must be ${what}`),
 });
 
@@ -16,7 +16,7 @@ const int4Max = 2_147_483_647;
 /** Text that PostgreSQL can store: no NUL, and every surrogate in a pair. */
 const storable = (max: number) =>
   z
-    .string(said('a text'))
+    .string(expected('a text'))
     .refine((text) => !text.includes('\0') && text.isWellFormed(), 'holds a NUL or half of a surrogate pair')
     .refine((text) => text.length <= max, `is longer than ${max} characters`);
 
@@ -31,12 +31,12 @@ export const emailText = text
 /** A short text that is searched for. */
 export const word = storable(wordLengthMax).refine((value) => value.trim() !== '', 'is empty');
 
-export const uuid = z.guid(said('a UUID'));
-export const yesOrNo = z.boolean(said('true or false'));
-export const oneOf = (values: readonly string[]) => z.enum(values, said(`one of ${values.join(', ')}`));
+export const uuid = z.guid(expected('a UUID'));
+export const yesOrNo = z.boolean(expected('true or false'));
+export const oneOf = (values: readonly string[]) => z.enum(values, expected(`one of ${values.join(', ')}`));
 
 const countUpTo = (max: number) =>
-  z.int(said('a whole number')).min(0, 'is negative').max(max, `is larger than ${max}`);
+  z.int(expected('a whole number')).min(0, 'is negative').max(max, `is larger than ${max}`);
 
 /** A whole number from 0 to the largest of four bytes. */
 const count = countUpTo(int4Max);
@@ -46,16 +46,16 @@ export const seatCount = countUpTo(10_000_000);
 export const dayCount = countUpTo(1_000_000);
 
 /** A whole number within the precision of JSON readers. Negative cents are refunds. */
-export const cents = z.int(said('a whole number of at most 15 digits'));
+export const cents = z.int(expected('a whole number of at most 15 digits'));
 
 /** A month, `2026-09`. */
 export const month = z
-  .string(said('a month such as 2026-09'))
+  .string(expected('a month such as 2026-09'))
   .regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'must be a month such as 2026-09');
 
 /** A calendar day, `2026-11-20`. */
 export const day = z
-  .string(said('a day such as 2026-11-20'))
+  .string(expected('a day such as 2026-11-20'))
   .refine((value) => /^\d{4}-\d\d-\d\d$/.test(value) && isDay(value), 'must be a day such as 2026-11-20');
 
 const dateTimeForm = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z$/;
@@ -63,7 +63,7 @@ const dateTimeExample = 'a UTC date-time such as 2026-11-20T08:30:00.000Z';
 
 /** A UTC date-time that ends in Z. It becomes one with milliseconds, as every answer shows it. */
 export const dateTime = z
-  .string(said(dateTimeExample))
+  .string(expected(dateTimeExample))
   .refine((value) => isDay(dateTimeForm.exec(value)?.[1] ?? ''), `must be ${dateTimeExample}`)
   .transform((value) => (value.length === 24 ? value : new Date(value).toISOString()));
 
@@ -74,13 +74,13 @@ function isDay(value: string): boolean {
 }
 
 /** A list whose items are passed on one by one (document-reader.ts). */
-export const streamedList = z.array(z.unknown(), said('a list')).optional();
+export const streamedList = z.array(z.unknown(), expected('a list')).optional();
 /** The same for an object. */
-export const streamedObject = z.looseObject({}, said('an object')).optional();
+export const streamedObject = z.looseObject({}, expected('an object')).optional();
 
 /** A list of distinct texts. */
 export const listOf = (item: z.ZodType<string>) =>
-  z.array(item, said('a list')).superRefine((values, context) => {
+  z.array(item, expected('a list')).superRefine((values, context) => {
     const seen = new Set<string>();
     for (const [index, value] of values.entries()) {
       if (seen.has(value)) context.addIssue({ code: 'custom', message: 'is in the list twice', path: [index] });
@@ -88,4 +88,4 @@ export const listOf = (item: z.ZodType<string>) =>
     }
   });
 
-export const price = z.strictObject({ currency: word, cents: count }, said('an object or null'));
+export const price = z.strictObject({ currency: word, cents: count }, expected('an object or null'));

@@ -44,8 +44,8 @@ export function createRunner(options: RunnerOptions) {
   async function work(name: string, signal: AbortSignal): Promise<void> {
     const resource = objects.get(name);
     if (resource === undefined) {
-      queue?.forget(name);
-      return controller.forget?.();
+      queue?.drop(name);
+      return controller.onGone?.();
     }
     // Only finalizers keep it; without one there is nothing left to do.
     if (resource.metadata.deletionTimestamp !== undefined && !resource.metadata.finalizers?.length) return;

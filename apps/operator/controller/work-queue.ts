@@ -75,8 +75,8 @@ export function createWorkQueue(options: WorkQueueOptions) {
   return {
     add,
     addAfter,
-    /** Forgets the failures and timers of a key whose object is gone. */
-    forget(key: string): void {
+    /** Drops the failures and timers of a key whose object is gone. */
+    drop(key: string): void {
       clearTimeout(timers.get(key));
       timers.delete(key);
       failures.delete(key);

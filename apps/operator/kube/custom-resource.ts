@@ -103,8 +103,8 @@ export interface Controller<R extends CustomResource, Observed, Action extends {
   execute(action: Action, resource: R, signal: AbortSignal): Promise<unknown>;
   /** Returns the Event of a finished action; null: none. */
   describe(action: Action): Note | null;
-  /** Forgets an object that is gone, with its metrics. */
-  forget?(): Promise<void>;
+  /** Called when an object is gone: removes what is kept of it, with its metrics. */
+  onGone?(): Promise<void>;
   /** Returns the status. No effects. `observed` is null when `observe` failed. */
   report(resource: R, observed: Observed | null, failure: Failure | null): Report<R>;
 }

@@ -48,15 +48,15 @@ export function watchObjects(options: WatchOptions) {
       metadata: { resourceVersion: string };
     };
     const names = new Set(items.map((item) => item.metadata.name));
-    for (const name of [...objects.keys()].filter((known) => !names.has(known))) take(name, undefined);
-    for (const item of items) take(item.metadata.name, item);
+    for (const name of [...objects.keys()].filter((known) => !names.has(known))) apply(name, undefined);
+    for (const item of items) apply(item.metadata.name, item);
     firstList.resolve();
     options.onListed();
     resourceVersion = metadata.resourceVersion;
   }
 
-  /** Takes over an object's state; undefined: it is gone. Only a change of it is reported. */
-  function take(name: string, object: CustomResource | undefined): void {
+  /** Applies an object's state; undefined: it is gone. Only a change of it is reported. */
+  function apply(name: string, object: CustomResource | undefined): void {
     const known = objects.get(name);
     if (object === undefined) objects.delete(name);
     else objects.set(name, object);
@@ -78,7 +78,7 @@ export function watchObjects(options: WatchOptions) {
       // Such as 410: the version is too old. The list that follows gives a new one.
       if (type === 'ERROR') return reject(new Error(`the API server ended a watch of ${kind.plural}`));
       resourceVersion = object.metadata.resourceVersion;
-      if (type !== 'BOOKMARK') take(object.metadata.name, type === 'DELETED' ? undefined : object);
+      if (type !== 'BOOKMARK') apply(object.metadata.name, type === 'DELETED' ? undefined : object);
     };
     const onEnd = (cause: unknown) => (cause == null || isSilence(cause) ? resolve() : reject(cause));
     watch.watch(path, query, onEvent, onEnd).then((connection) => {

@@ -186,8 +186,8 @@ export function createConnections(options: {
       }
       return temporal.opened;
     },
-    /** Forgets a Region that is gone: what it opened is closed, and no value of it is refused. */
-    async forget(): Promise<void> {
+    /** Drops a Region that is gone: what it opened is closed, and no value of it is refused. */
+    async drop(): Promise<void> {
       secrets.clear();
       for (const name of values.keys()) report.onForgotten(name);
       values.clear();

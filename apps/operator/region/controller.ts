@@ -1,10 +1,10 @@
 import { setDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
 import { capitalize } from '../controller/conditions.ts';
-import type { Controller, ReportedCondition, Note } from '../kube/custom-resource.ts';
+import type { Controller, Note, ReportedCondition } from '../kube/custom-resource.ts';
 import { kinds, type Region } from '../kube/resources.ts';
 import { assertRegion } from './access.ts';
-import { type SwitchAction, planSwitch } from './delivery-switch.ts';
 import type { Connections } from './connections.ts';
+import { planSwitch, type SwitchAction } from './delivery-switch.ts';
 import { type ObservedRegion, observeRegion, withinPass } from './observe.ts';
 import { reportRegion } from './report.ts';
 import { planSealing, resealSecrets, type SealingAction } from './sealing.ts';
@@ -59,9 +59,9 @@ export function createRegionController(
       }
     },
     describe,
-    async forget() {
+    async onGone() {
       options.onReport([]);
-      await connections.forget();
+      await connections.drop();
     },
     report(region, observed, failure) {
       const report = reportRegion(region, observed, failure);

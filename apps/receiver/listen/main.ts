@@ -12,8 +12,8 @@ import type { OpenStack } from './stack.ts';
 import { verificationText, verifyFile } from './verify-file.ts';
 
 /**
- * `npm run tool -- listen`: receives signed events on a developer's machine. Exit code 0, 1 when refused or
- * when a captured request does not verify, 2 for a wrong call.
+ * `npm run tool -- listen`: receives signed events on a developer's machine. Exit code 0, 1 when
+ * refused or when a captured request does not verify, 2 for a wrong call.
  *
  * It creates webhooks only in a stack of `npm start`.
  */
@@ -46,9 +46,9 @@ async function main(args: string[]): Promise<void> {
   if (options.forwardTo === null) await closeAll();
 }
 
-async function openStack(asked: { region: Region | null; organizationId: string | null }): Promise<OpenStack> {
+async function openStack(requested: { region: Region | null; organizationId: string | null }): Promise<OpenStack> {
   const stack = await import('./stack.ts');
-  return stack.openStack(asked);
+  return stack.openStack(requested);
 }
 
 async function listen(options: Extract<ListenOptions, { task: 'listen' }>, stack: OpenStack | null): Promise<void> {
@@ -115,11 +115,11 @@ function fromCaller(file: string): string {
 }
 
 function stopOnSignals(): void {
-  let asked = false;
+  let requested = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      if (asked) process.exit(1);
-      asked = true;
+      if (requested) process.exit(1);
+      requested = true;
       closeAll().then(() => process.exit(0));
     });
 }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
+import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
 import { isRegion, type Region, regionCodes } from '#domain/contract/regions.ts';
 import { isSecret } from '#domain/webhooks/secret.ts';
 
@@ -51,7 +51,7 @@ For developers of receivers: signed events on your own machine.
                      --tolerance (300) is how old it may be, in seconds
 
 Types:
-${eventTypes.map((type) => `  ${type.padEnd(17)}${eventMeaning[type]}`).join('\n')}
+${eventTypes.map((type) => `  ${type.padEnd(17)}${eventDescriptions[type]}`).join('\n')}
 `;
 
 const text = { type: 'string' } as const;

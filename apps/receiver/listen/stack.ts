@@ -35,15 +35,16 @@ export interface OpenStack {
  * is not marked as part of a development stack.
  */
 export async function openStack(
-  asked: { region: Region | null; organizationId: string | null },
+  requested: { region: Region | null; organizationId: string | null },
   environment: Record<string, string | undefined> = process.env,
 ): Promise<OpenStack> {
   const folder = path.resolve(environment.ORG_API_STATE || '.org-api');
   const stack = readFile(path.join(folder, 'stack.json'), StackFile).regions;
-  const entry = stack.find(({ region }) => asked.region === null || region === asked.region);
-  if (entry === undefined) throw new SettingsRefused([`the stack of npm start has no region ${asked.region ?? ''}`]);
+  const entry = stack.find(({ region }) => requested.region === null || region === requested.region);
+  if (entry === undefined)
+    throw new SettingsRefused([`the stack of npm start has no region ${requested.region ?? ''}`]);
   const organization = entry.organizations.find(
-    ({ id }) => asked.organizationId === null || id === asked.organizationId,
+    ({ id }) => requested.organizationId === null || id === requested.organizationId,
   );
   if (organization === undefined)
     throw new SettingsRefused([`the stack’s region ${entry.region} has no such organization`]);

@@ -44,7 +44,7 @@ async function storedTimes(key: string): Promise<number[]> {
  * stored for at least one window, so several reads per window miss none. Calls of one run share
  * their microsecond, so a time counts as often as one read showed it.
  */
-async function admittedTimes(key: string, lookEveryMs: number, work: Promise<unknown>): Promise<number[]> {
+async function admittedTimes(key: string, pollEveryMs: number, work: Promise<unknown>): Promise<number[]> {
   const seen = new Map<number, number>();
   let done = false;
   const finished = work.finally(() => {
@@ -56,7 +56,7 @@ async function admittedTimes(key: string, lookEveryMs: number, work: Promise<unk
     for (const time of new Set(times)) {
       seen.set(time, Math.max(seen.get(time) ?? 0, times.filter((other) => other === time).length));
     }
-    if (!last) await wait(lookEveryMs);
+    if (!last) await wait(pollEveryMs);
   }
   await finished;
   return [...seen].flatMap(([time, count]) => Array.from({ length: count }, () => time)).sort((a, b) => a - b);

@@ -24,7 +24,7 @@ export const filledForms: Readonly<Record<string, FilledForm>> = {
   },
   openEnrolmentLink: { fields: () => ({ link: `#${'x'.repeat(43)}` }), notAlone: needsLink },
   joinOrganization: { notAlone: needsLink },
-  chooseEnrolmentPassword: { fields: () => ({ password }), notAlone: needsLink },
+  setEnrolmentPassword: { fields: () => ({ password }), notAlone: needsLink },
   startEnrolmentTotp: { notAlone: needsLink },
   enrolWithTotp: { fields: () => ({ code: '000000', secret: 'SECRET', uri: 'otpauth://totp/x' }), notAlone: needsLink },
   startEnrolmentPasskey: { notAlone: needsLink },

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { cancelDelivery, redeliverOne } from '#delivery/requests.ts';
 import { findAttempt, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
-import { type HealthSpan, healthLooksAt, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
+import { type HealthSpan, maxHealthDeliveries, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { getWebhook } from '#domain/webhooks/list.ts';
 import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
@@ -179,12 +179,12 @@ describe('health', () => {
            select $1, id, 'client.started', now(), '{}', 1 from made
        ) insert into delivery (organization_id, webhook_id, event_id, state, attempts, created_at, settled_at)
        select $1, $2, id, 'delivered', 1, now(), now() from made`,
-      [orgId, id, healthLooksAt + 7],
+      [orgId, id, maxHealthDeliveries + 7],
     );
     const hours = await listHealth(t.em, t.request, '24h', new Date());
-    expect(hours.filter(({ isCapped }) => isCapped)).toEqual([expect.objectContaining({ atOnce: healthLooksAt })]);
+    expect(hours.filter(({ isCapped }) => isCapped)).toEqual([expect.objectContaining({ atOnce: maxHealthDeliveries })]);
     const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
-    expect(day).toMatchObject({ atOnce: healthLooksAt, isCapped: true });
+    expect(day).toMatchObject({ atOnce: maxHealthDeliveries, isCapped: true });
   });
 });
 

@@ -4,8 +4,8 @@ import { runStatement, sql } from '#domain/db/statement.ts';
 import {
   type DeliveryFilter,
   type DeliveryRef,
-  searchLooksAt,
   searchOrganizationDeliveries,
+  searchScanLimit,
   searchSql,
 } from '#domain/webhooks/search-deliveries.ts';
 import { setupDatabase } from '#test/setup.ts';
@@ -170,6 +170,6 @@ it('a page of the list across webhooks reads a bounded number of rows of 60,000,
   for (const [filter, rows] of [...Object.entries(without), ...Object.entries(await readPages())])
     expect([filter, rows < ofPage, rows]).toEqual([filter, true, rows]);
   // A search without an index reads a bounded number of rows, each with its event.
-  expect(await read({ type: 'seat.given' })).toBeLessThan(searchLooksAt * 4);
-  expect(await read({ state: 'delivered', type: 'seat.given' }, before)).toBeLessThan(searchLooksAt * 4);
+  expect(await read({ type: 'seat.given' })).toBeLessThan(searchScanLimit * 4);
+  expect(await read({ state: 'delivered', type: 'seat.given' }, before)).toBeLessThan(searchScanLimit * 4);
 });

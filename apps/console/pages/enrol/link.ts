@@ -58,7 +58,7 @@ export const linkRoutes = [
   }),
 
   anyone.action({
-    name: 'chooseEnrolmentPassword',
+    name: 'setEnrolmentPassword',
     path: '/enrol/password',
     form: z.object({ password: typedSecret('a password') }),
     async act({ console, enrolmentToken }, { password }) {
@@ -169,8 +169,8 @@ export async function openPage<A>(
 
 /**
  * Returns the page for a link that does not work. It is the same for an unknown, used, replaced or
- * expired link, and when its creator lost the permission. Its person may have just used it: a reload
- * of the page with the recovery codes leads here.
+ * expired link, and when its creator lost the permission. Its person may have just used it: a
+ * reload of the page with the recovery codes leads here.
  */
 function linkExpiredPage({ session }: Visit): Page {
   const isSignedIn = session?.state === 'full';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
+import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
 import { refusals } from '#domain/webhooks/address/refusals.ts';
 import { checkUrl } from '#domain/webhooks/address/url.ts';
 import { descriptionMaxCharacters } from '#domain/webhooks/limits.ts';
@@ -51,7 +51,7 @@ export function renderWebhookFields(visit: MemberVisit, state: FormState): Html 
       choices: eventTypes.map((type) => ({
         value: type,
         label: html`<code>${type}</code>`,
-        hint: eventMeaning[type],
+        hint: eventDescriptions[type],
       })),
     })}
     <details class="aside"><summary>Example events</summary>

@@ -118,7 +118,10 @@ async function latestTests(visit: MemberVisit): Promise<Html> {
           heading: 'Response',
           cell: ({ status, cause }) => (status === null ? describeCause(cause) : String(status)),
         },
-        { heading: 'Sent by', cell: ({ askedBy }) => (askedBy === null ? 'Support' : displayName(askedBy)) },
+        {
+          heading: 'Sent by',
+          cell: ({ requestedBy }) => (requestedBy === null ? 'Support' : displayName(requestedBy)),
+        },
       ],
     })}</section>`;
 }

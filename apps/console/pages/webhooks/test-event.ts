@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type EventType, eventMeaning, eventTypes } from '#domain/contract/events.ts';
+import { type EventType, eventDescriptions, eventTypes } from '#domain/contract/events.ts';
 import { webhookDeleted } from '#domain/webhooks/access.ts';
 import { recordTestOutcome, requestTest } from '#domain/webhooks/test-event.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
@@ -70,7 +70,7 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
           name: 'type',
           label: 'Event type',
           kind: 'radio',
-          choices: types.map((type) => ({ value: type, label: html`<code>${type}</code>`, hint: eventMeaning[type] })),
+          choices: types.map((type) => ({ value: type, label: html`<code>${type}</code>`, hint: eventDescriptions[type] })),
         })}
         <details class="aside"><summary>Example events</summary>${types.map((type) =>
           exampleOf(visit, type),

@@ -4,7 +4,7 @@ import {
   type DeliveryRef,
   type FoundDeliveries,
   searchDeliveries,
-  searchLooksAt,
+  searchScanLimit,
   searchOrganizationDeliveries,
 } from '#domain/webhooks/search-deliveries.ts';
 import { emptyState } from '../../../components/empty-state.ts';
@@ -163,7 +163,7 @@ function emptyList(visit: MemberVisit, { query, found, before, path, webhookId }
   if (found.hasStopped)
     return notice(
       'info',
-      `No matches in ${searchLooksAt.toLocaleString('en')} deliveries. Select “Older” to search further, or narrow ` +
+      `No matches in ${searchScanLimit.toLocaleString('en')} deliveries. Select “Older” to search further, or narrow ` +
         'the time range.',
     );
   if (isFiltered(query) || before !== null)
