@@ -49,9 +49,9 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
     pool,
     tracing,
     onStatement: (count) => metrics.readsPerStatement.observe(count),
-    memoryMiB: config.answerMemoryMiB,
+    memoryMiB: config.responseMemoryMiB,
     databasePoolMax: config.databasePoolMax,
-    onWaited: (end, limit) => metrics.answerWaits.inc({ end, limit }),
+    onWaited: (end, limit) => metrics.responseWaits.inc({ end, limit }),
   });
   const limiter = new Limiter({
     redis: redis === null ? null : () => config.redis ?? redis,
@@ -111,7 +111,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   app.use(logRequests({ log, metrics, tracing, isDraining }));
   app.use(sendErrors(log));
   app.use(rejectFaults);
-  app.use(routes.answer);
+  app.use(routes.handle);
   app.use(health({ pool, isDraining }));
   app.use(servePublicPages(config.baseUrls, largeBodies));
   app.use(routes.rejectOther);
@@ -119,7 +119,7 @@ export async function startApi(config: ApiConfig, log: Logger): Promise<RunningA
   return serveApp(serving, {
     name: 'the API',
     handler: app.callback(),
-    answersFaults: true,
+    handlesFaults: true,
     headers: securityHeaders,
     config,
     unknownKeepAliveSeconds,

@@ -42,7 +42,7 @@ export const Settings = z.object({
     .default(defaultBaseUrls.ca)
     .describe('Public URL of the read API in Canada, for the reference and for keys of the other region.'),
   ...serverSettings({ port: 8_080 }),
-  ANSWER_MEMORY_MIB: wholeNumber(16, 65_536)
+  RESPONSE_MEMORY_MIB: wholeNumber(16, 65_536)
     .default(128)
     .describe(
       'MiB for answers that are built and sent: at most 40 % for one key and 60 % for one organization. A read ' +
@@ -75,7 +75,7 @@ export function readConfig(environment: Record<string, string | undefined> = pro
     ...serverConfigOf(s, 60_000),
     region: s.REGION,
     baseUrls: { us: s.BASE_URL_US, ca: s.BASE_URL_CA },
-    answerMemoryMiB: s.ANSWER_MEMORY_MIB,
+    responseMemoryMiB: s.RESPONSE_MEMORY_MIB,
     otlpEndpoint: s.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   });
 }

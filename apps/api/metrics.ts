@@ -52,17 +52,17 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     help: 'Requests refused with 401, or 429 for too many of them.',
     registers,
   });
-  const answerWaits = new Counter({
-    name: 'org_api_answer_waits_total',
+  const responseWaits = new Counter({
+    name: 'org_api_response_waits_total',
     help:
       'Reads that waited for memory for their answers, by how that ended and by whose limit they ' +
       'met (key, organization, pod).',
     labelNames: ['end', 'limit'],
     registers,
   });
-  const { answersCut, connectionsRefused } = createServerMetrics('org_api', registry, { pool, serving });
+  const { responsesCut, connectionsRefused } = createServerMetrics('org_api', registry, { pool, serving });
   new Gauge({
-    name: 'org_api_answer_held_bytes',
+    name: 'org_api_response_reserved_bytes',
     help: 'Memory of answers that are being made or sent, by their size (small, large).',
     labelNames: ['size'],
     registers,
@@ -73,7 +73,7 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     },
   });
   new Gauge({
-    name: 'org_api_answers_waiting',
+    name: 'org_api_responses_waiting',
     help: 'Reads that wait for memory for their answers.',
     registers,
     collect() {
@@ -92,8 +92,8 @@ export function createMetrics(pool: Pool, serving: Serving, reads: () => Bounded
     readsPerStatement,
     activityRefused,
     failedAuthentications,
-    answerWaits,
-    answersCut,
+    responseWaits,
+    responsesCut,
     connectionsRefused,
     observeRequest(operation: string, status: number, seconds: number): void {
       const id = `${operation} ${status}`;

@@ -48,7 +48,7 @@ export class Reads {
    * Answers a read, and passes other requests on. The router would pass HEAD to the routes of GET;
    * the API rejects it like any other method.
    */
-  readonly answer: Middleware<RequestState> = (ctx, next) => (ctx.method === 'GET' ? this.#routes(ctx, next) : next());
+  readonly handle: Middleware<RequestState> = (ctx, next) => (ctx.method === 'GET' ? this.#routes(ctx, next) : next());
 
   async #read(ctx: RouterContext<RequestState>, endpoint: Endpoint): Promise<void> {
     const { reads, largeBodies } = this.#dependencies;
@@ -94,10 +94,7 @@ export class Reads {
     throw error.code === 'invalid_api_key' ? this.#gate.rejectAuthentication(ctx, error) : error;
   }
 
-  /**
-   * Answers another method or an unknown path. A key is not accepted here, but its use is
-   * recorded.
-   */
+  /** Answers another method or an unknown path. A key is not accepted here, but its use is recorded. */
   readonly rejectOther: Middleware<RequestState> = async (ctx) => {
     const [route] = this.#router.match(ctx.path, 'GET').path;
     ctx.state.operation = route?.name ?? 'none';
@@ -152,9 +149,7 @@ function noteKey(ctx: RequestContext, { keyId, organizationId, expiresAt }: KeyR
   if (expiresAt !== null) ctx.set('Key-Expires', expiresAt);
 }
 
-/**
- * Keeps responses out of shared caches, and makes others ask again: a key may have been revoked.
- */
+/** Keeps responses out of shared caches, and makes others ask again: a key may have been revoked. */
 function setCacheHeaders(ctx: RequestContext): void {
   ctx.set('Cache-Control', 'private, no-cache');
   ctx.set('Vary', 'Authorization');

@@ -92,7 +92,7 @@ export async function startConsole(
   return serveApp(serving, {
     name: 'the console',
     handler: app.callback(),
-    answersFaults: true,
+    handlesFaults: true,
     headers: headersOfEveryAnswer(config.origin.startsWith('https:')),
     config,
     metrics,

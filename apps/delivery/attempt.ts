@@ -10,11 +10,11 @@ import type {
   DeliveryRun,
   NextStep,
 } from '#workflows/deliver-event/types.ts';
-import { type KeptAnswer, nothingSent, type Outcome } from './post/outcome.ts';
+import { type KeptResponse, nothingSent, type Outcome } from './post/outcome.ts';
 import { waitAfterFailureMs, waitAfterInternalErrorMs } from './schedule.ts';
 import type { Sender, SignedRequest } from './sender.ts';
 import { type AdmissionRow, type AdmittedRow, admitAttemptSql } from './sql/admit.ts';
-import { type OutcomeRow, type RecordedOutcome, recordAnswerSql, recordOutcomeSql } from './sql/outcome.ts';
+import { type OutcomeRow, type RecordedOutcome, recordOutcomeSql, recordResponseSql } from './sql/outcome.ts';
 import { askAgainMs, postUntilMs, recordUntilMs, slotMs } from './times.ts';
 
 /** What logs, metrics and traces report of an attempt: ids, its outcome and times. */
@@ -56,7 +56,11 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
   async function attempt(input: AttemptInput): Promise<{ next: NextStep; line: AttemptLine | null }> {
     const startedAt = performance.now();
     const id = randomUUIDv7();
-    const admission = await admit(pool, [...idsOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000], startedAt);
+    const admission = await admit(
+      pool,
+      [...idsOf(input), input.run, id, delaysMs.length + 1, slotMs / 1_000],
+      startedAt,
+    );
     if (admission.decision !== 'admitted') return { next: nextWithoutAttempt(admission, input), line: null };
     const isLate = performance.now() - startedAt > postUntilMs;
     const request = prepare(input, admission, isLate);
@@ -100,20 +104,18 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     }
   }
 
-  /**
-   * Records the outcome. Null: PostgreSQL does not have the delivery any more, which is reported.
-   */
+  /** Records the outcome. Null: PostgreSQL does not have the delivery any more, which is reported. */
   async function record(input: AttemptInput, ended: Ended, giveUpAt: number): Promise<OutcomeRow['state'] | null> {
     const { id, recorded, waitMs, admission, outcome, headers } = ended;
     const { number, endsSchedule, startedAt, secrets } = admission;
-    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, answer } = outcome;
+    const { status, cause, explanation, timingsMs, peerAddress, keptBytes, response: body } = outcome;
     const attempted = [id, number, input.run, endsSchedule, startedAt, secrets?.map((secret) => secret.id) ?? []];
-    const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, answer];
+    const response = [status, cause, explanation, JSON.stringify(timingsMs), peerAddress, keptBytes, body];
     const rest = [
       headers && JSON.stringify(headers),
       timingsMs.total,
       outcome.retryAfterSeconds,
-      outcome.answerEncoding,
+      outcome.responseEncoding,
     ];
     const values = [...idsOf(input), recorded, waitMs, ...attempted, ...response, ...rest];
     const query = { name: 'recordOutcome', text: recordOutcomeSql, values };
@@ -125,13 +127,13 @@ export function createAttempts(options: AttemptOptions): DeliveryActivities {
     return null;
   }
 
-  /** Records what is kept of an answer that arrives after the outcome, which is safe by now. */
-  async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptAnswer>): Promise<void> {
-    const { keptBytes, answer, answerEncoding } = await rest;
-    if (keptBytes === 0 && answerEncoding === null) return;
-    const values = [...idsOf(input), id, keptBytes, answer, answerEncoding];
+  /** Records what is kept of a response that arrives after the outcome, which is safe by now. */
+  async function recordRest(input: AttemptInput, id: string, rest: Promise<KeptResponse>): Promise<void> {
+    const { keptBytes, response, responseEncoding } = await rest;
+    if (keptBytes === 0 && responseEncoding === null) return;
+    const values = [...idsOf(input), id, keptBytes, response, responseEncoding];
     await pool
-      .query({ name: 'recordAnswer', text: recordAnswerSql, values })
+      .query({ name: 'recordResponse', text: recordResponseSql, values })
       .catch((cause: unknown) => onInternalError(cause, input, 'activity_failed'));
   }
 
@@ -171,10 +173,7 @@ function recordedOf({ kind, isInternalError }: Outcome): RecordedOutcome {
 type Admission = AdmissionRow | { decision: 'away' };
 
 /** Returns the next step of a run that may make no attempt now. */
-function nextWithoutAttempt(
-  admission: Exclude<Admission, AdmittedRow>,
-  { internalErrors }: AttemptInput,
-): NextStep {
+function nextWithoutAttempt(admission: Exclude<Admission, AdmittedRow>, { internalErrors }: AttemptInput): NextStep {
   if (admission.decision === 'stop') return { kind: 'end' };
   if (admission.decision === 'away') {
     const waitMs = waitAfterInternalErrorMs('away', internalErrors, Math.random());

@@ -18,7 +18,7 @@ export const webhookOption = { webhook: { value: 'ID', about: 'the webhook', req
 export interface Context {
   config: OrgctlConfig;
   database: Database;
-  /** Writes to standard error: progress, and what failed beside the answer. */
+  /** Writes to standard error: progress, and what failed beside the result. */
   report: (line: string) => void;
   /**
    * Opens the client that sends test events through a worker. Returns null when Temporal is not
@@ -28,7 +28,7 @@ export interface Context {
 }
 
 /** An answer: a document for programs, and a text for people. */
-export interface Answer {
+export interface CommandResult {
   json: unknown;
   text: string;
   /** What failed, in a sentence; the answer is printed as well, and the exit code is 1. */
@@ -40,12 +40,12 @@ export interface Command {
   verb: string;
   summary: string;
   options: Record<string, CommandOption>;
-  run: ((options: Options, context: Context) => Promise<Answer>) | OwnRun;
+  run: ((options: Options, context: Context) => Promise<CommandResult>) | OwnRun;
 }
 
 /** What a command does that reads its own settings and opens its own connections. */
 export class OwnRun {
-  readonly start: (region: Region, environment: Environment) => Promise<Answer>;
+  readonly start: (region: Region, environment: Environment) => Promise<CommandResult>;
 
   constructor(start: OwnRun['start']) {
     this.start = start;

@@ -1,14 +1,14 @@
 import { cancelDelivery, redeliverOne } from '#delivery/requests.ts';
 import type { WebhookRequest } from '#domain/webhooks/access.ts';
-import { readAnswer } from '#domain/webhooks/answer-text.ts';
 import { type DeliveryRow, deliveryStates } from '#domain/webhooks/deliveries.ts';
+import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import type { SwitchState } from '#domain/webhooks/delivery-switch.ts';
 import { readDeliverySwitch, setDeliverySwitch } from '#domain/webhooks/delivery-switch.ts';
-import { getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
 import { requestRedelivery, type Selection } from '#domain/webhooks/redeliveries.ts';
+import { readResponse } from '#domain/webhooks/response-text.ts';
 import { type FoundDelivery, listDeliveries } from '#domain/webhooks/search-deliveries.ts';
 import { deliveryStatusOf, statusOfState } from '#domain/webhooks/status.ts';
-import { type Answer, type Command, type Context, type Noun, type Options, webhookOption } from './command.ts';
+import { type Command, type CommandResult, type Context, type Noun, type Options, webhookOption } from './command.ts';
 import { redeliveryText, waitForRedelivery } from './redelivery.ts';
 import { WrongUse } from './refused.ts';
 import { fields, table } from './table.ts';
@@ -55,10 +55,10 @@ const show: Command = {
   async run(options, context) {
     const eventId = options.getId('event');
     const request = await getWebhookRequest(options, context);
-    const page = { before: null, atMost: null, withAnswers: true };
+    const page = { before: null, atMost: null, withResponses: true };
     const detail = await getDeliveryDetail(context.database.orm.em, { ...request, eventId }, page);
     const { newestAttempts, olderAttempts: _none, body: _body, ...found } = detail;
-    const attempts = newestAttempts.reverse().map(withReadableAnswer);
+    const attempts = newestAttempts.reverse().map(withReadableResponse);
     const row = rowOf(found);
     const { attempts: _count, state: _state, ...rest } = row;
     const cells = attempts.map((one) => [
@@ -77,13 +77,13 @@ const show: Command = {
   },
 };
 
-/** Returns an attempt with `answer` as text, or `answerHex` when it has an encoding. */
-export function withReadableAnswer<Attempt extends { answer: Buffer | null; answerEncoding: string | null }>(
+/** Returns an attempt with `answer` as text, or `responseHex` when it has an encoding. */
+export function withReadableResponse<Attempt extends { response: Buffer | null; responseEncoding: string | null }>(
   attempt: Attempt,
 ) {
-  const read = attempt.answer === null ? null : readAnswer(attempt.answer, attempt.answerEncoding);
-  if (read === null || 'text' in read) return { ...attempt, answer: read?.text ?? null };
-  return { ...attempt, answer: null, answerHex: read.hex };
+  const read = attempt.response === null ? null : readResponse(attempt.response, attempt.responseEncoding);
+  if (read === null || 'text' in read) return { ...attempt, response: read?.text ?? null };
+  return { ...attempt, response: null, responseHex: read.hex };
 }
 
 const redeliver: Command = {
@@ -138,7 +138,7 @@ function readSelection(options: Options): { eventId: string } | Selection {
   return { from: options.getMoment('from'), to: options.getMoment('to') };
 }
 
-async function redeliverEvent(input: WebhookRequest & { eventId: string }, context: Context): Promise<Answer> {
+async function redeliverEvent(input: WebhookRequest & { eventId: string }, context: Context): Promise<CommandResult> {
   const sent = await redeliverOne(context.database.orm.em, input);
   const text = sent.how === 'queued' ? 'redelivery queued' : 'an attempt is already in progress';
   return { json: sent, text: `${sent.eventId}: ${text}.` };

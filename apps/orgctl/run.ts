@@ -6,7 +6,7 @@ import { describeFailure, findCode } from '#runtime/database-failure.ts';
 import { SettingsRefused } from '#runtime/errors.ts';
 import type { WorkflowClient } from '#workflows/client.ts';
 import { WorkflowRefused } from '#workflows/refused.ts';
-import { type Answer, type Command, type Context, type Noun, Options, OwnRun } from './command.ts';
+import { type Command, type CommandResult, type Context, type Noun, Options, OwnRun } from './command.ts';
 import { type Environment, type OrgctlConfig, readConfig, readEnvironment } from './config.ts';
 import { helpText } from './help.ts';
 import { nouns } from './nouns.ts';
@@ -59,10 +59,10 @@ async function run(args: readonly string[], { environment, writeOutput }: Surrou
   if (command === null)
     throw new WrongUse(`orgctl ${noun.noun} needs a verb: ${noun.commands.map(({ verb }) => verb).join(', ')}.`);
   const { options, region, json } = readOptions(command, rest);
-  const answer = await start(command, { options, region, environment, report });
-  writeOutput(`${json ? documentText(answer.json) : printableLines(answer.text)}\n`);
-  if (answer.failure === undefined) return 0;
-  report(answer.failure);
+  const result = await start(command, { options, region, environment, report });
+  writeOutput(`${json ? documentText(result.json) : printableLines(result.text)}\n`);
+  if (result.failure === undefined) return 0;
+  report(result.failure);
   return 1;
 }
 
@@ -113,12 +113,15 @@ interface Call {
   report: Report;
 }
 
-async function start({ run }: Command, { options, region: asked, environment: given, report }: Call): Promise<Answer> {
+async function start(
+  { run }: Command,
+  { options, region: requested, environment: given, report }: Call,
+): Promise<CommandResult> {
   if (run instanceof OwnRun) {
-    const { region, environment } = readEnvironment(asked, given);
+    const { region, environment } = readEnvironment(requested, given);
     return run.start(region, environment);
   }
-  const config = readConfig(asked, given);
+  const config = readConfig(requested, given);
   const database = await openDatabase({
     server: config.database,
     applicationName: 'org-api-orgctl',

@@ -51,12 +51,12 @@ const reseal: Command = {
       ...(unopened.length === 0 ? [] : [unopenedText(unopened)]),
       `The newest key is version ${newest}. orgctl secrets status shows when you can remove an older one.`,
     ].join('\n\n');
-    const answer = { json: { newest, kinds, unopened }, text };
-    if (unopened.length === 0) return answer;
+    const result = { json: { newest, kinds, unopened }, text };
+    if (unopened.length === 0) return result;
     const failure =
       `${unopened.length} could not be unsealed and ${unopened.length === 1 ? 'was' : 'were'} not changed. ` +
       'Keep every older key, apply the remedies above, and run this command again.';
-    return { ...answer, failure };
+    return { ...result, failure };
   },
 };
 

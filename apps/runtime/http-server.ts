@@ -47,10 +47,10 @@ export interface ServerOptions {
   /** Headers of every answer, also to a request with a fault. */
   headers?: Readonly<Record<string, string>>;
   /**
-   * Whether `handler` gets requests with a fault too (see `findRequestFault`), to answer them in its
-   * own form; otherwise the server answers them.
+   * Whether `handler` gets requests with a fault too (see `findRequestFault`), to answer them in
+   * its own form; otherwise the server answers them.
    */
-  answersFaults?: boolean;
+  handlesFaults?: boolean;
   /** Bounds for clients; without them nothing is cut (metrics, development). */
   bounds?: ServerBounds;
 }
@@ -105,11 +105,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const fault = findRequestFault(request);
       if (fault === null) return handler(request, response);
       response.setHeader('Connection', 'close');
-      if (options.answersFaults) handler(request, response);
+      if (options.handlesFaults) handler(request, response);
       else sendFault(response, fault);
     },
   );
-  answerEveryRequest(server, (request, socket) => {
+  respondToEveryRequest(server, (request, socket) => {
     const response = new Answer(request);
     try {
       response.assignSocket(socket);
@@ -162,7 +162,7 @@ const requestBoundsOf = (headersTimeout = 15_000) => ({
  *
  * @param answer - answers a request on a connection that Node has let go of.
  */
-function answerEveryRequest(server: Server, answer: (request: IncomingMessage, socket: Socket) => void): void {
+function respondToEveryRequest(server: Server, answer: (request: IncomingMessage, socket: Socket) => void): void {
   server.maxHeadersCount = 0; // their size is bounded; Node would ignore those behind the 1,000th
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.on('connect', (request, duplex) => {

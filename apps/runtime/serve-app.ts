@@ -26,13 +26,13 @@ export const notServing = (): Serving => ({ isDraining: false, server: null });
 /** Serves an app, and its metrics on a separate port. `stop` drains both, then calls `close`. */
 export async function serveApp(
   serving: Serving,
-  options: Pick<ServerOptions, 'handler' | 'headers' | 'answersFaults'> & {
+  options: Pick<ServerOptions, 'handler' | 'headers' | 'handlesFaults'> & {
     /** The name of the app in the log: "the API". */
     name: string;
     config: ServerConfig;
     /** See `GuardOptions`. */
     unknownKeepAliveSeconds?: number;
-    metrics: { registry: Registry; answersCut: Counter<'reason'>; connectionsRefused: Counter };
+    metrics: { registry: Registry; responsesCut: Counter<'reason'>; connectionsRefused: Counter };
     log: Logger;
     close: () => Promise<void>;
   },
@@ -43,7 +43,7 @@ export async function serveApp(
   const server = await startServer({
     handler: options.handler,
     headers: options.headers ?? {},
-    answersFaults: options.answersFaults ?? false,
+    handlesFaults: options.handlesFaults ?? false,
     host,
     port,
     drainDelayMs,
@@ -53,7 +53,7 @@ export async function serveApp(
       ...config.bounds,
       isTrusted: (address) => isTrustedPeer(address, config.trustedProxies),
       onCut: (cut) => {
-        metrics.answersCut.inc({ reason: cut.reason });
+        metrics.responsesCut.inc({ reason: cut.reason });
         log.warn(cut, 'a connection was cut: its client did not read its answer');
       },
       onRefused: () => metrics.connectionsRefused.inc(),

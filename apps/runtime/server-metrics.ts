@@ -29,8 +29,8 @@ export function createServerMetrics(
     },
   });
   return {
-    answersCut: new Counter({
-      name: `${prefix}_answers_cut_total`,
+    responsesCut: new Counter({
+      name: `${prefix}_responses_cut_total`,
       help:
         'Connections cut because their clients did not read an answer, by reason: slow (below the ' +
         'minimum throughput) or deadline.',

@@ -82,10 +82,10 @@ export const healthy: Series = {
   ...visits({}),
   [`org_api_activity_lines_refused_total{${api}}`]: always(0),
   [`org_api_limiter_without_redis{${api}}`]: always(0),
-  [`org_api_answers_waiting{${api}}`]: always(2),
+  [`org_api_responses_waiting{${api}}`]: always(2),
   // One key that does not read its answers exhausts only its own share.
-  [`org_api_answer_waits_total{${api},end="rejected",limit="key"}`]: growing(9),
-  [`org_api_answer_waits_total{${api},end="rejected",limit="process"}`]: always(3),
+  [`org_api_response_waits_total{${api},end="rejected",limit="key"}`]: growing(9),
+  [`org_api_response_waits_total{${api},end="rejected",limit="process"}`]: always(3),
   [`org_api_database_connections{${api},state="waiting"}`]: `${'0 3 '.repeat(40)}${always(0)}`,
   [`org_api_setting_refused{${api},setting="REDIS_URL"}`]: always(0),
   [`org_api_setting_refused{${worker},setting="WEBHOOK_SECRET_KEYS"}`]: always(0),

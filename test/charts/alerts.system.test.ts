@@ -59,8 +59,8 @@ const faults: Fault[] = [
   },
   {
     when: 'pods have no memory left for answers',
-    changed: { [`org_api_answer_waits_total{${api},end="rejected",limit="process"}`]: growing(5) },
-    firing: ['OrgApiAnswerMemoryExhausted'],
+    changed: { [`org_api_response_waits_total{${api},end="rejected",limit="process"}`]: growing(5) },
+    firing: ['OrgApiResponseMemoryExhausted'],
   },
   {
     when: 'Redis is away',

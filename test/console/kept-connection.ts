@@ -10,12 +10,14 @@ export function keepConnection(url: string, headers: Readonly<Record<string, str
   let socket: Socket | null = null;
 
   return {
-    /** Requests a path; resolves with the status when all of the answer was read, 0 when it was cut. */
+    /**
+     * Requests a path; resolves with the status when all of the answer was read, 0 when it was cut.
+     */
     get: (path: string) =>
       new Promise<number>((resolve) => {
         socket ??= connect(Number(port), hostname);
         const used = socket;
-        const answer = readAnswer();
+        const answer = readResponse();
         const end = (status: number) => {
           used.removeAllListeners();
           if (status === 0) {
@@ -36,7 +38,7 @@ export function keepConnection(url: string, headers: Readonly<Record<string, str
 }
 
 /** Finds the end of an answer by its length or its last chunk. */
-function readAnswer() {
+function readResponse() {
   let head = '';
   let missing: number | null = null;
   let tail = '';

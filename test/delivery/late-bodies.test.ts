@@ -47,7 +47,7 @@ async function setup() {
 const kept = async ({ webhookId }: Hook) =>
   (
     await engine().owner.query(
-      'select kept_bytes, answer_encoding, answer from delivery_attempt where webhook_id = $1',
+      'select kept_bytes, response_encoding, response from delivery_attempt where webhook_id = $1',
       [webhookId],
     )
   ).rows[0];
@@ -63,6 +63,6 @@ it('a delivery is settled with the status line, and a kill while the body arrive
 
   t.answering[0]?.write('content-encoding: br\r\n\r\nlate');
   expect(await first).toEqual({ kind: 'end' });
-  expect(await kept(t.hook)).toEqual({ kept_bytes: 4, answer_encoding: 'br', answer: Buffer.from('late') });
+  expect(await kept(t.hook)).toEqual({ kept_bytes: 4, response_encoding: 'br', response: Buffer.from('late') });
   expect(t.errors).toEqual([]);
 });

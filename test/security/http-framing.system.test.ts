@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { setup } from '#test/setup.ts';
 import { setupConsole } from '../console/setup.ts';
-import { type RawAnswer, readAnswers, sendBytes } from './http/answers.ts';
+import { type RawResponse, readResponses, sendBytes } from './http/answers.ts';
 import { ambiguousRequests, otherForms, wholeRequests } from './http/framings.ts';
 import { listErrors, reportTried, seed, tries } from './tried.ts';
 
@@ -25,7 +25,7 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
   it('answers a request once whose body looks like another request, and then the next one', async () => {
     const { url } = await start();
     for (const [what, bytes] of Object.entries(wholeRequests)) {
-      const answers = readAnswers(await sendBytes(url, bytes + (what.includes('1.0') ? '' : next)));
+      const answers = readResponses(await sendBytes(url, bytes + (what.includes('1.0') ? '' : next)));
       const statuses = answers.map(({ status }) => status);
       tried('requests with a request inside');
       expect([what, statuses.length]).toEqual([what, what.includes('1.0') ? 1 : 2]);
@@ -37,7 +37,7 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
   it('never reads a second request out of one whose length is ambiguous', async () => {
     const { url, logLines } = await start();
     for (const [what, bytes] of Object.entries(ambiguousRequests)) {
-      const answers = readAnswers(await sendBytes(url, bytes));
+      const answers = readResponses(await sendBytes(url, bytes));
       tried('ambiguous requests');
       // The head may be answered before the body turns out to be malformed, which ends the connection.
       const statuses = answers.map(({ status }) => status);
@@ -51,7 +51,7 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
   it('answers other forms of a request itself, and leaves HTTP/1.1 for none', async () => {
     const { url } = await start();
     for (const [what, bytes] of Object.entries(otherForms)) {
-      const answers = readAnswers(await sendBytes(url, bytes));
+      const answers = readResponses(await sendBytes(url, bytes));
       tried('other forms');
       expect([what, answers.length]).toEqual([what, 1]);
       for (const answer of answers) {
@@ -65,9 +65,9 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
     const { url } = await start();
     const paths = Array.from({ length: 16 }, (_, index) => (index % 3 === 0 ? '/livez' : '/nowhere'));
     const bytes = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
-    const answers = readAnswers(await sendBytes(url, bytes));
+    const answers = readResponses(await sendBytes(url, bytes));
     expect(answers.map(({ status }) => status)).toEqual(paths.map((path) => (path === '/livez' ? 200 : 404)));
-    expect(readAnswers(await sendBytes(url, bytes.repeat(10))).length).toBeLessThanOrEqual(paths.length);
+    expect(readResponses(await sendBytes(url, bytes.repeat(10))).length).toBeLessThanOrEqual(paths.length);
     tried('pipelined requests', 11 * paths.length);
   });
 
@@ -99,7 +99,7 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
           const index = Math.floor(at * text.length);
           return text.slice(0, index) + added + text.slice(index + cut);
         }, bytes);
-        const answers = readAnswers(await sendBytes(url, altered));
+        const answers = readResponses(await sendBytes(url, altered));
         tried('altered requests');
         for (const answer of answers) {
           expect(answer.status).toBeLessThan(500);
@@ -117,8 +117,10 @@ describe.each(Object.entries(apps))('the %s', (app, start) => {
 const isOneRefusal = ([first = 400, second = 400, ...more]: number[]) =>
   first >= 400 && first < 500 && second === 400 && more.length === 0;
 
-/** The API answers in JSON with a code; the console with a page, or in JSON where no page can be. */
-function expectOwnForm(app: string, what: string, { status, headers, body }: RawAnswer): void {
+/**
+ * The API answers in JSON with a code; the console with a page, or in JSON where no page can be.
+ */
+function expectOwnForm(app: string, what: string, { status, headers, body }: RawResponse): void {
   expect([what, headers.get('x-content-type-options')]).toEqual([what, 'nosniff']);
   if (status === 200) return; // a probe
   expect([what, headers.get('request-id')]).toEqual([what, expect.stringMatching(/^[0-9a-f-]{36}$/)]);

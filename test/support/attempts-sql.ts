@@ -14,7 +14,7 @@ interface Attempts {
   status?: string;
   cause?: string;
   /** The kept part of the receiver's response (bytea). */
-  answer?: string;
+  response?: string;
 }
 
 /**
@@ -23,10 +23,10 @@ interface Attempts {
  */
 export function attemptsSql(attempts: Attempts): string {
   const { from, organization = '$1::uuid', webhook = '$2::uuid', event = 'id', startedAt = 'at' } = attempts;
-  const { id = event, number = '1', endsSchedule = 'false', finishedAt = startedAt, answer = 'null' } = attempts;
+  const { id = event, number = '1', endsSchedule = 'false', finishedAt = startedAt, response = 'null' } = attempts;
   const { status = '204', cause = `case when ${status} < 300 then 'accepted' else 'status' end` } = attempts;
   return `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
-      signed_with, started_at, finished_at, status, cause, answer)
+      signed_with, started_at, finished_at, status, cause, response)
     select ${organization}, ${webhook}, ${event}, ${id}, ${number}, 1, ${endsSchedule}, '{}',
-      ${startedAt}, ${finishedAt}, ${status}, ${cause}, ${answer} from ${from}`;
+      ${startedAt}, ${finishedAt}, ${status}, ${cause}, ${response} from ${from}`;
 }

@@ -46,7 +46,7 @@ export interface MadeAttempt {
   timings?: Record<string, number> | null;
   peerAddress?: string | null;
   keptBytes?: number | null;
-  answer?: Buffer | null;
+  response?: Buffer | null;
   headers?: Record<string, string> | null;
   signedWith?: string[];
   startedAt?: Date;
@@ -315,13 +315,13 @@ export function createFactories(database: Database) {
       const of = [webhook.orgId, webhook.id, eventId];
       const { number = null, run = 1, status = null, startedAt = new Date(), finishedAt = startedAt } = attempt;
       const { endsSchedule = false, signedWith = [], explanation = null, timings = null, peerAddress = null } = attempt;
-      const { keptBytes = null, answer = null, headers = null } = attempt;
+      const { keptBytes = null, response = null, headers = null } = attempt;
       const { cause = status !== null && status < 300 ? 'accepted' : 'status' } = attempt;
       const id = randomUUID();
       await query(
         `insert into delivery_attempt (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
           signed_with,
-          started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer, headers)
+          started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, response, headers)
          select $1, $2, $3, $4, coalesce($5, (select count(*) + 1 from delivery_attempt a where a.organization_id = $1
            and a.webhook_id = $2 and a.event_id = $3)), $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18`,
         [
@@ -339,7 +339,7 @@ export function createFactories(database: Database) {
           timings === null ? null : JSON.stringify(timings),
           peerAddress,
           keptBytes,
-          answer,
+          response,
           headers === null ? null : JSON.stringify(headers),
         ],
       );

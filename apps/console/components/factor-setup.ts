@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { FirstFactor } from '#domain/identity/accept-link.ts';
 import { setupExpired } from '#domain/identity/challenges.ts';
-import { type FormAnswer, type Page, page } from '../web/answer.ts';
 import { type FormState, freshForm, line } from '../web/form.ts';
 import { type Html, html, nothing } from '../web/html.ts';
+import { type FormResponse, type Page, page } from '../web/response.ts';
 import type { Route, Routes } from '../web/route.ts';
 import { parsePasskeyResponse } from '../web/second-factor.ts';
 import type { Visit } from '../web/visit.ts';
@@ -29,7 +29,7 @@ interface FactorSetup<V extends Visit> {
   startPasskey: (visit: V) => Promise<object>;
   /** Renders a page, unless what it is for has ended. */
   within?: (visit: V, render: () => Page | Promise<Page>) => Page | Promise<Page>;
-  add: (visit: V, factor: FirstFactor & { name: string }) => Promise<FormAnswer>;
+  add: (visit: V, factor: FirstFactor & { name: string }) => Promise<FormResponse>;
   /** Renders the page from which a set-up starts. */
   rerender: (visit: V, state: FormState) => Page | Promise<Page>;
 }

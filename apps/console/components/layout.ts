@@ -2,7 +2,7 @@ import { regions } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes, sessionSeenEverySeconds } from '#domain/identity/limits.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
-import type { Page } from '../web/answer.ts';
+import type { Page } from '../web/response.ts';
 import { assets } from '../web/assets.ts';
 import { type Child, type Html, html, nothing } from '../web/html.ts';
 import type { Visit } from '../web/visit.ts';

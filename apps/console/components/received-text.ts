@@ -1,4 +1,4 @@
-import { type ReadableAnswer, readAnswer } from '#domain/webhooks/answer-text.ts';
+import { type ReadableResponse, readResponse } from '#domain/webhooks/response-text.ts';
 import { type Html, html, nothing } from '../web/html.ts';
 import { foreignText } from './foreign-text.ts';
 import { highlightJson } from './json.ts';
@@ -9,8 +9,8 @@ import { highlightJson } from './json.ts';
  *
  * @param label - names it for screen readers.
  */
-export function receivedText(label: string, answer: Buffer, encoding: string | null): Html {
-  const read = readAnswer(answer, encoding);
+export function receivedText(label: string, response: Buffer, encoding: string | null): Html {
+  const read = readResponse(response, encoding);
   const rendered =
     'hex' in read
       ? (read.hex.match(/.{1,64}/g) ?? []).join('\n')
@@ -20,7 +20,7 @@ export function receivedText(label: string, answer: Buffer, encoding: string | n
       ><code>${rendered}</code></pre>`;
 }
 
-function noteOf(read: ReadableAnswer, encoding: string | null): Html {
+function noteOf(read: ReadableResponse, encoding: string | null): Html {
   if ('hex' in read)
     return html`<p class="quiet">The body has the encoding ${foreignText(encoding ?? '')}, which the request did not ask
       for. Its bytes are shown in hex.</p>`;

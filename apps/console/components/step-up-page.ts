@@ -1,6 +1,6 @@
-import { type Page, page } from '../web/answer.ts';
 import { freshForm } from '../web/form.ts';
 import { type Html, html, nothing } from '../web/html.ts';
+import { type Page, page } from '../web/response.ts';
 import { factorFields, findAvailableFactors } from '../web/second-factor.ts';
 import type { PersonVisit } from '../web/visit.ts';
 import { formIdField, formTokenField, hiddenField, hiddenFields } from './form.ts';

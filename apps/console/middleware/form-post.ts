@@ -1,9 +1,9 @@
 import { bodyParser } from '@koa/bodyparser';
 import { formIdField, formTokenField } from '../components/form.ts';
-import { FormRefused, page } from '../web/answer.ts';
 import { type FormState, freshForm, problemsOf, valuesOf } from '../web/form.ts';
 import { html, nothing } from '../web/html.ts';
 import { fieldOfRefusal, refusalOf } from '../web/refusals.ts';
+import { FormRefused, page } from '../web/response.ts';
 import type { FormCode, RouteContext, RouteMiddleware } from '../web/state.ts';
 import type { PersonVisit } from '../web/visit.ts';
 import { isFormToken, isSameOrigin } from './csrf.ts';

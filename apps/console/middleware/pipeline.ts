@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { runForClient } from '#runtime/run-for-client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
-import { NotFound, RequestRefused } from '../web/answer.ts';
+import { NotFound, RequestRefused } from '../web/response.ts';
 import { hasSecret } from '../web/form.ts';
 import type { Route } from '../web/route.ts';
 import type { ConsoleState, RouteContext, RouteMiddleware, RouteState } from '../web/state.ts';
@@ -20,7 +20,7 @@ import {
 import { reserveSession, reserveShare } from './reserve-share.ts';
 import { loadSession, requireMembership, requirePermission, requireSignIn } from './session.ts';
 import { showPage } from './show-page.ts';
-import { answerCheck, stepUp } from './step-up.ts';
+import { respondToCheck, stepUp } from './step-up.ts';
 
 /**
  * Mounts the routes: one router per place, each route behind the middleware that `pipelineOf`
@@ -68,7 +68,7 @@ function pipelineOf(route: Route, console: ConsoleDependencies, hasPage: (path: 
     // A password is not carried through a step-up, so that one comes before the form's fields.
     ...(route.stepUp && hasSecret(route.schema) ? [stepUp, validateForm] : [validateForm]),
     ...(route.stepUp && !hasSecret(route.schema) ? [stepUp] : []),
-    answerCheck,
+    respondToCheck,
     ...(route.once ? [requireFirstUse] : []),
     submitForm,
   ];

@@ -5,9 +5,9 @@ import { describeError, type Logger } from '#runtime/log.ts';
 import { findRequestFault } from '#runtime/request-faults.ts';
 import { layout, problemBody } from '../components/layout.ts';
 import { unconfirmedNext, unconfirmedSentence } from '../components/unconfirmed.ts';
-import { FormRefused, NotFound, PermissionNeeded, page, RequestRefused, SignInUnconfirmed } from '../web/answer.ts';
 import type { Child } from '../web/html.ts';
 import { refusalOf } from '../web/refusals.ts';
+import { FormRefused, NotFound, PermissionNeeded, page, RequestRefused, SignInUnconfirmed } from '../web/response.ts';
 import type { ConsoleState } from '../web/state.ts';
 
 /**
@@ -27,7 +27,7 @@ export const refuseFaults: Middleware<ConsoleState> = (ctx, next) => {
 };
 
 function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, log: Logger, now: Date): void {
-  if (error instanceof ClientGone) return void closeWithoutAnswer(ctx);
+  if (error instanceof ClientGone) return void closeWithoutResponse(ctx);
   const { requestId, operation, visit } = ctx.state;
   const problem = problemOf(error, now);
   ctx.state.code ??= problem.code;
@@ -49,7 +49,7 @@ function renderProblem(ctx: ParameterizedContext<ConsoleState>, error: unknown, 
 }
 
 /** Logs 499, as nginx does, for a browser that left while its page was read. */
-function closeWithoutAnswer(ctx: ParameterizedContext<ConsoleState>): void {
+function closeWithoutResponse(ctx: ParameterizedContext<ConsoleState>): void {
   ctx.state.code = 'client_gone';
   ctx.status = 499;
   ctx.respond = false;

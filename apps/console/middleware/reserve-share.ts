@@ -14,11 +14,11 @@ export const reserveSession: RouteMiddleware = async (ctx, next) => {
   const token = readCookie(ctx, 'session');
   if (token === null) return next();
   const { sessions } = ctx.state.console.shares;
-  const answer = ctx.res as TrackedResponse;
+  const response = ctx.res as TrackedResponse;
   const startedAtMs = performance.now();
-  const reservation = await sessions.reserve({ session: hashOf(token).toString('base64') }, 1, answer);
+  const reservation = await sessions.reserve({ session: hashOf(token).toString('base64') }, 1, response);
   ctx.state.sessionShare = { reservation, waitedMs: performance.now() - startedAtMs };
-  await runWhileReserved(reservation, answer, next);
+  await runWhileReserved(reservation, response, next);
 };
 
 /**
@@ -31,17 +31,21 @@ export const reserveShare: RouteMiddleware = async (ctx, next) => {
   const { personId, organizationId, console, visit, sessionShare } = ctx.state;
   if (personId === undefined || sessionShare === undefined) return next();
   const { connections } = console.shares;
-  const answer = ctx.res as TrackedResponse;
+  const response = ctx.res as TrackedResponse;
   // Pages outside an organization take turns by person.
   const holders = { organization: organizationId ?? personId, person: personId };
-  const connection = await connections.reserve(holders, 1, answer, Math.max(0, waitMs - sessionShare.waitedMs));
+  const connection = await connections.reserve(holders, 1, response, Math.max(0, waitMs - sessionShare.waitedMs));
   ctx.state.visit = { ...visit, share: { session: sessionShare.reservation, connection } };
-  await runWhileReserved(connection, answer, next);
+  await runWhileReserved(connection, response, next);
 };
 
-async function runWhileReserved(reservation: Reservation, answer: TrackedResponse, next: () => Promise<unknown>): Promise<void> {
+async function runWhileReserved(
+  reservation: Reservation,
+  response: TrackedResponse,
+  next: () => Promise<unknown>,
+): Promise<void> {
   try {
-    if (answer.hasEnded) throw new ClientGone();
+    if (response.hasEnded) throw new ClientGone();
     await next();
   } finally {
     reservation.release();

@@ -1,8 +1,8 @@
 import { knownBrowserDays } from '#domain/identity/limits.ts';
 import { layout } from '../components/layout.ts';
 import { truncate } from '../components/text.ts';
-import type { Answer } from '../web/answer.ts';
 import { sealBrowser } from '../web/browser-cookie.ts';
+import type { RouteResponse } from '../web/response.ts';
 import type { RouteContext } from '../web/state.ts';
 import { setCookie } from './cookies.ts';
 import { sendFile } from './send-file.ts';
@@ -19,18 +19,18 @@ const enrolmentSeconds = 3_600;
 const browserSeconds = knownBrowserDays * 86_400;
 
 /** Sends a page, a redirect or a file, with the cookies that it changes. */
-export async function respond(ctx: RouteContext, answer: Answer): Promise<void> {
+export async function respond(ctx: RouteContext, response: RouteResponse): Promise<void> {
   const { visit, console } = ctx.state;
-  if (answer.kind === 'download') return sendFile(ctx, answer, console.downloads);
-  const { session = null, enrolment, browser = null } = answer;
+  if (response.kind === 'download') return sendFile(ctx, response, console.downloads);
+  const { session = null, enrolment, browser = null } = response;
   if (session !== null) setCookie(ctx, 'session', session === 'ended' ? null : session.token);
   if (enrolment !== undefined) setCookie(ctx, 'enrolment', enrolment, enrolmentSeconds);
   if (browser !== null) setCookie(ctx, 'browser', sealBrowser(browser, console.factors.sealingKeys), browserSeconds);
-  if (answer.kind === 'redirect') {
-    const { flash = null } = answer;
+  if (response.kind === 'redirect') {
+    const { flash = null } = response;
     if (flash !== null) setCookie(ctx, 'flash', encodeURIComponent(truncate(flash, flashMaxLength)), flashSeconds);
     ctx.status = 303;
-    ctx.set('Location', answer.to);
+    ctx.set('Location', response.to);
     ctx.body = '';
     return;
   }
@@ -38,7 +38,7 @@ export async function respond(ctx: RouteContext, answer: Answer): Promise<void> 
   if (visit.flash !== null && ctx.method !== 'HEAD') setCookie(ctx, 'flash', null);
   // The sign-out form of the frame would contain the token of a session that has ended.
   const rendered = session === null ? visit : { ...visit, session: null };
-  ctx.status = answer.status;
+  ctx.status = response.status;
   ctx.type = 'text/html; charset=utf-8';
-  ctx.body = layout(rendered, answer).toString();
+  ctx.body = layout(rendered, response).toString();
 }

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
-import type { Download } from '../web/answer.ts';
 import type { Downloads } from '../web/downloads.ts';
+import type { Download } from '../web/response.ts';
 import type { RouteContext } from '../web/state.ts';
 import { isClientAbort } from './client-abort.ts';
 
@@ -13,7 +13,7 @@ import { isClientAbort } from './client-abort.ts';
  * @throws BudgetFull when too many downloads are in progress.
  */
 export async function sendFile(ctx: RouteContext, file: Download, downloads: Downloads): Promise<void> {
-  const answer = ctx.res as TrackedResponse;
+  const response = ctx.res as TrackedResponse;
   const { personId = null, organizationId = null, visit } = ctx.state;
   const setHeaders = () => {
     ctx.status = 200;
@@ -22,25 +22,23 @@ export async function sendFile(ctx: RouteContext, file: Download, downloads: Dow
   if (ctx.method === 'HEAD') return setHeaders();
   // A download has a budget of its own: once it has begun, its session's pages do not wait for it.
   visit.share?.connection.release();
-  const reservation = await downloads.reserve({ person: personId, organization: organizationId }, 1, answer);
+  const reservation = await downloads.reserve({ person: personId, organization: organizationId }, 1, response);
   visit.share?.session.release();
   try {
     const body = await file.open();
     setHeaders();
     ctx.flushHeaders();
     ctx.respond = false;
-    await send(body, answer);
+    await send(body, response);
   } finally {
     reservation.release();
   }
 }
 
-/**
- * Resolves when the file has been sent, or its browser has left, and its last statement has ended.
- */
-async function send(body: Readable, answer: TrackedResponse): Promise<void> {
+/** Resolves when the file has been sent, or its browser has left, and its last statement has ended. */
+async function send(body: Readable, response: TrackedResponse): Promise<void> {
   const closed = new Promise((resolve) => body.once('close', resolve));
-  const sent = pipeline(body, answer).catch((error: unknown) => {
+  const sent = pipeline(body, response).catch((error: unknown) => {
     if (!isClientAbort(error)) throw error; // `renderProblems` logs it and cuts the connection
   });
   await Promise.all([sent, closed]);

@@ -2,8 +2,8 @@ import { sessionAbsoluteHours, sessionIdleMinutes } from '#domain/identity/limit
 import { findSession } from '#domain/identity/sessions.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
 import { clientAddress } from '#runtime/client.ts';
-import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from '../web/answer.ts';
 import { findBrowser } from '../web/browser-cookie.ts';
+import { NotFound, PermissionNeeded, redirect, SignInUnconfirmed } from '../web/response.ts';
 import { returnPath } from '../web/return-path.ts';
 import type { Route } from '../web/route.ts';
 import type { RouteContext, RouteMiddleware } from '../web/state.ts';

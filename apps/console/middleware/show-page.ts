@@ -1,5 +1,5 @@
-import { NotFound } from '../web/answer.ts';
 import { valuesOf } from '../web/form.ts';
+import { NotFound } from '../web/response.ts';
 import type { RouteMiddleware } from '../web/state.ts';
 import { respond } from './respond.ts';
 

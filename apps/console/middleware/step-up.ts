@@ -1,8 +1,8 @@
 import { findSession, needsStepUp } from '#domain/identity/sessions.ts';
 import { cancelField, stepUpPage } from '../components/step-up-page.ts';
-import { redirect } from '../web/answer.ts';
 import { freshForm, hasSecret } from '../web/form.ts';
 import { refusalOf } from '../web/refusals.ts';
+import { redirect } from '../web/response.ts';
 import type { Route } from '../web/route.ts';
 import { consumeSecondFactor } from '../web/second-factor.ts';
 import type { RouteContext, RouteMiddleware } from '../web/state.ts';
@@ -50,7 +50,7 @@ export const stepUp: RouteMiddleware = async (ctx, next) => {
 };
 
 /** Answers a check that every earlier middleware let pass: the form may be submitted. */
-export const answerCheck: RouteMiddleware = (ctx, next) => {
+export const respondToCheck: RouteMiddleware = (ctx, next) => {
   if (!isCheck(ctx)) return next();
   ctx.status = 204;
 };

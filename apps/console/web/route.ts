@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Permission } from '#domain/contract/scopes.ts';
-import type { Answer, FormAnswer, Page } from './answer.ts';
 import { type FormState, type FormValues, freshForm, valuesOf } from './form.ts';
 import type { Html } from './html.ts';
+import type { FormResponse, Page, RouteResponse } from './response.ts';
 import type { Caller, ConsoleDependencies, MemberVisit, PersonVisit, Visit } from './visit.ts';
 
 /**
@@ -35,7 +35,7 @@ export interface Route {
   admit: ((console: ConsoleDependencies, caller: Caller, sent: URLSearchParams) => void) | null;
   /** Of the query (GET) or the form (POST). */
   schema: z.ZodObject;
-  run: (visit: Visit, input: Record<string, unknown>) => Promise<Answer>;
+  run: (visit: Visit, input: Record<string, unknown>) => Promise<RouteResponse>;
   /** Renders the form again with the input and its problems. Null for GET. */
   rerender: ((visit: Visit, state: FormState) => Promise<Page>) | null;
 }
@@ -48,7 +48,7 @@ interface View<V extends Visit, Q extends z.ZodObject> {
   permission?: Permission;
   /** The query. Every field has a `.catch()`, so a bad link shows the page without its filter. */
   query?: Q;
-  show: (visit: V, query: z.output<Q>) => Awaitable<Answer>;
+  show: (visit: V, query: z.output<Q>) => Awaitable<RouteResponse>;
 }
 
 interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Route, 'stepUp' | 'once'>> {
@@ -60,7 +60,7 @@ interface Action<V extends Visit, F extends z.ZodObject> extends Partial<Pick<Ro
   again?: (visit: V) => Awaitable<Html>;
   form: F;
   /** Carries the form out. A refusal of the domain (`KeyRefused`) renders the form again. */
-  act: (visit: V, form: z.output<F>) => Awaitable<FormAnswer>;
+  act: (visit: V, form: z.output<F>) => Awaitable<FormResponse>;
   rerender: (visit: V, state: FormState) => Awaitable<Page>;
 }
 

@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import { createStatusLineReader } from './status-line.ts';
 
-/** The kept beginning of an answer's body, as it was sent. */
+/** The kept beginning of a response's body, as it was sent. */
 export interface KeptBody {
   body: Buffer;
   /** `Content-Encoding` as sent; null without one. */
@@ -15,7 +15,7 @@ export interface Exchange extends KeptBody {
   /** The header as sent; null when there is none, or when the headers did not end. */
   retryAfter: string | null;
   error: Error | null;
-  /** What is kept in the end, when the answer still arrives. Never rejects. */
+  /** What is kept in the end, when the response still arrives. Never rejects. */
   rest: Promise<KeptBody> | null;
 }
 
@@ -26,12 +26,13 @@ export const retryAfterStatuses: readonly (number | null)[] = [429, 503];
 
 /**
  * Posts a body over a new connection. Resolves with the status line, and after a 429 or 503 with
- * the head, so that the outcome is known while the body still arrives. It reads the answer until it
- * ends, `keepBytes` of it are kept, a second has passed since the status line, or `signal` aborts.
- * The connection is then closed. Nothing is decompressed, so a small answer cannot become a large one.
+ * the head, so that the outcome is known while the body still arrives. It reads the response until
+ * it ends, `keepBytes` of it are kept, a second has passed since the status line, or `signal`
+ * aborts. The connection is then closed. Nothing is decompressed, so a small answer cannot become a
+ * large one.
  *
- * It uses node:http because undici 8.12 destroys the connection after `100 Continue`, which RFC 9110
- * permits, and reports no status before the last header.
+ * It uses node:http because undici 8.12 destroys the connection after `100 Continue`, which RFC
+ * 9110 permits, and reports no status before the last header.
  */
 export function exchange(options: {
   socket: Socket;

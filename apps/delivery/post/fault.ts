@@ -1,7 +1,7 @@
 import type { FailureCause } from '#domain/webhooks/causes.ts';
 
 /** The phase of an attempt in which its connection ended. */
-type Phase = 'connect' | 'tls' | 'answer';
+type Phase = 'connect' | 'tls' | 'response';
 
 const ownCodes: Readonly<Record<string, FailureCause>> = {
   ENETUNREACH: 'network_unreachable',
@@ -51,7 +51,7 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'tls_not_spoken',
   ERR_SSL_RECORD_LAYER_FAILURE: 'tls_not_spoken',
   ERR_SSL_HTTP_REQUEST: 'tls_not_spoken',
-  // With TLS 1.3 the client finishes first, so this error can also arrive in place of the answer.
+  // With TLS 1.3 the client finishes first, so this error can also arrive in place of the response.
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'tls_client_certificate',
   // Receivers with TLS 1.2 name it in different ways. The service sends no certificate, so an alert
   // about one means that it is missing.
@@ -61,7 +61,7 @@ const tlsCodes: Readonly<Record<string, FailureCause>> = {
   ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL: 'tls_no_http1',
 };
 
-const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', answer: 'answer_missing' } as const;
+const closedCauses = { connect: 'connection_failed', tls: 'tls_closed', response: 'answer_missing' } as const;
 
 /** Returns the cause of a connection error, by its code and never its message; null is a close. */
 export function causeOfError(error: Error | null, phase: Phase): FailureCause {

@@ -1,19 +1,17 @@
 import { type Cause, type PostResult, propertiesOf } from '#domain/webhooks/causes.ts';
 
-/** What is kept of an answer for the log. */
-export interface KeptAnswer {
-  /** The length of `answer`. */
+/** What is kept of a response for the log. */
+export interface KeptResponse {
+  /** The length of `response`. */
   keptBytes: number;
-  /** The beginning of the answer's body as it was sent, at most 16 KiB. */
-  answer: Buffer;
-  /**
-   * The encoding that the receiver named although none is accepted; null: the bytes are the text.
-   */
-  answerEncoding: string | null;
+  /** The beginning of the response's body as it was sent, at most 16 KiB. */
+  response: Buffer;
+  /** The encoding that the receiver named although none is accepted; null: the bytes are the text. */
+  responseEncoding: string | null;
 }
 
 /** The outcome of one post, as the delivery's record stores it. */
-export interface Outcome extends KeptAnswer {
+export interface Outcome extends KeptResponse {
   /** `not_allowed` and `failed` count as an attempt unless `isInternalError`. */
   kind: PostResult;
   /** From the status line, regardless of what follows it; null when there was none. */
@@ -24,11 +22,8 @@ export interface Outcome extends KeptAnswer {
   timingsMs: Timings;
   /** The address that was connected to; null without a connection. */
   peerAddress: string | null;
-  /**
-   * What is kept in the end, when the answer still arrives; it takes a second at most. Never
-   * rejects.
-   */
-  rest: Promise<KeptAnswer> | null;
+  /** What is kept in the end, when the response still arrives; it takes a second at most. Never rejects. */
+  rest: Promise<KeptResponse> | null;
   /** From `Retry-After` of a 429 or 503, 0 to 86,400; else null. */
   retryAfterSeconds: number | null;
   /** Whether the service could not send. Such an attempt does not count against the receiver. */
@@ -40,7 +35,7 @@ interface Timings {
   dns: number | null;
   connect: number | null;
   tls: number | null;
-  /** From the start of the request to the first byte of the answer. */
+  /** From the start of the request to the first byte of the response. */
   firstByte: number | null;
   total: number;
 }
@@ -53,8 +48,8 @@ export const nothingSent: Outcome = {
   timingsMs: { dns: null, connect: null, tls: null, firstByte: null, total: 0 },
   peerAddress: null,
   keptBytes: 0,
-  answer: Buffer.alloc(0),
-  answerEncoding: null,
+  response: Buffer.alloc(0),
+  responseEncoding: null,
   rest: null,
   retryAfterSeconds: null,
 };

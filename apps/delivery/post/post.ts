@@ -8,7 +8,7 @@ import { postDeadlineMs } from '../times.ts';
 import { openConnection, secureConnection } from './connect.ts';
 import { type Exchange, exchange, type KeptBody, retryAfterStatuses } from './exchange.ts';
 import { causeOfError } from './fault.ts';
-import type { KeptAnswer, Outcome } from './outcome.ts';
+import type { KeptResponse, Outcome } from './outcome.ts';
 import type { Resolve } from './resolve.ts';
 import { parseRetryAfter } from './retry-after.ts';
 import { type HasRoute, hasRoute } from './route.ts';
@@ -20,15 +20,13 @@ export interface Post {
   /** Headers besides Host, Content-Length and Connection. */
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** For everything up to the status line, and for reading the answer. 10 s. */
+  /** For everything up to the status line, and for reading the response. 10 s. */
   deadlineMs?: number;
-  /** How many bytes of the answer's body are kept. 16 KiB. */
+  /** How many bytes of the response's body are kept. 16 KiB. */
   keepBytes?: number;
   allow: AllowList;
   resolve: Resolve;
-  /**
-   * TLS sessions, and the webhook whose ones may be resumed; without them, each handshake is full.
-   */
+  /** TLS sessions, and the webhook whose ones may be resumed; without them, each handshake is full. */
   tls?: { sessions: TlsSessions; webhookId: string };
   /** Asked after an error that a missing route causes. By default the kernel's routing table. */
   hasRoute?: HasRoute;
@@ -100,7 +98,7 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
     progress.timingsMs.firstByte = since(sentAt);
   };
   progress.isSending = true;
-  const answer = await exchange({
+  const response = await exchange({
     socket: opened.socket,
     url: target.url,
     headers,
@@ -109,9 +107,9 @@ async function attempt(post: Post, progress: Progress, signal: AbortSignal): Pro
     signal,
     onFirstByte,
   });
-  progress.exchange = answer;
-  if (answer.status !== null) return causeOfStatus(answer.status);
-  return signal.aborted && answer.error === null ? 'answer_timeout' : causeOfError(answer.error, 'answer');
+  progress.exchange = response;
+  if (response.status !== null) return causeOfStatus(response.status);
+  return signal.aborted && response.error === null ? 'answer_timeout' : causeOfError(response.error, 'response');
 }
 
 type Opened = { ok: true; socket: Socket } | { ok: false; cause: Cause };
@@ -165,9 +163,9 @@ async function findAddresses(
   const resolution = await Promise.race([post.resolve(target.hostname, signal), aborted(signal)]);
   if (!resolution?.ok) return { ok: false, cause: resolution?.cause ?? 'dns_timeout' };
   progress.timingsMs.dns = since(lookupStartedAt);
-  const checked = resolution.addresses.map((address) => checkAddress(address, post.allow));
-  if (!checked.every((one) => one.ok)) return { ok: false, cause: 'name_not_public' };
-  if (target.url.protocol === 'http:' && !checked.every((one) => one.allowed)) return { ok: false, cause: 'url_scheme' };
+  const checks = resolution.addresses.map((address) => checkAddress(address, post.allow));
+  if (!checks.every((one) => one.ok)) return { ok: false, cause: 'name_not_public' };
+  if (target.url.protocol === 'http:' && !checks.every((one) => one.allowed)) return { ok: false, cause: 'url_scheme' };
   return { ok: true, addresses: resolution.addresses };
 }
 
@@ -181,15 +179,15 @@ function outcomeOf(cause: Cause, { exchange, peerAddress, timingsMs }: Progress,
     status,
     timingsMs,
     peerAddress,
-    ...keptAnswer(exchange ?? { body: Buffer.alloc(0), encoding: null }),
-    rest: exchange?.rest?.then(keptAnswer) ?? null,
+    ...keptResponse(exchange ?? { body: Buffer.alloc(0), encoding: null }),
+    rest: exchange?.rest?.then(keptResponse) ?? null,
     retryAfterSeconds,
   };
 }
 
-function keptAnswer({ body, encoding }: KeptBody): KeptAnswer {
+function keptResponse({ body, encoding }: KeptBody): KeptResponse {
   const named = (encoding ?? '').trim().toLowerCase().slice(0, 100);
-  return { keptBytes: body.length, answer: body, answerEncoding: ['', 'identity'].includes(named) ? null : named };
+  return { keptBytes: body.length, response: body, responseEncoding: ['', 'identity'].includes(named) ? null : named };
 }
 
 function aborted(signal: AbortSignal): Promise<null> {

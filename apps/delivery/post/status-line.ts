@@ -2,11 +2,11 @@
 const lineMaxCharacters = 16_384;
 
 /**
- * Reads the status line from an answer's bytes as they arrive, and skips interim answers (1xx).
+ * Reads the status line from a response's bytes as they arrive, and skips interim answers (1xx).
  *
  * The status line alone decides the outcome, but HTTP clients report it after the last header. A
- * receiver that answers `200 OK` and then breaks its headers has accepted the event. As browsers do,
- * it takes a bare LF for the end of the line, and several spaces for one.
+ * receiver that answers `200 OK` and then breaks its headers has accepted the event. As browsers
+ * do, it takes a bare LF for the end of the line, and several spaces for one.
  */
 export function createStatusLineReader() {
   let status: number | null = null;
@@ -38,7 +38,7 @@ export function createStatusLineReader() {
       }
       if (rest.length > lineMaxCharacters) done = true;
     },
-    /** Null until a whole status line has arrived, and when the answer is not HTTP/1.x. */
+    /** Null until a whole status line has arrived, and when the response is not HTTP/1.x. */
     get status(): number | null {
       return status;
     },

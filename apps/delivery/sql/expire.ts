@@ -56,7 +56,7 @@ export const expireSql = /* sql */ `
     where f.is_current and f.attempt_id is not null and f.ends_schedule
   ), ${releaseNextSql('settled')}, lost as (
     update delivery_attempt a set finished_at = clock_timestamp(), cause = 'lost',
-      explanation = 'The process that made this attempt ended before it could record the answer. The receiver '
+      explanation = 'The process that made this attempt ended before it could record the response. The receiver '
         'may have received it, and recognizes a repeat by the event id.'
     from freed f
     where a.organization_id = f.organization_id and a.webhook_id = f.webhook_id and a.event_id = f.event_id

@@ -19,10 +19,7 @@ const longestRetryAfterS = 3600;
 /** Whether the attempt still had its slot, in the current run of an open delivery. */
 const isCurrent = /* sql */ `(t.state in ('queued', 'running') and t.run = $8::integer and exists (select from freed))`;
 
-/**
- * The receiver's concurrency afterwards. A late 2xx of an earlier attempt changes nothing while
- * `Retry-After` lasts.
- */
+/** The receiver's concurrency afterwards: 1 while `Retry-After` lasts, also after a late 2xx. */
 const concurrencyAfter = /* sql */ `case
         when $21::integer is not null or r.retry_after_until > statement_timestamp() then 1
         when not ${isDelivered} then greatest(1, r.concurrency / 2)
@@ -37,9 +34,10 @@ const concurrencyAfter = /* sql */ `case
  * unless the delivery is settled; `$6` the attempt's id, `$7` number, `$8` run, `$9` whether it was
  * the last of the schedule, `$10` when it was admitted (`startedAt`), `$11` the secrets that signed
  * it (ids); `$12` the HTTP status or null, `$13` cause, `$14` explanation, `$15` timings (json),
- * `$16` peer address, `$17` kept bytes, `$18` the beginning of the answer, `$19` the headers as
- * they were sent (json) or null, `$20` how long the receiver took in ms; `$21` seconds for which it
- * asked to wait (`Retry-After` of a 429 or 503) or null, `$22` the encoding of the answer or null.
+ * `$16` peer address, `$17` kept bytes, `$18` the beginning of the response's body, `$19` the
+ * headers as they were sent (json) or null, `$20` how long the receiver took in ms; `$21` seconds
+ * for which it asked to wait (`Retry-After` of a 429 or 503) or null, `$22` the encoding of the
+ * response or null.
  *
  * A 2xx settles the delivery in any run, also one that is exhausted or queued again. A failure
  * changes it only if its own slot was still there: otherwise it was closed as lost, and counted
@@ -60,8 +58,8 @@ export const recordOutcomeSql = /* sql */ `
     for no key update
   ), recorded as (
     insert into delivery_attempt as a (organization_id, webhook_id, event_id, id, number, run, ends_schedule,
-      signed_with, started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, answer,
-      answer_encoding, headers)
+      signed_with, started_at, finished_at, status, cause, explanation, timings, peer_address, kept_bytes, response,
+      response_encoding, headers)
     select $1::uuid, $2::uuid, $3::uuid, $6::uuid, $7::integer, $8::integer, $9::boolean, $11::uuid[], $10::timestamptz,
       clock_timestamp(), $12::smallint, $13::text, $14::text, $15::jsonb, $16::inet, $17::integer, $18::bytea,
       $22::text, $19::json
@@ -69,7 +67,7 @@ export const recordOutcomeSql = /* sql */ `
     on conflict (organization_id, webhook_id, event_id, id) do update set finished_at = excluded.finished_at,
       status = excluded.status, cause = excluded.cause, explanation = excluded.explanation,
       timings = excluded.timings, peer_address = excluded.peer_address, kept_bytes = excluded.kept_bytes,
-      answer = excluded.answer, answer_encoding = excluded.answer_encoding, headers = excluded.headers
+      response = excluded.response, response_encoding = excluded.response_encoding, headers = excluded.headers
     where a.finished_at is null or a.cause = 'lost' and ${isDelivered}
     returning a.id
   ), freed as (
@@ -121,10 +119,10 @@ export const recordOutcomeSql = /* sql */ `
   returning d.state, d.failures, exists (select from recorded) as "isRecorded"`;
 
 /**
- * Records what is kept of an answer that was still arriving when the outcome was recorded:
+ * Records what is kept of a response that was still arriving when the outcome was recorded:
  * `$1`…`$3` the delivery, `$4` the attempt's id, `$5` kept bytes, `$6` the beginning, `$7` its
  * encoding or null.
  */
-export const recordAnswerSql = /* sql */ `
-  update delivery_attempt a set kept_bytes = $5::integer, answer = $6::bytea, answer_encoding = $7::text
+export const recordResponseSql = /* sql */ `
+  update delivery_attempt a set kept_bytes = $5::integer, response = $6::bytea, response_encoding = $7::text
   where a.organization_id = $1 and a.webhook_id = $2 and a.event_id = $3 and a.id = $4 and a.status is not null`;

@@ -34,7 +34,7 @@ const questions: Readonly<Record<string, string>> = {
     'TEMPORAL_API_KEY',
   'Which secrets does it need?': 'KEY_PEPPERS KEY_TAG_SECRETS WEBHOOK_SECRET_KEYS',
   'Where does it listen, and behind which proxies?': 'HOST PORT METRICS_PORT TRUSTED_PROXIES',
-  'Which limits can I set?': 'DATABASE_POOL_MAX MAX_CONNECTIONS ANSWER_MEMORY_MIB DELIVERY_SLOTS',
+  'Which limits can I set?': 'DATABASE_POOL_MAX MAX_CONNECTIONS RESPONSE_MEMORY_MIB DELIVERY_SLOTS',
   'Where do webhooks post, and when?': 'WEBHOOK_ALLOW DELIVERY_SCHEDULE SUSPEND_AFTER REQUEUE_AFTER',
   'How long are records kept?': 'ACTIVITY_RETENTION ACTIVITY_RETENTION_FLOOR DELIVERY_RETENTION',
   'What do I see of it?': 'LOG_LEVEL OTEL_EXPORTER_OTLP_ENDPOINT ACTIVITY_STREAM',

@@ -6,15 +6,13 @@ import { isHoldingSql, isOpenSql } from './open-deliveries.ts';
 import { WebhookRefused } from './refused.ts';
 
 export const deliveryStates = ['waiting', 'delivered', 'exhausted', 'cancelled', 'held'] as const;
-/**
- * The state of a delivery, as it is shown: an open one is `waiting`, or `held` with its webhook.
- */
+/** The state of a delivery, as it is shown: an open one is `waiting`, or `held` with its webhook. */
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** How far a waiting delivery is. */
 export type Progress = 'Pending' | 'Delivering' | 'Retrying';
 
-/** One event on its way to one webhook. Times are UTC, as every answer shows them. */
+/** One event on its way to one webhook. Times are UTC, as every response shows them. */
 export interface DeliveryRow {
   webhookId: string;
   eventId: string;
@@ -31,7 +29,7 @@ export interface DeliveryRow {
   settledAt: string | null;
 }
 
-/** One attempt, without the answer. `finishedAt` and `cause` null: in progress. */
+/** One attempt, without the response. `finishedAt` and `cause` null: in progress. */
 export interface AttemptSummary {
   number: number;
   startedAt: string;
@@ -44,7 +42,7 @@ export interface AttemptSummary {
   peerAddress: string | null;
   keptBytes: number | null;
   /** The `Content-Encoding` of its kept bytes; null: they are the text. */
-  answerEncoding: string | null;
+  responseEncoding: string | null;
   /** Ids of the secrets that signed it, newest first. */
   signedWith: string[];
 }

@@ -8,7 +8,7 @@ import { type FoundDelivery, lastAttempt, nowColumns } from './search-deliveries
 export interface DeliveryDetail extends FoundDelivery {
   /** As it is posted, UTF-8. */
   body: string;
-  newestAttempts: (AttemptSummary & { answer: Buffer | null })[];
+  newestAttempts: (AttemptSummary & { response: Buffer | null })[];
   /** The number below which older attempts begin; null when there are none. */
   olderAttempts: number | null;
 }
@@ -22,27 +22,27 @@ export interface AttemptDetail extends AttemptSummary {
   /** As they were sent, except Host, Content-Length and Connection; null when it was lost. */
   headers: Record<string, string> | null;
   /** At most the first 16 KiB of the answer; null without one. */
-  answer: Buffer | null;
+  response: Buffer | null;
 }
 
 const attemptColumns = sql`
   a.number, api.utc(a.started_at) as "startedAt", api.utc(a.finished_at) as "finishedAt", a.status, a.cause,
     a.explanation,
   a.timings, host(a.peer_address) as "peerAddress", a.kept_bytes as "keptBytes",
-  a.answer_encoding as "answerEncoding", a.signed_with as "signedWith"`;
+  a.response_encoding as "responseEncoding", a.signed_with as "signedWith"`;
 
 /**
  * Returns one delivery as it is now. A delivery that was sent again many times has many attempts,
  * so these come in pages.
  *
  * @param page - `before`: attempts below this number; null begins with the newest. `atMost` null:
- * all of them. `withAnswers`: with the first 16 KiB of each answer, which are null otherwise.
+ * all of them. `withResponses`: with the first 16 KiB of each response, which are null otherwise.
  * @throws WebhookRefused when the caller may not, or there is none.
  */
 export async function getDeliveryDetail(
   em: EntityManager,
   request: WebhookRequest & { eventId: string },
-  page: { before: number | null; atMost: number | null; withAnswers?: boolean },
+  page: { before: number | null; atMost: number | null; withResponses?: boolean },
 ): Promise<DeliveryDetail> {
   const { organizationId, webhookId, eventId } = request;
   const fork = em.fork();
@@ -54,9 +54,9 @@ export async function getDeliveryDetail(
     ${lastAttempt}
     where d.organization_id = ${organizationId} and d.webhook_id = ${webhookId} and d.event_id = ${eventId}`;
   if (delivery === undefined) throw noSuchDelivery();
-  const { before, atMost, withAnswers = false } = page;
+  const { before, atMost, withResponses = false } = page;
   const attempts = await query<DeliveryDetail['newestAttempts'][number]>(fork)`
-    select ${attemptColumns}, ${withAnswers ? sql`a.answer` : sql`null as answer`} from delivery_attempt a
+    select ${attemptColumns}, ${withResponses ? sql`a.response` : sql`null as response`} from delivery_attempt a
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
       and (${before}::integer is null or a.number < ${before}::integer)
     order by a.number desc
@@ -79,7 +79,7 @@ export async function findAttempt(
   const fork = em.fork();
   await assertShown(fork, request);
   const rows = await query<AttemptDetail>(fork)`
-    select ${attemptColumns}, e.type, e.body, a.headers, a.answer from delivery_attempt a
+    select ${attemptColumns}, e.type, e.body, a.headers, a.response from delivery_attempt a
     join event e on e.organization_id = a.organization_id and e.id = a.event_id
     where a.organization_id = ${organizationId} and a.webhook_id = ${webhookId} and a.event_id = ${eventId}
       and a.number = ${number}`;

@@ -106,9 +106,9 @@ export class Deliveries extends Migration {
         -- Signatures are not secret: the receiver got them, and none is valid for more than 5
         -- minutes.
         headers json,
-        answer bytea constraint delivery_attempt_answer_size check (length(answer) <= 16384),
+        response bytea constraint delivery_attempt_response_size check (length(response) <= 16384),
         -- The \`Content-Encoding\` that the receiver named although none is accepted.
-        answer_encoding text,
+        response_encoding text,
         primary key (organization_id, webhook_id, event_id, id),
         constraint delivery_attempt_delivery foreign key (organization_id, webhook_id, event_id) references delivery,
         constraint delivery_attempt_finished_has_cause check ((finished_at is null) = (cause is null))

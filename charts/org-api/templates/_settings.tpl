@@ -13,7 +13,7 @@ REGION: {{ $values.region | quote }}
 BASE_URL_US: {{ $values.baseUrls.us | quote }}
 BASE_URL_CA: {{ $values.baseUrls.ca | quote }}
 {{- include "org-api.serverSettings" $app }}
-ANSWER_MEMORY_MIB: {{ $app.answerMemoryMiB | int | quote }}
+RESPONSE_MEMORY_MIB: {{ $app.responseMemoryMiB | int | quote }}
 LOG_LEVEL: {{ $app.logLevel | quote }}
 OTEL_EXPORTER_OTLP_ENDPOINT: {{ $values.otlp.endpoint | quote }}
 {{- else if eq .component "worker" }}

@@ -5,7 +5,7 @@ export interface Figures {
   heldBytes: number;
   waiting: number;
   connections: number;
-  /** Ended waits by result: admitted, refused, gone. */
+  /** Ended waits by result: admitted, rejected, gone. */
   waits: Record<string, number>;
   /** Closed connections by reason. */
   cut: Record<string, number>;
@@ -25,11 +25,11 @@ export async function readFigures(metricsUrl: string): Promise<Figures> {
     return figures;
   };
   return {
-    heldBytes: sum(/_answer_held_bytes$/),
-    waiting: sum(/_answers_waiting$/),
+    heldBytes: sum(/_response_reserved_bytes$/),
+    waiting: sum(/_responses_waiting$/),
     connections: sum(/^org_(api|console)_connections$/),
-    waits: byLabel(/_answer_waits_total$/, 'end'),
-    cut: byLabel(/_answers_cut_total$/, 'reason'),
+    waits: byLabel(/_response_waits_total$/, 'end'),
+    cut: byLabel(/_responses_cut_total$/, 'reason'),
   };
 }
 

@@ -9,7 +9,7 @@ import { untilFigures } from './figures.ts';
 import { giveGrants, openReader, type Reader } from './readers.ts';
 
 /** A pod with enough memory for one roster of a key at a time. */
-const tight = { ANSWER_MEMORY_MIB: '16' };
+const tight = { RESPONSE_MEMORY_MIB: '16' };
 /**
  * A roster of 4 MB, and one that is larger than the system's buffers (4 MB on loopback) for a
  * client that does not read.
@@ -143,7 +143,7 @@ it('20 parallel calls of one key for a roster of 4 MB all succeed when all are r
     expect(JSON.parse(bodies[0] ?? '').clients).toHaveLength(grants.many);
   }
   const { waits } = await untilFigures(installation.api.metricsUrl, isFree);
-  expect(waits).not.toHaveProperty('refused');
+  expect(waits).not.toHaveProperty('rejected');
 });
 
 it('a roster that is larger than the memory of its key is answered completely', async () => {

@@ -60,7 +60,7 @@ export async function addSettled(
          (organization_id, webhook_id, event_id, state, attempts, run, created_at, settled_at, rolled_up)
        select $1, $2, id, 'delivered', 1, 1, moment, moment, true from made
      )
-     ${attemptsSql({ from: 'made', startedAt: 'moment', answer: "convert_to(repeat('y', 200), 'UTF8')" })}`,
+     ${attemptsSql({ from: 'made', startedAt: 'moment', response: "convert_to(repeat('y', 200), 'UTF8')" })}`,
     [webhook.organizationId, webhook.webhookId, count, newestDays, oldestDays],
   );
   await owner.query('commit');

@@ -74,7 +74,7 @@ describe('a post', () => {
     const outcome = await postUntilStatus(`http://127.0.0.1:${server.port}/`, { deadlineMs: 60_000 });
     expect(outcome).toMatchObject({ kind: 'delivered', status: 200, keptBytes: 0 });
     answering?.write('\r\nbeginning'); // only now
-    expect((await outcome.rest)?.answer.toString()).toBe('beginning');
+    expect((await outcome.rest)?.response.toString()).toBe('beginning');
   });
 
   it('is known with the head when Retry-After counts', async () => {

@@ -64,7 +64,7 @@ describe('the result of an attempt', () => {
     const { url } = await answering('HTTP/1.0 200 OK\r\n\r\nthanks');
     const outcome = await post(url);
     expect(outcome).toMatchObject({ kind: 'delivered', keptBytes: 6 });
-    expect(outcome.answer.toString()).toBe('thanks');
+    expect(outcome.response.toString()).toBe('thanks');
   });
 
   it('is failed on a redirect, which is not followed', async () => {
@@ -137,14 +137,14 @@ describe('a post', () => {
 describe('the kept response', () => {
   it('is the beginning of the body, chunked or not, up to the limit', async () => {
     const plain = await answering('HTTP/1.1 500 x\r\ncontent-length: 11\r\n\r\nhello world');
-    expect((await post(plain.url)).answer.toString()).toBe('hello world');
+    expect((await post(plain.url)).response.toString()).toBe('hello world');
     const chunked = await answering(
       'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n',
     );
-    expect((await post(chunked.url)).answer.toString()).toBe('hello world');
+    expect((await post(chunked.url)).response.toString()).toBe('hello world');
     const cut = await post(plain.url, { keepBytes: 5 });
     expect(cut).toMatchObject({ status: 500, keptBytes: 5 });
-    expect(cut.answer.toString()).toBe('hello');
+    expect(cut.response.toString()).toBe('hello');
   });
 
   it('is at most 16 KiB, and the connection is closed there', async () => {
@@ -154,7 +154,7 @@ describe('the kept response', () => {
     );
     const outcome = await post(url);
     expect(outcome).toMatchObject({ kind: 'delivered', keptBytes: 16_384 });
-    expect(outcome.answer.equals(long.subarray(0, 16_384))).toBe(true);
+    expect(outcome.response.equals(long.subarray(0, 16_384))).toBe(true);
   });
 
   it('is never decompressed', async () => {
@@ -166,9 +166,9 @@ describe('the kept response', () => {
       ]),
     );
     const outcome = await post(url);
-    expect(outcome.answer.equals(bomb.subarray(0, 16_384))).toBe(true);
+    expect(outcome.response.equals(bomb.subarray(0, 16_384))).toBe(true);
     expect(server.requests[0]).not.toMatch(/accept-encoding/i);
-    expect(outcome.answerEncoding).toBe('gzip');
+    expect(outcome.responseEncoding).toBe('gzip');
   });
 
   it.each([
@@ -178,7 +178,7 @@ describe('the kept response', () => {
     [`content-encoding: ${'x'.repeat(4_000)}\r\n`, 'x'.repeat(100)],
   ])('keeps the encoding that the receiver named: %j', async (header, encoding) => {
     const { url } = await answering(`HTTP/1.1 200 OK\r\n${header}${empty}`);
-    expect(await post(url)).toMatchObject({ kind: 'delivered', answerEncoding: encoding });
+    expect(await post(url)).toMatchObject({ kind: 'delivered', responseEncoding: encoding });
   });
 });
 

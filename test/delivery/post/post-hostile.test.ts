@@ -106,7 +106,7 @@ describe('a 2xx status line in time is delivered when', () => {
       s.write(head);
       keepOn(s, 20, () => s.write('x'));
     });
-    expect(outcome.answer.toString()).toMatch(/^x{1,60}$/);
+    expect(outcome.response.toString()).toMatch(/^x{1,60}$/);
   });
 
   it('the response arrives before the request was read', async () => {

@@ -42,8 +42,16 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     'webhook_suspended_has_reason',
     `${webhook}; update webhook set state = 'suspended'`,
   ],
-  ['a receiver with a concurrency of 0', 'receiver_concurrency_of_10', `${webhook}; update receiver set concurrency = 0`],
-  ['a receiver with a concurrency of 11', 'receiver_concurrency_of_10', `${webhook}; update receiver set concurrency = 11`],
+  [
+    'a receiver with a concurrency of 0',
+    'receiver_concurrency_of_10',
+    `${webhook}; update receiver set concurrency = 0`,
+  ],
+  [
+    'a receiver with a concurrency of 11',
+    'receiver_concurrency_of_10',
+    `${webhook}; update receiver set concurrency = 11`,
+  ],
   ['a second receiver of a webhook', 'receiver_pkey', `${webhook}; insert into receiver select * from receiver`],
   [
     'a negative number of exhausted deliveries',
@@ -122,8 +130,8 @@ export const wrongWebhookStates: [state: string, constraint: string, statement: 
     `${delivery}; ${attempt(1)}; update delivery_attempt set finished_at = now()`,
   ],
   [
-    'more than 16 KiB of an answer',
-    'delivery_attempt_answer_size',
-    `${delivery}; ${attempt(1)}; update delivery_attempt set answer = decode(repeat('00', 16385), 'hex')`,
+    'more than 16 KiB of a response',
+    'delivery_attempt_response_size',
+    `${delivery}; ${attempt(1)}; update delivery_attempt set response = decode(repeat('00', 16385), 'hex')`,
   ],
 ];

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { cancelDelivery, redeliverOne } from '#delivery/requests.ts';
 import { findAttempt, getDeliveryDetail } from '#domain/webhooks/delivery-detail.ts';
-import { type HealthSpan, maxHealthDeliveries, healthSpans, listHealth, totalOf } from '#domain/webhooks/health.ts';
+import { type HealthSpan, healthSpans, listHealth, maxHealthDeliveries, totalOf } from '#domain/webhooks/health.ts';
 import { listLedgerFaults, readLedger, rollUpLedger } from '#domain/webhooks/ledger.ts';
 import { getWebhook } from '#domain/webhooks/list.ts';
 import { type DeliveryFilter, searchDeliveries } from '#domain/webhooks/search-deliveries.ts';
@@ -182,7 +182,9 @@ describe('health', () => {
       [orgId, id, maxHealthDeliveries + 7],
     );
     const hours = await listHealth(t.em, t.request, '24h', new Date());
-    expect(hours.filter(({ isCapped }) => isCapped)).toEqual([expect.objectContaining({ atOnce: maxHealthDeliveries })]);
+    expect(hours.filter(({ isCapped }) => isCapped)).toEqual([
+      expect.objectContaining({ atOnce: maxHealthDeliveries }),
+    ]);
     const { day } = await getWebhook(t.em, t.request, pageCounts(new Date()));
     expect(day).toMatchObject({ atOnce: maxHealthDeliveries, isCapped: true });
   });
@@ -192,11 +194,11 @@ describe('an attempt', () => {
   it('has the sent headers on record, in their order', async () => {
     const t = await setupDeliveries();
     const headers = { 'webhook-signature': 'v1,abc', 'Content-Type': 'application/json', a: 'b' };
-    const attempts = [{ status: 200, timings: { total: 3 }, answer: Buffer.from('ok'), headers }];
+    const attempts = [{ status: 200, timings: { total: 3 }, response: Buffer.from('ok'), headers }];
     const eventId = await t.make.delivery({ webhook: t.webhook, state: 'delivered', attempts });
     const attempt = await findAttempt(t.em, { ...t.request, eventId, number: 1 });
     expect(Object.entries(attempt?.headers ?? {})).toEqual(Object.entries(headers));
-    expect(attempt).toMatchObject({ answer: Buffer.from('ok'), type: 'client.started', timings: { total: 3 } });
+    expect(attempt).toMatchObject({ response: Buffer.from('ok'), type: 'client.started', timings: { total: 3 } });
     expect(await findAttempt(t.em, { ...t.request, eventId, number: 2 })).toBeNull();
   });
 

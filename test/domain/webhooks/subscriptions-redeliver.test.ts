@@ -73,8 +73,8 @@ describe('listing deliveries', () => {
       state: 'waiting',
       type: 'client.started',
       attempts: [
-        { number: 1, status: 500, cause: 'status', answer: 'no', peerAddress: '192.0.2.7', timings: { total: 12 } },
-        { number: 2, status: null, cause: 'timeout', answer: null },
+        { number: 1, status: 500, cause: 'status', response: 'no', peerAddress: '192.0.2.7', timings: { total: 12 } },
+        { number: 2, status: null, cause: 'timeout', response: null },
         { number: 3, status: null, cause: null, finishedAt: null },
       ],
     });

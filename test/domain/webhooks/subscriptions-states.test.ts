@@ -94,7 +94,7 @@ describe('pausing a webhook', () => {
     const [run] = await t.engine.claim([t.hook]);
     await t.open();
     await t.pause(t.id);
-    expect(await t.engine.ask(run as ClaimedDelivery)).toEqual(expect.objectContaining({ answer: 'closed' }));
+    expect(await t.engine.ask(run as ClaimedDelivery)).toEqual(expect.objectContaining({ response: 'closed' }));
     expect(await t.engine.claim([t.hook])).toEqual([]);
   });
 
@@ -106,7 +106,7 @@ describe('pausing a webhook', () => {
       ...Array.from({ length: 6 }, () => t.engine.claim([t.hook])),
     ]);
     expect(taken.flat().length).toBeLessThanOrEqual(10);
-    for (const run of taken.flat()) expect(await t.engine.ask(run)).toMatchObject({ answer: 'closed' });
+    for (const run of taken.flat()) expect(await t.engine.ask(run)).toMatchObject({ response: 'closed' });
     await t.resume(t.id);
     await t.engine.claim([t.hook]);
     const numbers = await t.rows<{ sequence: string }>(

@@ -66,9 +66,12 @@ export async function setupWebhooks() {
     deliveries: (webhookId: string, state: DeliveryState | null = null, by?: Authority) =>
       listDeliveries(em, of(webhookId, by), state, { before: null, atMost: 100 }),
     delivery: async (webhookId: string, eventId: string, by?: Authority) => {
-      const page = { before: null, atMost: null, withAnswers: true };
+      const page = { before: null, atMost: null, withResponses: true };
       const delivery = await getDeliveryDetail(em, { ...of(webhookId, by), eventId }, page);
-      const attempts = delivery.newestAttempts.map((one) => ({ ...one, answer: one.answer?.toString('utf8') ?? null }));
+      const attempts = delivery.newestAttempts.map((one) => ({
+        ...one,
+        response: one.response?.toString('utf8') ?? null,
+      }));
       return { ...delivery, attempts: attempts.reverse() };
     },
     redeliver: (webhookId: string, eventId: string, by?: Authority) =>

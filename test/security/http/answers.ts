@@ -1,7 +1,7 @@
 /** Reads what a server sent on one connection, answer by answer. */
 import { connect } from 'node:net';
 
-export interface RawAnswer {
+export interface RawResponse {
   status: number;
   headers: Headers;
   body: string;
@@ -30,8 +30,8 @@ async function waitForOthers(url: string): Promise<void> {
 }
 
 /** @throws when the bytes are not whole answers one behind the other. */
-export function readAnswers(received: string): RawAnswer[] {
-  const answers: RawAnswer[] = [];
+export function readResponses(received: string): RawResponse[] {
+  const answers: RawResponse[] = [];
   let rest = Buffer.from(received);
   while (rest.length > 0) {
     const end = rest.indexOf('\r\n\r\n');

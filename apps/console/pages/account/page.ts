@@ -9,9 +9,9 @@ import { detailList, table } from '../../components/table.ts';
 import { countOf } from '../../components/text.ts';
 import { relativeTime, time } from '../../components/time.ts';
 import { unconfirmedNotice } from '../../components/unconfirmed.ts';
-import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
+import { type Page, page } from '../../web/response.ts';
 import type { PersonVisit } from '../../web/visit.ts';
 
 /** Renders the person's account. `state` is that of a refused form; its problem is at the top. */

@@ -7,8 +7,8 @@ import { filterQuery, isFiltered } from '../../components/list-filter.ts';
 import { notice } from '../../components/notice.ts';
 import { pager } from '../../components/pager.ts';
 import { time } from '../../components/time.ts';
-import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
+import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import {

@@ -3,8 +3,8 @@ import type { SeatCounts, SeatRow } from '#domain/clients/list-seats.ts';
 import type { Column } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import { type Page, PermissionNeeded } from '../../web/answer.ts';
 import { type Html, html } from '../../web/html.ts';
+import { type Page, PermissionNeeded } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 export const kindLabels = { attorney: 'Attorney', neutral: 'Neutral' } as const;

@@ -12,9 +12,9 @@ import { clientStatus, clientStatusLabel } from '../../components/status.ts';
 import { type Column, table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
 import { time } from '../../components/time.ts';
-import { type Answer, page, redirect } from '../../web/answer.ts';
 import { freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
+import { page, type RouteResponse, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { assertMaySeeSeats, clientColumns } from './cells.ts';
@@ -36,7 +36,7 @@ export const rosterRoutes = [
   member.view({ name: 'listClients', path: '/clients', query: querySchema, show: rosterPage }),
 ];
 
-async function rosterPage(visit: MemberVisit, query: Query): Promise<Answer> {
+async function rosterPage(visit: MemberVisit, query: Query): Promise<RouteResponse> {
   assertMaySeeSeats(visit);
   if (!visit.may('org.clients.read')) return redirect(visit.at('/clients/seats'));
   const { em, now } = visit.console;

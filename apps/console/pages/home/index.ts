@@ -1,6 +1,6 @@
 import { unconfirmedNotice } from '../../components/unconfirmed.ts';
-import { page, redirect } from '../../web/answer.ts';
 import { html, nothing } from '../../web/html.ts';
+import { page, redirect } from '../../web/response.ts';
 import { person } from '../../web/route.ts';
 
 /** Redirects to the only organization, or lists several to choose from. */

@@ -5,8 +5,8 @@ import { keyStatus } from '../../components/status.ts';
 import type { Column } from '../../components/table.ts';
 import { displayName, truncate } from '../../components/text.ts';
 import { day, relativeTime } from '../../components/time.ts';
-import type { Page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
+import type { Page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** A key expires soon from this many days before its expiry. */

@@ -1,5 +1,5 @@
 import { findKeyUsage, type KeyUsage } from '#domain/keys/list.ts';
-import { NotFound } from '../../web/answer.ts';
+import { NotFound } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Returns the key in the path. @throws NotFound also for a key of another organization. */

@@ -4,8 +4,8 @@ import { linkButton } from '../../components/link.ts';
 import { notice } from '../../components/notice.ts';
 import { table } from '../../components/table.ts';
 import { countOf } from '../../components/text.ts';
-import { type Page, page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
+import { type Page, page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { isUnused, keyColumns, keyTitle, lastUseOf } from './cells.ts';
 

@@ -7,9 +7,9 @@ import { form, hiddenField } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
 import { describeReads } from '../../components/reads.ts';
 import { countOf, displayName } from '../../components/text.ts';
-import { type FormAnswer, type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
+import { type FormResponse, type Page, page } from '../../web/response.ts';
 import { member, type Route } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberBreadcrumbs, memberPath, personIdOf } from './path.ts';
@@ -89,7 +89,7 @@ export function impactFormPage(declared: {
   /** Returns the id of the member. By default the path contains it. */
   idOf?: (visit: MemberVisit) => string;
   confirm: (visit: MemberVisit, details: MemberDetails, impact: Impact) => Confirmation;
-  act: (visit: MemberVisit, personId: string) => Promise<FormAnswer>;
+  act: (visit: MemberVisit, personId: string) => Promise<FormResponse>;
 }): Route[] {
   const { changeOf, idOf = personIdOf, confirm, act, ...route } = declared;
   const preview = (visit: MemberVisit) => {

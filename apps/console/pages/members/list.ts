@@ -10,9 +10,9 @@ import { searchField, searchForm, searchText } from '../../components/search-for
 import { memberStatusLabel } from '../../components/status.ts';
 import { table } from '../../components/table.ts';
 import { displayName } from '../../components/text.ts';
-import { type Page, page } from '../../web/answer.ts';
 import { freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
+import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { memberColumns } from './cells.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { assignRole, unassignRole } from '#domain/members/change.ts';
 import { displayName, truncate } from '../../components/text.ts';
-import { NotFound, redirect } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
+import { NotFound, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { impactFormPage } from './impact.ts';
 import { memberPage } from './member.ts';

@@ -1,5 +1,5 @@
 import { truncate } from '../../components/text.ts';
-import { NotFound, type Page } from '../../web/answer.ts';
+import { NotFound, type Page } from '../../web/response.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 
 /** Ids that a path contains unchanged. Other imported ids are `~` and base64url. */

@@ -1,8 +1,8 @@
 import { removeMember } from '#domain/members/change.ts';
 import { getMemberDetails } from '#domain/members/list-members.ts';
 import { displayName, truncate } from '../../components/text.ts';
-import { redirect } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
+import { redirect } from '../../web/response.ts';
 import { affectedClients, impactFormPage } from './impact.ts';
 import { clientsPath } from './path.ts';
 

@@ -1,5 +1,5 @@
-import { page } from '../../web/answer.ts';
 import { html } from '../../web/html.ts';
+import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { attention } from './attention.ts';
 import { charts } from './charts.ts';

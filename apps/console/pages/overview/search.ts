@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { emptyState } from '../../components/empty-state.ts';
 import { queryString } from '../../components/list-filter.ts';
 import { searchField, searchForm, searchText } from '../../components/search-form.ts';
-import { page, redirect } from '../../web/answer.ts';
 import { freshForm } from '../../web/form.ts';
 import { type Html, html } from '../../web/html.ts';
+import { page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 

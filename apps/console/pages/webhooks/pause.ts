@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { pauseWebhook } from '#delivery/requests.ts';
 import { form } from '../../components/form.ts';
-import { type Page, page, redirect } from '../../web/answer.ts';
 import type { FormState } from '../../web/form.ts';
 import { html, nothing } from '../../web/html.ts';
+import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { countDeliveries } from './cells.ts';

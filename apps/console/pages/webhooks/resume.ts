@@ -1,15 +1,15 @@
-import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import { z } from 'zod';
 import { resumeWebhook } from '#delivery/requests.ts';
 import { oldestRedeliverable } from '#domain/webhooks/redeliverable.ts';
 import { requestRedelivery } from '#domain/webhooks/redeliveries.ts';
 import { WebhookRefused } from '#domain/webhooks/refused.ts';
+import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import { checkboxField, form } from '../../components/form.ts';
 import { notice } from '../../components/notice.ts';
-import { type Page, page, redirect } from '../../web/answer.ts';
 import { checkbox, type FormState, freshForm } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
+import { type Page, page, redirect } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { WorkflowsAway } from '../../web/temporal.ts';
 import type { MemberVisit } from '../../web/visit.ts';

@@ -5,9 +5,9 @@ import { recordTestOutcome, requestTest } from '#domain/webhooks/test-event.ts';
 import type { TestResult } from '#workflows/send-test/types.ts';
 import { choiceField, form } from '../../components/form.ts';
 import { linkButton } from '../../components/link.ts';
-import { type Page, page } from '../../web/answer.ts';
 import { type FormState, freshForm, textOf } from '../../web/form.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
+import { type Page, page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import { withoutShare } from '../../web/shares.ts';
 import type { MemberVisit } from '../../web/visit.ts';
@@ -70,7 +70,11 @@ async function testPage(visit: MemberVisit, state: FormState, result: TestResult
           name: 'type',
           label: 'Event type',
           kind: 'radio',
-          choices: types.map((type) => ({ value: type, label: html`<code>${type}</code>`, hint: eventDescriptions[type] })),
+          choices: types.map((type) => ({
+            value: type,
+            label: html`<code>${type}</code>`,
+            hint: eventDescriptions[type],
+          })),
         })}
         <details class="aside"><summary>Example events</summary>${types.map((type) =>
           exampleOf(visit, type),

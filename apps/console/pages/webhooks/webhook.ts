@@ -1,8 +1,8 @@
-import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import { z } from 'zod';
 import { describeCause } from '#domain/webhooks/causes.ts';
 import { maxConcurrency } from '#domain/webhooks/limits.ts';
 import { listRecentFailures } from '#domain/webhooks/organization-health.ts';
+import { holdsDeliveries } from '#domain/webhooks/status.ts';
 import type { WebhookSummary } from '#domain/webhooks/summary.ts';
 import { copyableId, copyableUrl } from '../../components/copy.ts';
 import { foreignText } from '../../components/foreign-text.ts';
@@ -11,8 +11,8 @@ import { statusNotice } from '../../components/notice.ts';
 import { attemptStatus, webhookStatus } from '../../components/status.ts';
 import { detailList } from '../../components/table.ts';
 import { relativeTime, time } from '../../components/time.ts';
-import { page } from '../../web/answer.ts';
 import { type Html, html, nothing } from '../../web/html.ts';
+import { page } from '../../web/response.ts';
 import { member } from '../../web/route.ts';
 import type { MemberVisit } from '../../web/visit.ts';
 import { signatureNotice, typeList } from './cells.ts';
@@ -77,8 +77,7 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
       ? 'New events are held until it is resumed.'
       : html`${edit}, or repair the receiver. Then ${next}: new events are held until you do, and sent afterwards.`;
   if (state === 'deleted') return statusNotice('info', 'This webhook is deleted. Its delivery history is kept.');
-  if (state === 'paused')
-    return statusNotice('warning', html`Paused. New events are held until you resume. ${resume}`);
+  if (state === 'paused') return statusNotice('warning', html`Paused. New events are held until you resume. ${resume}`);
   if (suspendedReason === 'failures')
     return statusNotice(
       'bad',
@@ -95,7 +94,8 @@ async function warnings(visit: MemberVisit, webhook: WebhookSummary): Promise<Ht
     return statusNotice(
       'warning',
       html`Nothing is sent until ${time(retryAfterUntil)} (${relativeTime(retryAfterUntil)}), because the
-        receiver asked for it with Retry-After. Then one delivery goes first, and the others follow once it is accepted.`,
+        receiver asked for it with Retry-After. Then one delivery goes first, and the others follow once it is
+        accepted.`,
     );
   if (failingSince !== null)
     return statusNotice(

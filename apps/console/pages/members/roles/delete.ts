@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { deleteRole } from '#domain/members/roles.ts';
-import { redirect } from '../../../web/answer.ts';
+import { redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import { rolePage } from './role.ts';
 

@@ -7,8 +7,8 @@ import { detailList } from '../../../components/table.ts';
 import { countOf } from '../../../components/text.ts';
 import { exactTime } from '../../../components/time.ts';
 import { scaleOf, timingPicture } from '../../../components/timing-picture.ts';
-import { NotFound, page } from '../../../web/answer.ts';
 import { type Html, html, nothing } from '../../../web/html.ts';
+import { NotFound, page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import { deliveriesBreadcrumbs, deliveryPath, deliveryRequest } from '../delivery-cells.ts';
 import { getWebhookHead } from '../find-webhook.ts';
@@ -50,16 +50,16 @@ const detailsOf = (attempt: AttemptDetail): Html => html`
   ])}
   ${attempt.timings === null ? nothing : timingPicture(attempt.timings, scaleOf([attempt.timings]))}`;
 
-function responseOf({ finishedAt, status, answer, answerEncoding, keptBytes, cause }: AttemptDetail): Html {
+function responseOf({ finishedAt, status, response, responseEncoding, keptBytes, cause }: AttemptDetail): Html {
   if (finishedAt === null) return html`<p>The attempt is in progress.</p>`;
   if (cause === 'lost') return html`<p>The response was not recorded.</p>`;
   if (status === null) return html`<p>No response.</p>`;
   const bytes = keptBytes ?? 0;
-  if (answer === null || bytes === 0) return html`<p>Status ${status} without a body.</p>`;
+  if (response === null || bytes === 0) return html`<p>Status ${status} without a body.</p>`;
   const isCut = bytes >= maxStoredBytes;
   const size = isCut ? 'a body, of which the first 16 KiB are shown' : countOf(bytes, 'byte', 'bytes');
   return html`<p>Status ${status} with ${size}.</p>
-    ${receivedText('Response body', answer, answerEncoding)}`;
+    ${receivedText('Response body', response, responseEncoding)}`;
 }
 
 function requestOf({ headers, body, finishedAt, peerAddress }: AttemptDetail): Html {

@@ -11,9 +11,9 @@ import { copyableJson } from '../../../components/secret.ts';
 import { deliveryStatus } from '../../../components/status.ts';
 import { detailList } from '../../../components/table.ts';
 import { exactTime } from '../../../components/time.ts';
-import { type Page, page, redirect } from '../../../web/answer.ts';
 import { type FormState, freshForm } from '../../../web/form.ts';
 import { type Html, html, nothing } from '../../../web/html.ts';
+import { type Page, page, redirect } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
 import {

@@ -4,8 +4,8 @@ import {
   type DeliveryRef,
   type FoundDeliveries,
   searchDeliveries,
-  searchScanLimit,
   searchOrganizationDeliveries,
+  searchScanLimit,
 } from '#domain/webhooks/search-deliveries.ts';
 import { emptyState } from '../../../components/empty-state.ts';
 import { hiddenField } from '../../../components/form.ts';
@@ -14,8 +14,8 @@ import { filterQuery, isFiltered } from '../../../components/list-filter.ts';
 import { live } from '../../../components/live.ts';
 import { notice } from '../../../components/notice.ts';
 import { pager } from '../../../components/pager.ts';
-import { page } from '../../../web/answer.ts';
 import { type Child, type Html, html, nothing } from '../../../web/html.ts';
+import { page } from '../../../web/response.ts';
 import { member } from '../../../web/route.ts';
 import type { MemberVisit } from '../../../web/visit.ts';
 import { deliveriesTable, isSelectable, refreshSeconds, selectionForm, shownOf } from '../delivery-cells.ts';

@@ -48,8 +48,8 @@ export interface Download {
 }
 
 /** The answer to a form. No file: after one, the page and its form would stay. */
-export type FormAnswer = Page | Redirect;
-export type Answer = FormAnswer | Download;
+export type FormResponse = Page | Redirect;
+export type RouteResponse = FormResponse | Download;
 
 export const page = (parts: Pick<Page, 'title' | 'body'> & Partial<Omit<Page, 'kind'>>): Page => ({
   kind: 'page',
