@@ -1,6 +1,6 @@
 /** Owners and administrators who misuse invitations and their links. */
 import { describe, expect, it } from 'vitest';
-import { factorSubject, passwordSubject } from '#domain/identity/attempts.ts';
+import { factorSubject, passwordSubject } from '#domain/identity/sign-in-failures.ts';
 import { hiddenFields, secondsLeft, type Visited } from '#test/http-visitor.ts';
 import { blockSubject } from '#test/people.ts';
 import { cookieName } from '../../apps/console/middleware/cookies.ts';

@@ -1,8 +1,8 @@
 /** Limits on an attacker who has the login of an app, beyond the rights in rights.txt. */
 import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
-import { admitAttempt, passwordSubject } from '#domain/identity/attempts.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
+import { countFailure, passwordSubject } from '#domain/identity/sign-in-failures.ts';
 import { createKey } from '#domain/keys/create.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { createWebhook } from '#domain/webhooks/create.ts';
@@ -133,7 +133,7 @@ it('a login that holds every advisory lock, as a managed server permits, delays 
     { organizationId: orgId, creatorId: userId, scopes: ['org.read'], label: '', expiresAt: null },
     testKeySecrets,
   );
-  await admitAttempt(em, { subject: passwordSubject('ada@example.org'), address: '192.0.2.1' }, new Date());
+  await countFailure(em, { subject: passwordSubject('ada@example.org'), address: '192.0.2.1' }, new Date());
   await (await connectAs(database, 'platform')).query('select lock_import()');
   await (await connectAs(database, 'worker')).query('select keep_activity_partitions()');
 });

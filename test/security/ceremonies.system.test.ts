@@ -40,7 +40,10 @@ const replacements = (genuine: Json, other: Json): (Json | undefined)[] => [
 const unused =
   /^(clientExtensionResults|response\.transports|authenticatorAttachment|response\.clientDataJSON~crossOrigin)/;
 
-/** Returns the paths of all fields; those within the client's data, which is JSON in base64url, behind "~". */
+/**
+ * Returns the paths of all fields; those within the client's data, which is JSON in base64url,
+ * behind "~".
+ */
 function pathsOf(value: Json, prefix = ''): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, field]) => {
@@ -95,7 +98,7 @@ const outcomeOf = (ceremony: Promise<unknown>): Promise<string> =>
 
 describe('with any field missing, of another type, huge, or of another ceremony', () => {
   let t: People;
-  const forgetFailures = () => t.owner.pool.query('delete from attempt');
+  const forgetFailures = () => t.owner.pool.query('delete from sign_in_failure');
   const factors = async () =>
     (await t.owner.pool.query('select person_id, kind, credential_id, public_key from second_factor order by id')).rows;
   const sessions = async () =>

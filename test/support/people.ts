@@ -2,9 +2,9 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { generateSync } from 'otplib';
 import { onTestFinished, vi } from 'vitest';
 import { completeEnrolment, setEnrolmentPassword, startEnrolmentTotp } from '#domain/identity/accept-link.ts';
-import { admitAttempt, passwordSubject } from '#domain/identity/attempts.ts';
 import { createEnrolment } from '#domain/identity/create-link.ts';
 import { findSession } from '#domain/identity/sessions.ts';
+import { countFailure, passwordSubject } from '#domain/identity/sign-in-failures.ts';
 import type { FactorSettings, Session, Visitor } from '#domain/identity/types.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -26,12 +26,12 @@ export const codeAt = (secret: string, at: Date) =>
 
 /** 50 failures of strangers from one network: then its unknown browsers wait for 15 minutes. */
 export async function blockNetwork(em: EntityManager, address: string, at: Date): Promise<void> {
-  for (let n = 0; n < 50; n += 1) await admitAttempt(em, { subject: passwordSubject(`${address}/${n}`), address }, at);
+  for (let n = 0; n < 50; n += 1) await countFailure(em, { subject: passwordSubject(`${address}/${n}`), address }, at);
 }
 
 /** 100 failures from as many networks: then a person's unknown browsers wait for 15 minutes. */
 export async function blockSubject(em: EntityManager, subject: string, at: Date): Promise<void> {
-  for (let n = 0; n < 100; n += 1) await admitAttempt(em, { subject, address: `198.51.${n}.1` }, at);
+  for (let n = 0; n < 100; n += 1) await countFailure(em, { subject, address: `198.51.${n}.1` }, at);
 }
 
 /** Lets attempts be counted by a test's clock: their library reads that of the process. */

@@ -4,7 +4,6 @@ import { recordActivity } from '../audit-log/record.ts';
 import { brokenConstraint } from '../db/constraint.ts';
 import { lockOrganization, writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
-import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
 import { setupExpired } from './challenges.ts';
 import { confirmSignIn } from './confirm-sign-in.ts';
 import { findEnrolment, type OpenEnrolment } from './create-link.ts';
@@ -18,6 +17,7 @@ import { recordPersonActivity } from './record-sign-in.ts';
 import { replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { assertFull, endSessions, recordSecondFactor, startSession } from './sessions.ts';
+import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
 import { enrolmentRow, generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
@@ -101,8 +101,8 @@ export async function completeEnrolment(
   const enrolment = await getOpenEnrolment(em, token, now());
   assertHasPassword(enrolment);
   const { personId, organizationId, passwordHash, kind } = enrolment;
-  const attempt = ownAttempt('enrolment', enrolment.tokenHash.toString('hex'));
-  await admitAttempt(em, attempt, now());
+  const failure = ownFailure('enrolment', enrolment.tokenHash.toString('hex'));
+  await countFailure(em, failure, now());
   const verified = await verify(em, enrolment, factor, settings, now());
   try {
     const enrolled = await em.fork().transactional(async (tx) => {
@@ -121,7 +121,7 @@ export async function completeEnrolment(
       const browser = await rememberBrowser(tx, { personId, known: visitor.browser ?? null }, now());
       return { ...session, browser, personId, email: enrolment.email, organizationId, recoveryCodes };
     });
-    await clearAttempts(em, [attempt]);
+    await clearFailures(em, [failure]);
     return enrolled;
   } catch (error) {
     throw ['sign_in_email_unique', 'sign_in_pkey'].includes(brokenConstraint(error) ?? '') ? emailInUse() : error;

@@ -1,12 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { writeLock } from '../db/locks.ts';
-import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
 import { ConsoleSession, SignIn } from './identity.entity.ts';
 import { deleteKnownBrowsers } from './known-browsers.ts';
 import { assertNewPassword, hashPassword, isPassword, opaqueString } from './password.ts';
 import { recordFailure, recordPersonActivity } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { assertSteppedUp, endSessions, sessionExpired } from './sessions.ts';
+import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
 import { generateToken, hashOf } from './token.ts';
 import type { Session, Visitor } from './types.ts';
 
@@ -25,8 +25,8 @@ export async function changePassword(
 ): Promise<{ token: string }> {
   assertSteppedUp(session, now());
   await assertNewPassword(newPassword, contextOf(session));
-  const attempt = ownAttempt('step_up', session.id);
-  await admitAttempt(em, attempt, now());
+  const failure = ownFailure('step_up', session.id);
+  await countFailure(em, failure, now());
   const { personId } = session;
   const oldHash = (await em.fork().findOne(SignIn, { personId }))?.passwordHash;
   if (oldHash === undefined) throw sessionExpired();
@@ -51,7 +51,7 @@ export async function changePassword(
     await recordPersonActivity(tx, { personId, action: 'password.change', visitor });
     return { token };
   });
-  await clearAttempts(em, [attempt]);
+  await clearFailures(em, [failure]);
   return changed;
 }
 

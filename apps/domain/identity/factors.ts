@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { writeLock } from '../db/locks.ts';
-import { admitAttempt, clearAttempts, ownAttempt } from './attempts.ts';
 import { consumeChallenge, consumeTotpSetup, findTotpSetup, setupExpired, storeChallenge } from './challenges.ts';
 import { insertFactor, listPasskeyRows, type NewFactor, verifyNewPasskey, verifyNewTotp } from './factor-rows.ts';
 import { SecondFactor, SignIn } from './identity.entity.ts';
@@ -10,6 +9,7 @@ import { recordPersonActivity } from './record-sign-in.ts';
 import { countRecoveryCodes, replaceRecoveryCodes } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { assertFull, assertSteppedUp, endSessions } from './sessions.ts';
+import { clearFailures, countFailure, ownFailure } from './sign-in-failures.ts';
 import { generateTotpSecret, sealTotp, totpUri } from './totp.ts';
 import type { FactorRow, FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
@@ -58,14 +58,14 @@ export async function addTotp(
   assertSteppedUp(session, now());
   const sealed = await findTotpSetup(em.fork(), session.id, now());
   if (sealed === null) throw setupExpired();
-  const attempt = ownAttempt('step_up', session.id);
-  await admitAttempt(em, attempt, now());
+  const failure = ownFailure('step_up', session.id);
+  await countFailure(em, failure, now());
   const factor = verifyNewTotp(given, { sealed, row: session.id }, sealingKeys, now());
   const added = await em.fork().transactional(async (tx) => {
     if (!(await consumeTotpSetup(tx, session.id, sealed))) throw setupExpired();
     return recordFactor(tx, session, { factor, visitor }, now());
   });
-  await clearAttempts(em, [attempt]);
+  await clearFailures(em, [failure]);
   return added;
 }
 

@@ -49,10 +49,10 @@ export const failuresPerPerson = 100;
 export const failuresPerNetwork = 50;
 /**
  * How long an attempt above a limit waits for the one before it. Attempts from all unknown browsers
- * of a person share it. An attacker who keeps failing on purpose locks those out for longer, but not
- * a known browser, which has a separate count.
+ * of a person share it. An attacker who keeps failing on purpose locks those out for longer, but
+ * not a known browser, which has a separate count.
  */
-export const attemptWaitMinutes = 15;
+export const failureWaitMinutes = 15;
 /** The most refusals that a process remembers, about 200 B each; then it forgets them all. */
 export const refusalsInMemory = 2_000;
 /** How long a browser is known after its person's last sign-in. Source: OWASP, device cookies. */

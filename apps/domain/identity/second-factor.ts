@@ -1,7 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { writeLock } from '../db/locks.ts';
 import { reseal } from '../encryption/envelope.ts';
-import { admitAttempt, clearAttempts, factorSubject, ownAttempt, passwordSubject, signInAttempt } from './attempts.ts';
 import { consumeChallenge, storeChallenge } from './challenges.ts';
 import { listPasskeyRows, lockTotpFactors } from './factor-rows.ts';
 import { SecondFactor } from './identity.entity.ts';
@@ -11,6 +10,14 @@ import { recordPersonActivity } from './record-sign-in.ts';
 import { consumeRecoveryCode, countRecoveryCodes, wrongRecoveryCode } from './recovery-codes.ts';
 import { IdentityRefused } from './refused.ts';
 import { recordSecondFactor } from './sessions.ts';
+import {
+  clearFailures,
+  countFailure,
+  factorSubject,
+  ownFailure,
+  passwordSubject,
+  signInFailure,
+} from './sign-in-failures.ts';
 import { findTotpStep, totpRow, unsealTotp, wrongCode } from './totp.ts';
 import type { FactorSettings, RelyingParty, Session, Visitor } from './types.ts';
 
@@ -139,8 +146,8 @@ async function pass(
   const known = visitor.browser ?? null;
   const browserHash = isStepUp ? null : await findKnownBrowser(em.fork(), personId, known, now());
   const from = { address: visitor.address, browserHash };
-  const attempt = isStepUp ? ownAttempt('step_up', session.id) : signInAttempt('factor', factorSubject(personId), from);
-  await admitAttempt(em, attempt, now());
+  const failure = isStepUp ? ownFailure('step_up', session.id) : signInFailure('factor', factorSubject(personId), from);
+  await countFailure(em, failure, now());
   const passed = await em.fork().transactional(async (tx) => {
     if (!(await consume(tx))) {
       await recordPersonActivity(tx, { personId, action: 'sign_in.failure', visitor, detail: { step } });
@@ -153,8 +160,8 @@ async function pass(
   });
   if (passed !== null) {
     // The password was correct, too.
-    const password = signInAttempt('password', passwordSubject(session.email), from);
-    await clearAttempts(em, isStepUp ? [attempt] : [attempt, password]);
+    const password = signInFailure('password', passwordSubject(session.email), from);
+    await clearFailures(em, isStepUp ? [failure] : [failure, password]);
     return passed;
   }
   throw wrong[step]();

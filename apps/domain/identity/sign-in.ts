@@ -3,7 +3,6 @@ import { consoleAccess } from '../access/console-access.ts';
 import { canonicalEmail } from '../contract/email.ts';
 import { writeLock } from '../db/locks.ts';
 import { query } from '../db/statement.ts';
-import { admitAttempt, assertAdmitted, passwordSubject, signInAttempt } from './attempts.ts';
 import { createBoundedQueue } from './bounded-queue.ts';
 import { SignIn } from './identity.entity.ts';
 import { signInsWaiting, strangersSignInsAtOnce } from './limits.ts';
@@ -11,6 +10,7 @@ import { hashPassword, isOutdated, isPassword } from './password.ts';
 import { recordFailure, recordPersonActivity } from './record-sign-in.ts';
 import { IdentityRefused } from './refused.ts';
 import { startSession } from './sessions.ts';
+import { assertAdmitted, countFailure, passwordSubject, signInFailure } from './sign-in-failures.ts';
 import { findTokenHash } from './token.ts';
 import type { Visitor } from './types.ts';
 
@@ -37,7 +37,7 @@ const strangers = createBoundedQueue({ concurrency: strangersSignInsAtOnce, maxW
 export function assertMayTry(em: EntityManager, { email, visitor }: SignInRequest, now: Date): void {
   const browserHash = findTokenHash(visitor.browser ?? '');
   const subject = passwordSubject(canonicalEmail(email));
-  assertAdmitted(em, signInAttempt('password', subject, { address: visitor.address, browserHash }), now);
+  assertAdmitted(em, signInFailure('password', subject, { address: visitor.address, browserHash }), now);
 }
 
 /**
@@ -68,7 +68,7 @@ async function verifyPassword(
   const canonical = canonicalEmail(email);
   const { browserHash, known } = await findSignIn(em, canonical, visitor.browser ?? null, now());
   const { address } = visitor;
-  await admitAttempt(em, signInAttempt('password', passwordSubject(canonical), { address, browserHash }), now());
+  await countFailure(em, signInFailure('password', passwordSubject(canonical), { address, browserHash }), now());
   // Outside any transaction: it takes a core for 25 ms, and no connection.
   const isRight = await isPassword(password, known?.passwordHash ?? null);
   if (known === null || !isRight || !known.mayEnter) {

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { recordActivity } from '../audit-log/record.ts';
-import { admitAttempt, clearAttempts, ownAttempt } from '../identity/attempts.ts';
+import { clearFailures, countFailure, ownFailure } from '../identity/sign-in-failures.ts';
 import { ApiKey } from './api-key.entity.ts';
 import { fingerprints, type KeySecrets } from './key.ts';
 import { KeyRefused } from './refused.ts';
@@ -30,8 +30,8 @@ export async function findCompromisedKey(
   await assertMayManageKeys(em.fork(), organizationId, { personId });
   const key = readKey(text);
   // No address: the misses of one person must not slow down sign-ins from the same office.
-  const attempt = ownAttempt('compromised_key', personId);
-  await admitAttempt(em, attempt, now());
+  const failure = ownFailure('compromised_key', personId);
+  await countFailure(em, failure, now());
   const reported = await em.fork().transactional(async (tx) => {
     const found = await tx.findOne(ApiKey, {
       organizationId,
@@ -43,7 +43,7 @@ export async function findCompromisedKey(
     await recordActivity(tx, { organizationId, by, keyId, action: 'key.report', detail: { hint } });
     return { keyId };
   });
-  if (reported !== null) await clearAttempts(em, [attempt]);
+  if (reported !== null) await clearFailures(em, [failure]);
   return reported;
 }
 

@@ -123,15 +123,15 @@ export class Identity extends Migration {
           references membership on delete cascade
       );
 
-      -- How many attempts count for a subject, a network or both, until "expire" (ms). The key is a
+      -- How many sign-in failures count for a subject, a network or both, until "expire" (ms). The key is a
       -- SHA-256 in hex, so that the counts do not become a list of addresses. The columns are those
       -- of rate-limiter-flexible, in its order.
-      create table attempt (
-        key text collate "C" primary key constraint attempt_key_is_sha256 check (key ~ '^[0-9a-f]{64}$'),
+      create table sign_in_failure (
+        key text collate "C" primary key constraint sign_in_failure_key_is_sha256 check (key ~ '^[0-9a-f]{64}$'),
         points integer not null,
         expire bigint not null
       );
-      create index attempt_by_end on attempt (expire);
+      create index sign_in_failure_by_end on sign_in_failure (expire);
 
       -- A browser that its person has signed in with, both factors: its failures are counted
       -- separately. Only the hash of its token is stored.
@@ -199,7 +199,7 @@ export class Identity extends Migration {
         delete from enrolment where expires_at <= now();
         delete from challenge where expires_at <= now();
         delete from known_browser where expires_at <= now();
-        delete from attempt where expire <= extract(epoch from now()) * 1000;
+        delete from sign_in_failure where expire <= extract(epoch from now()) * 1000;
       end;
     `);
 

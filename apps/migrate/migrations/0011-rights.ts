@@ -321,7 +321,7 @@ export class Rights extends Migration {
       grant update (expires_at, challenge, totp_sealed) on challenge to org_api_console;
       grant update (token_hash, kind, email, created_at, expires_at, invited_by, password_hash, totp_sealed, challenge)
         on enrolment to org_api_console;
-      grant select, insert, update (points, expire), delete on attempt to org_api_console;
+      grant select, insert, update (points, expire), delete on sign_in_failure to org_api_console;
       grant select, insert on form_use to org_api_console;
 
       -- The worker purges what has expired.

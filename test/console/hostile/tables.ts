@@ -12,7 +12,7 @@ export async function fingerprintTables(pool: Pool, organizationId?: string): Pr
   const { rows: tables } = await pool.query<{ name: string }>(
     `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
       and not relispartition
-       and relname not in ('form_use', 'attempt', 'challenge') order by relname`,
+       and relname not in ('form_use', 'sign_in_failure', 'challenge') order by relname`,
   );
   const parts = tables.map(
     ({ name }) =>

@@ -27,7 +27,7 @@ const enrolment = `
 const confirmation = `${signIn};
   insert into sign_in_confirmation (person_id, organization_id, confirmed_at, confirmed_by)
   values ('$user', '$org', now(), 'link')`;
-const attempt = (key: string) => `insert into attempt values (${key}, 1, 0)`;
+const attempt = (key: string) => `insert into sign_in_failure values (${key}, 1, 0)`;
 const code = (codeHash: string) =>
   `${signIn}; insert into recovery_code (person_id, code_hash, created_at) values ('$user', ${codeHash}, now())`;
 
@@ -137,5 +137,5 @@ export const wrongIdentityStates: [state: string, constraint: string, statement:
     'sign_in_confirmation_membership',
     `${confirmation}; update sign_in_confirmation set organization_id = gen_random_uuid()`,
   ],
-  ['an attempt on a readable address', 'attempt_key_is_sha256', attempt(`'a@example.org'`)],
+  ['an attempt on a readable address', 'sign_in_failure_key_is_sha256', attempt(`'a@example.org'`)],
 ];

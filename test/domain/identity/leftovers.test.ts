@@ -29,7 +29,8 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
   await owner(`update console_session set ${day} where person_id = $1`, [old.personId]);
   await owner(`update enrolment set ${day} where email = 'old@example.org'`);
   await owner(
-    `update attempt set expire = extract(epoch from now()) * 1000 where key in (select key from attempt order by key
+    `update sign_in_failure set expire = extract(epoch from now()) * 1000 where key in (
+      select key from sign_in_failure order by key
       offset 1)`,
   );
   await owner(
@@ -57,7 +58,7 @@ it('the worker can purge expired sign-in data, and nothing else', async () => {
   const { rows } = await owner(
     `select (select array_agg(person_id) from console_session) as sessions,
        (select array_agg(purpose) from challenge) as challenges, (select count(*)::int from known_browser) as browsers,
-       (select array_agg(email) from enrolment) as links, (select count(*)::int from attempt) as attempts`,
+       (select array_agg(email) from enrolment) as links, (select count(*)::int from sign_in_failure) as attempts`,
   );
   expect(rows).toEqual([
     { sessions: [living.personId], challenges: ['totp_setup'], browsers: 2, links: ['new@example.org'], attempts: 1 },

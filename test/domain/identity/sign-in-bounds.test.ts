@@ -1,9 +1,9 @@
 /** Bounds on queued sign-ins and password hashes. */
 import { describe, expect, it } from 'vitest';
-import { admitAttempt, passwordSubject } from '#domain/identity/attempts.ts';
 import { hashLoad, isPassword } from '#domain/identity/password.ts';
 import { verifyTotp } from '#domain/identity/second-factor.ts';
 import { assertMayTry, signIn } from '#domain/identity/sign-in.ts';
+import { countFailure, passwordSubject } from '#domain/identity/sign-in-failures.ts';
 import { generateToken } from '#domain/identity/token.ts';
 import { blockSubject, codeAt, goodPassword, minuteMs, settings, setupPeople, visitor } from '#test/people.ts';
 
@@ -18,7 +18,7 @@ describe('a remembered refusal', () => {
     const t = await setupPeople();
     const subject = passwordSubject('info.a@xn--bcher-kva.example.org');
     await blockSubject(t.em, subject, t.now());
-    expect(await outcomeOf(admitAttempt(t.em, { subject, address: '192.0.2.1' }, t.now()))).toBe('too_many_attempts');
+    expect(await outcomeOf(countFailure(t.em, { subject, address: '192.0.2.1' }, t.now()))).toBe('too_many_attempts');
     const from = (email: string, browser: string | null = null) =>
       outcomeOf(
         (async () => assertMayTry(t.em, { email, visitor: { ...visitor, address: '192.0.2.2', browser } }, t.now()))(),

@@ -4,12 +4,12 @@
  */
 import { argon2Sync } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { admitAttempt, factorSubject, passwordSubject, rememberedRefusals } from '#domain/identity/attempts.ts';
 import { listFactors } from '#domain/identity/factors.ts';
 import { refusalsInMemory } from '#domain/identity/limits.ts';
 import { redeemRecoveryCode, verifyTotp } from '#domain/identity/second-factor.ts';
 import { endOtherSessions, findSession, listSessions } from '#domain/identity/sessions.ts';
 import { signIn } from '#domain/identity/sign-in.ts';
+import { countFailure, factorSubject, passwordSubject, rememberedRefusals } from '#domain/identity/sign-in-failures.ts';
 import type { Visitor } from '#domain/identity/types.ts';
 import { openDatabase } from '#domain/open-database.ts';
 import { parsePostgresUrl } from '#runtime/settings/postgresql.ts';
@@ -166,7 +166,7 @@ describe('failed attempts', () => {
   it('of 100 at once, exactly the limit is judged, and another pod refuses the next one', async () => {
     const t = await setupPeople();
     const admitted = (em: typeof t.em, address: string | null) =>
-      outcomeOf(admitAttempt(em, { subject: passwordSubject('ada@example.org'), address }, t.now()));
+      outcomeOf(countFailure(em, { subject: passwordSubject('ada@example.org'), address }, t.now()));
     const outcomes = await Promise.all(Array.from({ length: 100 }, () => admitted(t.em, '192.0.2.9')));
     expect(outcomes.filter((outcome) => outcome === 'in').length).toBe(10);
     expect(outcomes.filter((outcome) => outcome === 'too_many_attempts').length).toBe(90);
@@ -181,7 +181,7 @@ describe('failed attempts', () => {
     const t = await setupPeople();
     countBy(t.now);
     const attempt = (n: number) => ({ subject: passwordSubject(`${n}`), address: '192.0.2.9' });
-    const first = (n: number) => outcomeOf(admitAttempt(t.em, attempt(n), t.now()));
+    const first = (n: number) => outcomeOf(countFailure(t.em, attempt(n), t.now()));
     expect(await first(0)).toBe('in');
     t.pass(14 * minuteMs);
     for (let n = 1; n < 50; n += 1) await first(n);
@@ -194,12 +194,12 @@ describe('failed attempts', () => {
     const t = await setupPeople();
     const subjects = Array.from({ length: refusalsInMemory + 50 }, (_, n) => passwordSubject(`${n}`));
     await t.owner.pool.query(
-      `insert into attempt
+      `insert into sign_in_failure
         select k, points, $2 from unnest($1::text[]) key cross join lateral (values (key, 9),
           (encode(sha256('wait'::bytea || '\\x00'::bytea || key::bytea), 'hex'), 1)) each (k, points)`,
       [subjects, Date.now() + 600_000],
     );
-    const refused = (subject: string) => outcomeOf(admitAttempt(t.em, { subject, address: null }, t.now()));
+    const refused = (subject: string) => outcomeOf(countFailure(t.em, { subject, address: null }, t.now()));
     for (const subject of subjects) expect(await refused(subject)).toBe('too_many_attempts');
     expect(rememberedRefusals(t.em)).toBeLessThan(100);
     expect(rememberedRefusals(t.em)).toBeGreaterThan(0);

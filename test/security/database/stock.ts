@@ -40,7 +40,7 @@ export async function stockDatabase(t: ConsoleInstallation): Promise<[Scene, Sce
       [person.personId, Buffer.from(orgId)],
     );
     await pool.query(
-      `insert into attempt select encode(sha256($1::bytea || n::text::bytea), 'hex'), 1,
+      `insert into sign_in_failure select encode(sha256($1::bytea || n::text::bytea), 'hex'), 1,
         extract(epoch from now() + n * interval '1 hour') * 1000
       from unnest('{-1,1,24}'::int[]) n`,
       [Buffer.from(orgId)],

@@ -4,10 +4,10 @@ import type { Pool } from 'pg';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { poolOf } from '../db/pool.ts';
 import {
-  attemptWaitMinutes,
   failuresPerNetwork,
   failuresPerPerson,
   failuresPerPersonAndNetwork,
+  failureWaitMinutes,
   networkWindowMinutes,
   personWindowHours,
   refusalsInMemory,
@@ -16,10 +16,10 @@ import { networkOf } from './network.ts';
 import { TooManyAttempts } from './refused.ts';
 
 /**
- * Attempts to sign in, counted in PostgreSQL so that every pod uses the same counts (ASVS 6.3.1).
+ * Sign-in failures, counted in PostgreSQL so that every pod uses the same counts (ASVS 6.3.1).
  *
- * An attempt counts as a failure from its admission on, before anything is verified. So a hundred
- * concurrent attempts count as a hundred, and one whose process died counts too. A complete sign-in
+ * A sign-in counts as a failure from its admission on, before anything is verified. So a hundred
+ * concurrent ones count as a hundred, and one whose process died counts too. A complete sign-in
  * removes its person's failures from its network. A correct password alone removes nothing, so a
  * stolen password cannot be tried without a bound. Above a limit one attempt is admitted in 15
  * minutes. Each process remembers such a refusal until it ends, and repeats it without I/O.
@@ -30,8 +30,8 @@ import { TooManyAttempts } from './refused.ts';
  * purpose block none of them.
  */
 
-/** An attempt that may be made. It stays a failure unless `clearAttempts` follows. */
-export interface Attempt {
+/** A sign-in that may be tried. It counts as a failure unless `clearFailures` follows. */
+export interface SignInFailure {
   /** What is tried, as SHA-256 in hex: the table has no address in clear. */
   subject: string;
   /** The address of a stranger, whose network counts; null when the subject has its own count. */
@@ -46,17 +46,17 @@ export const passwordSubject = (email: string) => keyOf('password', email);
 export const factorSubject = (personId: string) => keyOf('factor', personId);
 
 /** A step of signing in: of a stranger, or from a known browser, by the hash of its token. */
-export const signInAttempt = (
+export const signInFailure = (
   step: 'password' | 'factor',
   subject: string,
   { address, browserHash }: { address: string | null; browserHash: Buffer | null },
-): Attempt =>
+): SignInFailure =>
   browserHash === null
     ? { subject, address }
     : { subject: keyOf('browser', step, browserHash.toString('hex')), address: null };
 
 /** An attempt that no outsider can use up: in a session, with a link, of a person who is signed in. */
-export const ownAttempt = (kind: 'step_up' | 'enrolment' | 'compromised_key', id: string): Attempt => ({
+export const ownFailure = (kind: 'step_up' | 'enrolment' | 'compromised_key', id: string): SignInFailure => ({
   subject: keyOf(kind, id),
   address: null,
 });
@@ -64,7 +64,7 @@ export const ownAttempt = (kind: 'step_up' | 'enrolment' | 'compromised_key', id
 type Limit = 'network' | 'pair' | 'subject';
 
 /** Returns what an attempt counts for, in the order in which it is counted. */
-function countsOf({ subject, address }: Attempt): { limit: Limit; key: string }[] {
+function countsOf({ subject, address }: SignInFailure): { limit: Limit; key: string }[] {
   if (address === null) return [{ limit: 'pair', key: subject }];
   const network = networkOf(address);
   return [
@@ -82,7 +82,7 @@ function createLimiters(pool: Pool) {
   const common = {
     storeClient: pool,
     storeType: 'pool',
-    tableName: 'attempt',
+    tableName: 'sign_in_failure',
     tableCreated: true,
     keyPrefix: '',
     clearExpiredByTimeout: false, // the worker purges it
@@ -119,26 +119,26 @@ function refusalOnly(thrown: unknown): RateLimiterRes {
  *
  * @throws TooManyAttempts
  */
-export function assertAdmitted(em: EntityManager, attempt: Attempt, now: Date): void {
+export function assertAdmitted(em: EntityManager, failure: SignInFailure, now: Date): void {
   const { waits } = limitersOf(em);
-  const refusedMs = Math.max(...countsOf(attempt).map(({ key }) => waits.getInMemoryBlockMsBeforeExpire(waitOf(key))));
+  const refusedMs = Math.max(...countsOf(failure).map(({ key }) => waits.getInMemoryBlockMsBeforeExpire(waitOf(key))));
   if (refusedMs > 0) throw new TooManyAttempts(new Date(now.getTime() + refusedMs), now);
 }
 
 /**
- * Admits an attempt and counts it, or says when one is admitted.
+ * Admits a sign-in and counts it as a failure, or says when one is admitted.
  *
  * @throws TooManyAttempts
  */
-export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Date): Promise<void> {
-  assertAdmitted(em, attempt, now);
+export async function countFailure(em: EntityManager, failure: SignInFailure, now: Date): Promise<void> {
+  assertAdmitted(em, failure, now);
   const held = limitersOf(em);
-  for (const { limit, key } of countsOf(attempt)) {
+  for (const { limit, key } of countsOf(failure)) {
     const counted = await held[limit].consume(key).catch(refusalOnly);
     if (counted.consumedPoints <= held[limit].points) continue;
     // A wait ends with the window of its count, from which on all pods admit again.
     const windowSeconds = Math.max(1, Math.floor(counted.msBeforeNext / 1000));
-    const customDuration = Math.min(attemptWaitMinutes * 60, windowSeconds);
+    const customDuration = Math.min(failureWaitMinutes * 60, windowSeconds);
     const waited = await held.waits.consume(waitOf(key), 1, { customDuration }).catch(refusalOnly);
     if (waited.consumedPoints === 1) continue;
     // A forgotten refusal costs one statement, and admits nothing.
@@ -155,9 +155,9 @@ export async function admitAttempt(em: EntityManager, attempt: Attempt, now: Dat
  * attempts from the other counts. Call it after the transaction that accepts them. When PostgreSQL
  * does not answer, they stay counted, which refuses nothing by itself.
  */
-export async function clearAttempts(em: EntityManager, attempts: readonly Attempt[]): Promise<void> {
+export async function clearFailures(em: EntityManager, failures: readonly SignInFailure[]): Promise<void> {
   const { waits, ...counts } = limitersOf(em);
   const clear = ({ limit, key }: { limit: Limit; key: string }): Promise<unknown> =>
     limit === 'pair' ? Promise.all([counts.pair.delete(key), waits.delete(waitOf(key))]) : counts[limit].reward(key);
-  for (const count of attempts.flatMap(countsOf)) await clear(count).catch(() => {});
+  for (const count of failures.flatMap(countsOf)) await clear(count).catch(() => {});
 }
