@@ -13,7 +13,7 @@ import { recordKeysAtConsole, refuseKeys } from './middleware/refuse-keys.ts';
 import { logRequests } from './middleware/request-log.ts';
 import { headersOfEveryAnswer, setPageHeaders, setSecurityHeaders } from './middleware/security-headers.ts';
 import { createStepUpPaths } from './middleware/step-up.ts';
-import { places, routes } from './routes.ts';
+import { routes, sections } from './routes.ts';
 import { serveAssets } from './web/assets.ts';
 import { createDownloads } from './web/downloads.ts';
 import { createMetrics } from './web/metrics.ts';
@@ -87,7 +87,7 @@ export async function startConsole(
   app.use(health({ pool, isDraining }));
   app.use(refuseKeys({ refusals, keys, trustedProxies }));
   app.use(serveAssets);
-  for (const router of createRouters(places, dependencies)) app.use(router);
+  for (const router of createRouters(sections, dependencies)) app.use(router);
 
   return serveApp(serving, {
     name: 'the console',

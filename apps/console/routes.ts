@@ -13,8 +13,8 @@ import { routes as deliveries } from './pages/webhooks/deliveries/index.ts';
 import { routes as webhooks } from './pages/webhooks/index.ts';
 import type { Route } from './web/route.ts';
 
-/** The routes of each place of the console: one router each. */
-export const places = {
+/** The routes of each section of the console: one router each. */
+export const sections = {
   home,
   signIn,
   enrol,
@@ -31,4 +31,4 @@ export const places = {
 } satisfies Record<string, readonly Route[]>;
 
 /** Every route of the console, for tests that walk over them. */
-export const routes: readonly Route[] = Object.values(places).flat();
+export const routes: readonly Route[] = Object.values(sections).flat();

@@ -12,8 +12,8 @@ const scannedPerPage = 2_000;
 
 /**
  * Carries out one page of one redelivery that is due, in one transaction: deliveries for one second
- * at its rate go back into the queue, are counted, and the place where the next page continues is
- * recorded. One that a person stopped ends as cancelled, and one whose webhook was paused,
+ * at its rate go back into the queue, are counted, and the position where the next page continues
+ * is recorded. One that a person stopped ends as cancelled, and one whose webhook was paused,
  * suspended or deleted meanwhile ends with that reason.
  *
  * @returns false when none is due.

@@ -37,7 +37,7 @@ export interface Redelivered {
 
 /**
  * Sends one event to one webhook again, with the same event id. A settled delivery starts the
- * schedule again; an open one is due now and keeps its place. One whose attempt is in progress
+ * schedule again; an open one is due now and keeps its position. One whose attempt is in progress
  * stays as it is, and is not recorded.
  *
  * @param onlyOpen - whether a settled one is refused: a request for the next attempt must not send
@@ -109,10 +109,7 @@ function assertRedeliverable({ state, isTooOld }: LockedDelivery, onlyOpen: bool
 const deliverySettled = (state: DeliveryState) =>
   new WebhookRefused('delivery_settled', `This delivery is already ${state === 'exhausted' ? 'failed' : state}.`);
 
-/**
- * A webhook's state after a change, and the number of its open deliveries that it affects, up to
- * 10,000.
- */
+/** A webhook's state after a change, and the number of its open deliveries that it affects, up to 10,000. */
 export interface StateChange {
   state: WebhookState;
   deliveries: number;
@@ -135,9 +132,9 @@ export async function pauseWebhook(em: EntityManager, request: WebhookRequest): 
 
 /**
  * Resumes a paused or suspended webhook: one delivery at a time at first, and twice as many after
- * each that is accepted. Deliveries keep their place in the schedule, and the time until suspension
- * begins again. Resuming an active webhook changes nothing and is not recorded. The signed probe
- * before it is the caller's step.
+ * each that is accepted. Deliveries keep their position in the schedule, and the time until
+ * suspension begins again. Resuming an active webhook changes nothing and is not recorded. The
+ * signed probe before it is the caller's step.
  *
  * @throws WebhookRefused when the caller may not, or the webhook is deleted.
  */
@@ -173,13 +170,14 @@ export async function deleteWebhook(em: EntityManager, request: WebhookRequest):
   });
 }
 
-/**
- * Writes the webhook's new state with its activity row. Returns the number of its open deliveries.
- */
+/** Writes the webhook's new state with its activity row. Returns the number of its open deliveries. */
 async function recordState(tx: EntityManager, request: WebhookRequest, action: string): Promise<number> {
   await tx.flush();
   const { organizationId, webhookId } = request;
-  const [row] = await runStatement<ChangedDeliveriesRow>(tx, numbered(countOpenDeliveriesSql, [organizationId, webhookId]));
+  const [row] = await runStatement<ChangedDeliveriesRow>(
+    tx,
+    numbered(countOpenDeliveriesSql, [organizationId, webhookId]),
+  );
   const { deliveries = 0 } = row ?? {};
   await recordWebhookActivity(tx, request, action, { deliveries });
   return deliveries;

@@ -167,8 +167,8 @@ function rulesOf(schema: Schema): string[] {
 }
 
 function listRules(schema: Schema, path: string): string[] {
-  const place = path === '' ? '' : `\`${path}\`: `;
-  const own = (schema['x-kubernetes-validations'] ?? []).map(({ message }) => `- ${place}${message}.`);
+  const prefix = path === '' ? '' : `\`${path}\`: `;
+  const own = (schema['x-kubernetes-validations'] ?? []).map(({ message }) => `- ${prefix}${message}.`);
   const below = Object.entries(schema.properties ?? {}).flatMap(([name, field]) =>
     listRules(field, path === '' ? name : `${path}.${name}`),
   );

@@ -80,9 +80,9 @@ function addPackages({ repository, modules, app, system }: ApplicationFolders): 
  */
 function addBundle({ repository, modules, app }: ApplicationFolders): void {
   const file = path.resolve(app, 'workflows.bundle.json');
-  const place = path.join(modules, '.org-api');
-  mkdirSync(place, { recursive: true });
-  const sources = mkdtempSync(path.join(place, 'bundling-'));
+  const folder = path.join(modules, '.org-api');
+  mkdirSync(folder, { recursive: true });
+  const sources = mkdtempSync(path.join(folder, 'bundling-'));
   try {
     copyAppFiles(repository, sources);
     execFileSync(process.execPath, ['apps/worker/write-bundle.ts', file], {

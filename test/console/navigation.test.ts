@@ -5,7 +5,7 @@ import { shareConsole } from './setup.ts';
 const shared = shareConsole();
 
 const linksOf = (text: string): string[] => {
-  const nav = /<nav class="places"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? '';
+  const nav = /<nav class="sections"[\s\S]*?<\/nav>/.exec(text)?.[0] ?? '';
   return [...nav.matchAll(/<a href="([^"]*)"/g)].map(([, href = '']) => href);
 };
 

@@ -233,7 +233,7 @@ it('on a phone the whole navigation is visible, and at 1,200 pixels no time wrap
   const ada = await t.enrol();
   const phone = await openVisit(t.origin, { sessionToken: ada.sessionToken, screen: 'phone' });
   await phone.page.goto(`/o/${ada.orgId}`);
-  const edges = await phone.page.locator('nav.places a').evaluateAll((links) =>
+  const edges = await phone.page.locator('nav.sections a').evaluateAll((links) =>
     // biome-ignore lint/suspicious/noExplicitAny: the tests' types know no DOM
     links.map((link: any) => ({ right: link.getBoundingClientRect().right, cut: link.scrollWidth > link.clientWidth })),
   );

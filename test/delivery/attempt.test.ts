@@ -27,7 +27,7 @@ const accepted: Outcome = { ...refused, kind: 'delivered', status: 200, cause: '
 const hang = () => new Promise<never>(() => {});
 
 describe('an attempt', () => {
-  it('is answered with the wait of its place in the schedule, and the last one ends the run', async () => {
+  it('is answered with the wait of its position in the schedule, and the last one ends the run', async () => {
     const { ask, makeDue, lines, pool } = await arrange({ delaysMs: [60_000, 120_000] });
     for (const waitMs of [60_000, 120_000]) {
       const next = await ask();

@@ -32,7 +32,7 @@ const restored = 'an outcome whose attempt PostgreSQL has lost is inserted with 
 const internal = 'an internal error counts no failure, of the delivery or of its receiver';
 const late = 'a run that is a minute late goes back to the queue, and one with a slot or before its time stays';
 const notStarted = 'a claim that was not started is free at once, unless its attempt was admitted';
-const again = 'a redelivery starts the schedule again, and a retry now keeps its place';
+const again = 'a redelivery starts the schedule again, and a retry now keeps its position';
 const window = 'a failure halves the concurrency, a fast 2xx doubles it, a slow one leaves three';
 const retryAfter = 'Retry-After holds the webhook for its time, and then one probe goes first';
 const hour = 'Retry-After of a day holds for an hour at most, and no failure without it holds';
@@ -239,7 +239,7 @@ export const mutants: readonly Mutant[] = [
     where: 'admit_attempt',
     from: 'r.webhook_free > 0',
     to: 'true',
-    caughtBy: 'a retry gets no slot beyond the webhook’s, and goes back to the queue at its place',
+    caughtBy: 'a retry gets no slot beyond the webhook’s, and goes back to the queue at its position',
   },
   {
     change: 'a retry counts while a relay does',
@@ -543,14 +543,14 @@ export const mutants: readonly Mutant[] = [
     where: 'requeueHeldSql',
     from: "w.state in ('paused', 'suspended') and",
     to: '',
-    caughtBy: 'a pause and a resume keep the place in the schedule, and what slept is due first',
+    caughtBy: 'a pause and a resume keep the position in the schedule, and what slept is due first',
   },
   {
     change: 'a pause starts the schedule again',
     where: 'requeueHeldSql',
     from: /failures = case[\s\S]*?end/,
     to: 'failures = 0',
-    caughtBy: 'a pause and a resume keep the place in the schedule, and what slept is due first',
+    caughtBy: 'a pause and a resume keep the position in the schedule, and what slept is due first',
   },
   {
     change: 'one event suspends',

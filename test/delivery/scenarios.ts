@@ -80,7 +80,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(degraded.every((claim) => claim.isDegraded)).toBe(true);
   },
 
-  'a retry gets no slot beyond the webhook’s, and goes back to the queue at its place': async (engine) => {
+  'a retry gets no slot beyond the webhook’s, and goes back to the queue at its position': async (engine) => {
     const hook = await engine.webhook({ events: 2 });
     await engine.setConcurrency(hook, 1);
     const [first] = await engine.claim([hook]);
@@ -139,7 +139,10 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const other = await engine.ask(claim as Run);
     expect(other).toMatchObject({ decision: 'wait' });
     expect('waitMs' in other && other.waitMs).toBeGreaterThan(25_000);
-    expect(await engine.ask(claim as Run, attempt.id)).toMatchObject({ decision: 'admitted', startedAt: attempt.startedAt });
+    expect(await engine.ask(claim as Run, attempt.id)).toMatchObject({
+      decision: 'admitted',
+      startedAt: attempt.startedAt,
+    });
     expect(await engine.attempts(hook)).toHaveLength(1);
   },
 
@@ -327,7 +330,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.delivery(hook)).toMatchObject({ state: 'running', run: 2, hasAttempt: false });
   },
 
-  'a redelivery starts the schedule again, and a retry now keeps its place': async (engine) => {
+  'a redelivery starts the schedule again, and a retry now keeps its position': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
     await engine.attempt(claim as Run);
@@ -346,7 +349,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     expect(await engine.admit(again as Run)).toMatchObject({ run: 3, number: 3, failures: 0, sequence: '1' });
   },
 
-  'a pause and a resume keep the place in the schedule, and what slept is due first': async (engine) => {
+  'a pause and a resume keep the position in the schedule, and what slept is due first': async (engine) => {
     const hook = await engine.webhook({ events: 1 });
     const [claim] = await engine.claim([hook]);
     await engine.attempt(claim as Run, { waitMs: 3_600_000 });
@@ -602,7 +605,7 @@ export const scenarios: Record<string, (engine: Engine) => Promise<void>> = {
     const [second] = await engine.claim([hook]);
     await exhaust(second as Run);
     expect(await engine.suspend(100_000)).toEqual([]);
-    expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId, reason: 'failing' }]);
+    expect(await engine.suspend()).toMatchObject([{ webhookId: hook.webhookId, reason: 'failures' }]);
   },
 
   'an open transaction on a webhook’s row stops no claim, attempt, outcome or repair': async (engine) => {

@@ -119,8 +119,8 @@ function renderBar<Key extends string>(
     // One among many is seen too.
     const height = round(Math.max((bar[key] / top) * size.height, 1));
     y = round(Math.max(y - height, 0));
-    const place = attributes({ x: x + size.gap / 2, y, width: size.bar - size.gap, height });
-    return html`<rect ${fillOf(id, tone)}${place}/>`;
+    const bounds = attributes({ x: x + size.gap / 2, y, width: size.bar - size.gap, height });
+    return html`<rect ${fillOf(id, tone)}${bounds}/>`;
   });
   const counts = series
     .filter(({ key }) => bar[key] > 0)

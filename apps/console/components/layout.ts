@@ -2,9 +2,9 @@ import { regions } from '#domain/contract/regions.ts';
 import type { Permission } from '#domain/contract/scopes.ts';
 import { sessionIdleMinutes, sessionSeenEverySeconds } from '#domain/identity/limits.ts';
 import type { Session, SessionMembership } from '#domain/identity/types.ts';
-import type { Page } from '../web/response.ts';
 import { assets } from '../web/assets.ts';
 import { type Child, type Html, html, nothing } from '../web/html.ts';
+import type { Page } from '../web/response.ts';
 import type { Visit } from '../web/visit.ts';
 import { copyableId } from './copy.ts';
 import { buttonForm } from './form.ts';
@@ -12,7 +12,7 @@ import { type IconName, icon } from './icon.ts';
 import { linkButton } from './link.ts';
 import { notice } from './notice.ts';
 
-interface Place {
+interface Section {
   label: string;
   icon: IconName;
   path: string;
@@ -21,7 +21,7 @@ interface Place {
 }
 
 /** The navigation of an organization. */
-const places: readonly Place[] = [
+const sections: readonly Section[] = [
   { label: 'Overview', icon: 'overview', path: '', permissions: [] },
   { label: 'API keys', icon: 'keys', path: '/keys', permissions: ['org.keys.manage'] },
   { label: 'Webhooks', icon: 'webhooks', path: '/webhooks', permissions: ['org.webhooks.manage'] },
@@ -109,25 +109,25 @@ function membershipOf({ params }: Visit, { memberships }: Session): SessionMembe
   );
 }
 
-/** Renders the places of the organization; without one, the organizations to choose from. */
+/** Renders the navigation of the organization; without one, the organizations to choose from. */
 function navigation(path: string, session: Session, membership: SessionMembership | null): Html {
   if (membership === null)
-    return html`<nav class="places" aria-label="Organizations"><ul>
+    return html`<nav class="sections" aria-label="Organizations"><ul>
       ${session.memberships.map(({ organizationId, organizationName }) =>
-        placeLink(`/o/${organizationId}`, 'organization', organizationName, false),
+        sectionLink(`/o/${organizationId}`, 'organization', organizationName, false),
       )}
-      ${placeLink('/account', 'account', 'Your account', path.startsWith('/account'))}</ul></nav>`;
+      ${sectionLink('/account', 'account', 'Your account', path.startsWith('/account'))}</ul></nav>`;
   const base = `/o/${membership.organizationId}`;
-  const isHere = (place: string) =>
-    place === '' ? path === base : path === base + place || path.startsWith(`${base}${place}/`);
-  const seen = places.filter(
+  const isHere = (section: string) =>
+    section === '' ? path === base : path === base + section || path.startsWith(`${base}${section}/`);
+  const seen = sections.filter(
     ({ permissions }) => permissions.length === 0 || permissions.some((one) => membership.permissions.includes(one)),
   );
-  return html`<nav class="places" aria-label="Organization"><ul>
-    ${seen.map((place) => placeLink(base + place.path, place.icon, place.label, isHere(place.path)))}</ul></nav>`;
+  return html`<nav class="sections" aria-label="Organization"><ul>
+    ${seen.map(({ path: own, icon: name, label }) => sectionLink(base + own, name, label, isHere(own)))}</ul></nav>`;
 }
 
-const placeLink = (href: string, name: IconName, label: string, isHere: boolean): Html =>
+const sectionLink = (href: string, name: IconName, label: string, isHere: boolean): Html =>
   html`<li><a href="${href}"${isHere ? html` aria-current="page"` : nothing}>${icon(name)}${label}</a></li>`;
 
 /**

@@ -2,8 +2,8 @@ import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { runForClient } from '#runtime/run-for-client.ts';
 import type { TrackedResponse } from '#runtime/tracked-response.ts';
-import { NotFound, RequestRefused } from '../web/response.ts';
 import { hasSecret } from '../web/form.ts';
+import { NotFound, RequestRefused } from '../web/response.ts';
 import type { Route } from '../web/route.ts';
 import type { ConsoleState, RouteContext, RouteMiddleware, RouteState } from '../web/state.ts';
 import type { ConsoleDependencies } from '../web/visit.ts';
@@ -23,16 +23,16 @@ import { showPage } from './show-page.ts';
 import { respondToCheck, stepUp } from './step-up.ts';
 
 /**
- * Mounts the routes: one router per place, each route behind the middleware that `pipelineOf`
+ * Mounts the routes: one router per section, each route behind the middleware that `pipelineOf`
  * lists. Paths match exactly: letter case, trailing slash, fixed words before parameters.
  *
- * @param places - the routes of each place of the console, by its name.
+ * @param sections - the routes of each section of the console, by its name.
  */
 export function createRouters(
-  places: Readonly<Record<string, readonly Route[]>>,
+  sections: Readonly<Record<string, readonly Route[]>>,
   console: ConsoleDependencies,
 ): Middleware<ConsoleState>[] {
-  const routers = Object.values(places).map((routes) => {
+  const routers = Object.values(sections).map((routes) => {
     const router = new Router<RouteState>({ exclusive: 'specificity', sensitive: true, strict: true });
     for (const route of routes) router.register(route.path, [route.method], pipelineOf(route, console, hasPage));
     return router;

@@ -13,14 +13,14 @@ export interface AdmittedRow {
   decision: 'admitted';
   /** The attempt's number in the delivery, from 1. */
   number: number;
-  /** Failed and lost attempts since the event or the last redelivery: the place in the schedule. */
+  /** Failed and lost attempts since the event or the last redelivery: the position in the schedule. */
   failures: number;
   /** Whether its failure ends the schedule. Up to three more follow when it is lost. */
   endsSchedule: boolean;
   url: string;
   /** The stored body; null when the event's row is missing. */
   body: string | null;
-  /** Its place in the webhook's sequence, digits. */
+  /** Its position in the webhook's sequence, digits. */
   sequence: string | null;
   /** Newest first; null when the webhook has no valid one. */
   secrets: { id: string; sealed: string }[] | null;

@@ -8,7 +8,7 @@ const hasSlot = /* sql */ `exists (
 
 /**
  * How a delivery is sent again. A settled one starts the schedule again; an open one keeps its
- * place, and none waits for another of its grant.
+ * position, and none waits for another of its grant.
  */
 const requeued = /* sql */ `state = 'queued', due_at = clock_timestamp(), settled_at = null,
     failures = case when d.state in ('delivered', 'exhausted') then 0 else d.failures end`;
@@ -29,10 +29,7 @@ export const redeliverOneSql = /* sql */ `
   )
   select case when f.is_attempting then 'attempting' else 'queued' end as how from found f`;
 
-/**
- * Cancels one open delivery (`$1`…`$3` as above), and releases the next of its grant. A row when it
- * was open.
- */
+/** Cancels one open delivery (`$1`…`$3` as above), and releases the next of its grant. A row when it was open. */
 export const cancelOneSql = /* sql */ `
   with target as materialized (
     select d.organization_id, d.webhook_id, d.event_id, d.grant_id from delivery d
@@ -107,9 +104,7 @@ export interface ChangedDeliveriesRow {
   deliveries: number;
 }
 
-/**
- * Whether the state of the webhook `w` changed lately: its deliveries are requeued or cancelled.
- */
+/** Whether the state of the webhook `w` changed lately: its deliveries are requeued or cancelled. */
 const recently = /* sql */ `w.state_at > statement_timestamp() - interval '1 hour'`;
 
 /**

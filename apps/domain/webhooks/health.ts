@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { firstEventIdAt } from '../contract/events.ts';
 import { arrayOf, literal, query, type SqlPart, sql } from '../db/statement.ts';
 import type { WebhookRequest } from './access.ts';
-import { assertShown, isOpen, isHeld } from './deliveries.ts';
+import { assertShown, isHeld, isOpen } from './deliveries.ts';
 
 /** The outcomes of the events of one period, as of now. */
 export interface HealthCounts {
@@ -79,11 +79,11 @@ export async function listHealth(
     select c.* from ${buckets.source}
     cross join lateral (${selectHealth(sql`d.organization_id = ${organizationId} and d.webhook_id = ${webhookId}
       and d.event_id >= b.from_id and d.event_id < b.until_id`)}) c
-    order by b.place`;
+    order by b.position`;
   return buckets.withCounts(rows);
 }
 
-/** Returns the bars of a chart, oldest first. `source`: ids, `b (from_id, until_id, place)`. */
+/** Returns the bars of a chart, oldest first. `source`: ids, `b (from_id, until_id, position)`. */
 export function bucketsOf(span: HealthSpan, now: Date) {
   const { count, lengthMs } = healthSpans[span];
   const last = Math.floor(now.getTime() / lengthMs) * lengthMs;
@@ -91,7 +91,7 @@ export function bucketsOf(span: HealthSpan, now: Date) {
   const ids = begins.map(firstEventIdAt);
   return {
     source: sql`unnest(${arrayOf(ids.slice(0, -1))}::uuid[], ${arrayOf(ids.slice(1))}::uuid[])
-      with ordinality as b (from_id, until_id, place)`,
+      with ordinality as b (from_id, until_id, position)`,
     withCounts: (rows: readonly HealthCounts[]): HealthBucket[] =>
       rows.map((counts, index) => ({ from: (begins[index] ?? now).toISOString(), ...counts })),
   };

@@ -26,8 +26,8 @@ export async function listOrganizationHealth(
         and d.event_id >= b.from_id and d.event_id < b.until_id`)}) c
       where w.organization_id = ${request.organizationId} and w.state <> 'deleted'
     ) c on true
-    group by b.place
-    order by b.place`;
+    group by b.position
+    order by b.position`;
   return buckets.withCounts(rows);
 }
 

@@ -1,4 +1,3 @@
-import type { WebhookState } from './webhook.entity.ts';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type EventType, firstEventIdAt } from '../contract/events.ts';
 import { allOf, literal, runStatement, type SqlPart, sql } from '../db/statement.ts';
@@ -14,6 +13,7 @@ import {
   nextAttemptAt,
   type Progress,
 } from './deliveries.ts';
+import type { WebhookState } from './webhook.entity.ts';
 
 /** Selects deliveries; null: all. `from` to before `to`, by when the event occurred. */
 export interface DeliveryFilter {
@@ -56,7 +56,7 @@ export interface FoundDeliveries<Cursor = string> {
   hasStopped: boolean;
 }
 
-/** The place of a delivery in the order of an organization's list. */
+/** The position of a delivery in the order of an organization's list. */
 export interface DeliveryRef {
   eventId: string;
   webhookId: string;
@@ -88,8 +88,8 @@ export async function searchDeliveries(
   const { organizationId, webhookId } = request;
   const fork = em.fork();
   await assertShown(fork, request);
-  const place = before === null ? null : { eventId: before, webhookId };
-  const statement = searchSql({ organizationId, webhookId }, filter, { ...page, before: place });
+  const position = before === null ? null : { eventId: before, webhookId };
+  const statement = searchSql({ organizationId, webhookId }, filter, { ...page, before: position });
   const { older, ...found } = await readPage(fork, statement, page.atMost);
   return { ...found, older: older?.eventId ?? null };
 }

@@ -35,7 +35,7 @@ export class Deliveries extends Migration {
         -- The number of the current run, counted by each claim. A workflow of an older one gets no
         -- attempt.
         run integer not null default 0 constraint delivery_run_not_negative check (run >= 0),
-        -- Its place in the schedule: failed and lost attempts since the event or the last redelivery.
+        -- Its position in the schedule: failed and lost attempts since the event or the last redelivery.
         failures smallint not null default 0 constraint delivery_failures_not_negative check (failures >= 0),
         -- The number of its last attempt that has ended.
         attempts integer not null default 0 constraint delivery_attempts_not_negative check (attempts >= 0),

@@ -65,7 +65,7 @@ describe('listing deliveries', () => {
       attempts: [{ status: 500 }, { status: null, cause: 'timeout' }, { finishedAt: null }],
     });
     await t.rows(
-      `update delivery_attempt set answer = 'no', peer_address = '192.0.2.7', timings = '{"total": 12}'
+      `update delivery_attempt set response = 'no', peer_address = '192.0.2.7', timings = '{"total": 12}'
         where number = 1`,
     );
     expect(await t.delivery(t.id, eventId)).toMatchObject({
@@ -100,7 +100,7 @@ describe('redelivering one event', () => {
     }
   });
 
-  it('makes an open delivery due now at its place in the schedule', async () => {
+  it('makes an open delivery due now at its position in the schedule', async () => {
     const t = await setupDeliveries();
     const later = { webhook: t.webhook, dueAt: new Date(Date.now() + 3_600_000) };
     const sleeping = await t.make.delivery({ ...later, state: 'running', attempts: [{ status: 500 }] });

@@ -36,7 +36,7 @@ describe('pausing a webhook', () => {
     await t.open({ state: 'exhausted', attempts: [{ status: 410, endsSchedule: true }] });
     const before = await t.rows('select ctid, xmin, * from delivery order by event_id');
 
-    expect(await t.pause(t.id)).toEqual({ deliveries: 3 });
+    expect(await t.pause(t.id)).toEqual({ state: 'paused', deliveries: 3 });
 
     expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
     const listed = (await t.deliveries(t.id)).map(({ eventId, state, nextAttemptAt }) => ({
@@ -73,7 +73,7 @@ describe('pausing a webhook', () => {
   it('twice changes and records nothing more, and is refused for a deleted one', async () => {
     const t = await setupStates();
     await t.pause(t.id);
-    expect(await t.pause(t.id)).toEqual({ deliveries: 0 });
+    expect(await t.pause(t.id)).toEqual({ state: 'paused', deliveries: 0 });
     expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create', 'webhook.pause']);
     await t.remove(t.id);
     await expect(t.pause(t.id)).rejects.toMatchObject({ reason: 'webhook_deleted' });
@@ -94,7 +94,7 @@ describe('pausing a webhook', () => {
     const [run] = await t.engine.claim([t.hook]);
     await t.open();
     await t.pause(t.id);
-    expect(await t.engine.ask(run as ClaimedDelivery)).toEqual(expect.objectContaining({ response: 'closed' }));
+    expect(await t.engine.ask(run as ClaimedDelivery)).toEqual(expect.objectContaining({ decision: 'stop' }));
     expect(await t.engine.claim([t.hook])).toEqual([]);
   });
 
@@ -106,7 +106,7 @@ describe('pausing a webhook', () => {
       ...Array.from({ length: 6 }, () => t.engine.claim([t.hook])),
     ]);
     expect(taken.flat().length).toBeLessThanOrEqual(10);
-    for (const run of taken.flat()) expect(await t.engine.ask(run)).toMatchObject({ response: 'closed' });
+    for (const run of taken.flat()) expect(await t.engine.ask(run)).toMatchObject({ decision: 'stop' });
     await t.resume(t.id);
     await t.engine.claim([t.hook]);
     const numbers = await t.rows<{ sequence: string }>(
@@ -123,7 +123,7 @@ describe('pausing a webhook', () => {
     const recorder = await t.engine.worker.connect();
     await recorder.query('begin');
     await recorder.query('select from delivery where event_id = $1 for no key update', [eventId]);
-    expect(await t.pause(t.id)).toEqual({ deliveries: 1 });
+    expect(await t.pause(t.id)).toEqual({ state: 'paused', deliveries: 1 });
     expect(await t.engine.record(attempt, {}, recorder)).toMatchObject({ isRecorded: true });
     await recorder.query('commit');
     recorder.release();
@@ -132,7 +132,7 @@ describe('pausing a webhook', () => {
 });
 
 describe('resuming a webhook', () => {
-  it('keeps the place in the schedule, sends what slept first, one at a time, and resets its failures', async () => {
+  it('keeps the position in the schedule, sends what slept first, one at a time, and resets its failures', async () => {
     const t = await setupStates();
     const retrying = await t.open({ state: 'running', dueAt: t.failedHours(-20), attempts: [{ status: 500 }] });
     await t.rows('update receiver set failing_since = $1', [t.failedHours(80)]);
@@ -141,12 +141,17 @@ describe('resuming a webhook', () => {
     await t.engine.requeueHeld();
     const before = await t.rows('select ctid, xmin, * from delivery order by event_id');
 
-    expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
+    expect(await t.resume(t.id)).toEqual({ state: 'active', deliveries: 2 });
 
     expect(await t.rows('select ctid, xmin, * from delivery order by event_id')).toEqual(before);
     expect(await t.stateOf(retrying)).toMatchObject({ state: 'queued', due: true, failures: 1 });
     expect(await t.stateOf(born)).toMatchObject({ state: 'queued', due: true, failures: 0 });
-    expect(await t.show(t.id)).toMatchObject({ state: 'active', suspendedReason: null, failingSince: null, concurrency: 1 });
+    expect(await t.show(t.id)).toMatchObject({
+      state: 'active',
+      suspendedReason: null,
+      failingSince: null,
+      concurrency: 1,
+    });
     expect(await t.engine.claim([t.hook])).toMatchObject([{ eventId: retrying, run: 2 }]);
     expect((await t.lines()).at(-1)).toMatchObject({
       action: 'webhook.resume',
@@ -156,7 +161,7 @@ describe('resuming a webhook', () => {
 
   it('that is active changes and records nothing, and is refused for a deleted one', async () => {
     const t = await setupStates();
-    expect(await t.resume(t.id)).toEqual({ deliveries: 0 });
+    expect(await t.resume(t.id)).toEqual({ state: 'active', deliveries: 0 });
     expect(await t.show(t.id)).toMatchObject({ concurrency: 10 });
     expect((await t.lines()).map(({ action }) => action)).toEqual(['webhook.create']);
     await t.remove(t.id);
@@ -172,7 +177,7 @@ describe('deleting a webhook', () => {
     const born = await t.open();
     const delivered = await t.open({ state: 'delivered', attempts: [{ status: 204 }] });
 
-    expect(await t.remove(t.id)).toEqual({ deliveries: 2 });
+    expect(await t.remove(t.id)).toEqual({ state: 'deleted', deliveries: 2 });
 
     expect(await t.stateOf(open)).toMatchObject({ state: 'cancelled', due: null, settled: true });
     expect(await t.stateOf(born)).toMatchObject({ state: 'cancelled', settled: true });
@@ -185,7 +190,7 @@ describe('deleting a webhook', () => {
       { action: 'delivery.cancel', person_id: t.manager.userId, detail: { webhookId: t.id, deliveries: 2 } },
       { action: 'webhook.delete', person_id: t.manager.userId, detail: { webhookId: t.id, deliveries: 2 } },
     ]);
-    expect(await t.remove(t.id)).toEqual({ deliveries: 0 });
+    expect(await t.remove(t.id)).toEqual({ state: 'deleted', deliveries: 0 });
     expect(await t.lines()).toHaveLength(4);
   });
 
@@ -235,12 +240,12 @@ describe('the maintenance, with the worker’s own login', () => {
     expect(line).toMatchObject({ action: 'webhook.suspend', person_id: null });
     expect(line?.detail).toEqual({
       webhookId: t.id,
-      reason: 'failing',
+      reason: 'failures',
       failingSince: (await t.show(t.id)).failingSince,
     });
     expect(errors).toEqual([]);
     // It can be resumed.
-    expect(await t.resume(t.id)).toEqual({ deliveries: 2 });
+    expect(await t.resume(t.id)).toEqual({ state: 'active', deliveries: 2 });
   });
 
   it('cancels deliveries that were stored while their webhook was being deleted, in several statements', async () => {
