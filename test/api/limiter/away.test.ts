@@ -69,7 +69,7 @@ describe('the limiter while Redis is away', () => {
     expect((await burst(limiter, 1, 'third'))[0]).toMatchObject({ admitted: true, left: 119, decidedBy: 'redis' });
     expect(modeChanges).toEqual([
       'redis: Redis answers',
-      expect.stringMatching(/^pod: Redis did not answer within/),
+      expect.stringMatching(/^process: Redis did not answer within/),
       'redis: Redis answers',
     ]);
   }, 30_000);
@@ -185,7 +185,7 @@ describe('the limiter while Redis is away', () => {
     await server.kill();
     const limiter = await started();
     expect(limiter.mode).toBe('process');
-    expect(modeChanges).toEqual([expect.stringMatching(/^pod: connect ECONNREFUSED/)]);
+    expect(modeChanges).toEqual([expect.stringMatching(/^process: connect ECONNREFUSED/)]);
     expect(admitted(await burst(limiter, 200))).toBe(120);
     await server.start();
     await mode(limiter, 'redis');
@@ -206,14 +206,14 @@ describe('the limiter while Redis is away', () => {
     await burst(limiter, 20);
     await server.look.config('SET', 'maxmemory', '1');
     await mode(limiter, 'process');
-    expect(modeChanges.at(-1)).toMatch(/^pod: OOM /);
+    expect(modeChanges.at(-1)).toMatch(/^process: OOM /);
     expect(admitted(await burst(limiter, 30))).toBe(30);
     await server.look.config('SET', 'maxmemory', '0');
     await mode(limiter, 'redis');
 
     await server.look.replicaof('127.0.0.1', await freePort());
     await mode(limiter, 'process');
-    expect(modeChanges.at(-1)).toMatch(/^pod: (READONLY|MASTERDOWN) /);
+    expect(modeChanges.at(-1)).toMatch(/^process: (READONLY|MASTERDOWN) /);
     expect(admitted(await burst(limiter, 30))).toBe(30);
     await server.look.replicaof('NO', 'ONE');
     await mode(limiter, 'redis');

@@ -149,7 +149,7 @@ describe('the limiter without Redis', () => {
       now: () => nowMs,
       onModeChange: (mode, reason) => modeChanges.push(`${mode}: ${reason}`),
     });
-    expect(modeChanges).toEqual(['pod: no Redis is configured']);
+    expect(modeChanges).toEqual(['process: no Redis is configured']);
     for (let call = 0; call < 120; call++) {
       expect(await limiter.decide('key')).toMatchObject({ admitted: true, left: 119 - call, decidedBy: 'process' });
       nowMs += 10;
